@@ -1,0 +1,30 @@
+#pragma once
+// cuBLAS, as the reference and as the yardstick.
+#include <string>
+
+#include "common.cuh"
+
+struct cublasContext;
+
+namespace harness {
+
+// A handle; calls enqueue on the stream of their Gemm. Errors are thrown as CudaError.
+class Cublas {
+ public:
+  Cublas();
+  ~Cublas();
+  Cublas(const Cublas&) = delete;
+  Cublas& operator=(const Cublas&) = delete;
+
+  std::string version() const;  // "13.1.0"
+
+  // fp32 in "pedantic" math: FMAs on fp32 numbers, no tensor cores behind the scenes.
+  void gemm(const Gemm<float, float>& p);
+  // fp16 in and out, accumulated in fp32 on the tensor cores.
+  void gemm(const Gemm<half, half>& p);
+
+ private:
+  cublasContext* handle_ = nullptr;
+};
+
+}  // namespace harness

@@ -1,0 +1,32 @@
+#pragma once
+// What the harness has to know about a number format.
+#include "common.cuh"
+
+namespace harness {
+
+template <class T>
+struct Number;
+
+template <>
+struct Number<float> {
+  static constexpr const char* NAME = "fp32";
+  static constexpr double UNIT_ROUNDOFF = 0x1p-24;  // half the distance from 1 to the next number
+  static constexpr double SMALLEST_NORMAL = 0x1p-126;  // below it, rounding errors are absolute
+  static float from_float(float x) { return x; }
+  static float to_float(float x) { return x; }
+};
+
+template <>
+struct Number<half> {
+  static constexpr const char* NAME = "fp16";
+  static constexpr double UNIT_ROUNDOFF = 0x1p-11;
+  static constexpr double SMALLEST_NORMAL = 0x1p-14;
+  static half from_float(float x) { return __float2half(x); }
+  static float to_float(half x) { return __half2float(x); }
+};
+
+// Elements in 16 bytes: leading dimensions are multiples of it.
+template <class T>
+constexpr int PER_16_BYTES = 16 / static_cast<int>(sizeof(T));
+
+}  // namespace harness

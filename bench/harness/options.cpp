@@ -1,0 +1,122 @@
+#include "options.h"
+
+#include <fmt/core.h>
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <charconv>
+#include <iostream>
+
+namespace harness {
+namespace {
+
+// Parses all of `text` as an integer from `low` to `high`; otherwise says what was wrong with it.
+template <class Int>
+std::string parse_integer(const std::string& text, Int low, Int high, Int& value) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool whole = error == std::errc() && end == text.data() + text.size();
+  if (whole && value >= low && value <= high) return "";
+  return fmt::format("'{}' is not an integer from {} to {}", text, low, high);
+}
+
+// An option with one integer value. CLI11 would accept more spellings and explain fewer errors.
+template <class Int, class Store>
+CLI::Option* add_integer(CLI::App& app, const std::string& name, Int low, Int high, Store store,
+                         const std::string& help) {
+  const auto parse = [=](const CLI::results_t& texts) {
+    Int value{};
+    const std::string error = parse_integer(texts.back(), low, high, value);
+    if (!error.empty()) throw CLI::ValidationError(name, error);
+    store(value);
+    return true;
+  };
+  return app.add_option(name, parse, help)->type_name("INT")->expected(1)->take_last();
+}
+
+void keep_known_variants(std::vector<std::string>& wanted, const std::vector<std::string>& all) {
+  for (const std::string& name : wanted)
+    if (std::find(all.begin(), all.end(), name) == all.end())
+      throw UsageError(fmt::format("--variant: no variant '{}'; this stage has: {}", name,
+                                   fmt::join(all, ", ")));
+  std::vector<std::string> ordered;
+  for (const std::string& name : all)
+    if (wanted.empty() || std::find(wanted.begin(), wanted.end(), name) != wanted.end())
+      ordered.push_back(name);
+  wanted = ordered;
+}
+
+std::string one_line(std::string text) {
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  return text;
+}
+
+}  // namespace
+
+std::optional<Options> parse_options(const std::string& stage,
+                                     const std::vector<std::string>& variants, int argc,
+                                     const char* const* argv) {
+  Options o;
+  CLI::App app(
+      "C[M,N] = A[M,K] * B[K,N], row-major: each variant of this stage is checked against "
+      "cuBLAS and timed beside it.\nVariants: " +
+          fmt::format("{}", fmt::join(variants, ", ")),
+      stage);
+  app.set_version_flag("--version", "gemm-ladder " GEMM_LADDER_VERSION);
+  app.footer(
+      "Exit codes: 0 all right; 1 a wrong result or a CUDA error; 2 bad input; 77 no usable GPU.\n"
+      "Under ncu, or with --profile: ncu --set full ./" +
+      stage);
+
+  const auto size = [&](const std::string& name, auto store, const std::string& help) {
+    return add_integer<int>(app, name, 1, LARGEST_SIZE, store, help);
+  };
+  auto* m = size(
+      "--m", [&](int v) { o.m = v; }, "rows of A and C [4096]");
+  auto* n = size(
+      "--n", [&](int v) { o.n = v; }, "columns of B and C [4096]");
+  auto* k = size(
+      "--k", [&](int v) { o.k = v; }, "columns of A, rows of B [4096]");
+  size(
+      "--size", [&](int v) { o.m = o.n = o.k = v; }, "M, N and K at once")
+      ->excludes(m)
+      ->excludes(n)
+      ->excludes(k);
+  app.add_option("--variant", o.variants, "run these only")->type_name("NAME");
+  add_integer<uint64_t>(
+      app, "--seed", 0, UINT64_MAX, [&](uint64_t v) { o.seed = v; }, "of the random data [1]");
+  add_integer<int>(
+      app, "--warmup", 1, 1000000, [&](int v) { o.warmup = v; },
+      "launches before the timed ones [3, and at least 0.1 s]");
+  add_integer<int>(
+      app, "--iterations", 1, 1000000, [&](int v) { o.iterations = v; },
+      "timed launches [about a second's worth, at least 20]");
+  app.add_flag("--check,!--no-check", o.check, "compare every element with cuBLAS [on]");
+  app.add_flag("--exact", o.exact, "small integers as data, equality as the check");
+  app.add_flag("--sustained", o.sustained,
+               "also time each kernel alone, back to back for half a second");
+  app.add_flag("--profile", o.profile,
+               "launch each variant once: no check, no cuBLAS, no timing (automatic under ncu)");
+  app.add_option("--json", o.json, "also write the report to this file")->type_name("FILE");
+  app.add_flag("--list", o.list, "print the variants and stop");
+  add_integer<int>(
+      app, "--device", 0, 1023, [&](int v) { o.device = v; }, "CUDA device number [0]");
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::CallForHelp&) {
+    std::cout << app.help();
+    return std::nullopt;
+  } catch (const CLI::CallForVersion& version) {
+    std::cout << version.what() << "\n";
+    return std::nullopt;
+  } catch (const CLI::ParseError& error) {
+    throw UsageError(one_line(error.what()) + "; see --help");
+  }
+  keep_known_variants(o.variants, variants);
+  if (o.profile && o.sustained)
+    throw UsageError("--sustained measures time and --profile does not; use one of them");
+  return o;
+}
+
+}  // namespace harness

@@ -1,0 +1,39 @@
+#pragma once
+// The command line of a stage.
+#include <cstdint>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace harness {
+
+// Whatever the user can put right. what() is one line: what is wrong and what would be right.
+struct UsageError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+constexpr int LARGEST_SIZE = INT32_MAX - 1024;  // what the kernels take
+
+struct Options {
+  int m = 4096, n = 4096, k = 4096;
+  std::vector<std::string> variants;  // in the stage's order
+  uint64_t seed = 1;
+  int warmup = 3;                 // launches of stage and cuBLAS before the timed ones
+  std::optional<int> iterations;  // timed launches; chosen by time when absent
+  bool check = true;
+  bool exact = false;
+  bool sustained = false;
+  bool profile = false;
+  std::string json;  // path, empty for none
+  bool list = false;
+  int device = 0;
+};
+
+// Parses argv[1..]. Returns nothing when --help or --version has been served (on stdout).
+// Throws UsageError.
+std::optional<Options> parse_options(const std::string& stage,
+                                     const std::vector<std::string>& variants, int argc,
+                                     const char* const* argv);
+
+}  // namespace harness

@@ -1,0 +1,129 @@
+#include "problem.h"
+
+#include <fmt/format.h>
+
+#include <numeric>
+
+#include "random.h"
+
+namespace harness {
+namespace {
+
+template <class In>
+std::vector<In> draw(int rows, int columns, int64_t ld, Data data, uint64_t seed, Stream stream) {
+  std::vector<In> matrix(static_cast<size_t>(rows * ld));
+  std::memset(static_cast<void*>(matrix.data()), POISON, matrix.size() * sizeof(In));
+#pragma omp parallel for
+  for (int i = 0; i < rows; ++i) {
+    for (int j = 0; j < columns; ++j) {
+      const uint64_t index =
+          static_cast<uint64_t>(i) * static_cast<uint64_t>(columns) + static_cast<uint64_t>(j);
+      const float value = data == Data::EXACT ? random_integer(seed, stream, index)
+                                              : random_uniform(seed, stream, index);
+      matrix[static_cast<size_t>(i * ld + j)] = Number<In>::from_float(value);
+    }
+  }
+  return matrix;
+}
+
+}  // namespace
+
+template <class In, class Out>
+Problem<In, Out>::Problem(Shape shape, Data data, uint64_t seed, Padding padding)
+    : shape(shape),
+      data(data),
+      lda(leading_dimension<In>(shape.k) + padding.a),
+      ldb(leading_dimension<In>(shape.n) + padding.b),
+      ldc(leading_dimension<Out>(shape.n) + padding.c),
+      a(draw<In>(shape.m, shape.k, lda, data, seed, Stream::A)),
+      b(draw<In>(shape.k, shape.n, ldb, data, seed, Stream::B)),
+      row_norms(static_cast<size_t>(shape.m)),
+      column_norms(static_cast<size_t>(shape.n)) {
+  const auto square = [](In value) {
+    const double x = Number<In>::to_float(value);
+    return x * x;
+  };
+#pragma omp parallel for
+  for (int i = 0; i < shape.m; ++i) {
+    double sum = 0;
+    for (int k = 0; k < shape.k; ++k) sum += square(a[static_cast<size_t>(i * lda + k)]);
+    row_norms[static_cast<size_t>(i)] = std::sqrt(sum);
+  }
+  for (int k = 0; k < shape.k; ++k)
+    for (int j = 0; j < shape.n; ++j)
+      column_norms[static_cast<size_t>(j)] += square(b[static_cast<size_t>(k * ldb + j)]);
+  for (double& norm : column_norms) norm = std::sqrt(norm);
+}
+
+template <class In, class Out>
+Bound Problem<In, Out>::bound() const {
+  if (data == Data::EXACT) return [](int, int, double) { return 0.0; };
+  return [this](int i, int j, double reference) {
+    return difference_bound<Out>(shape.k, row_norms[static_cast<size_t>(i)],
+                                 column_norms[static_cast<size_t>(j)], reference);
+  };
+}
+
+template <class In, class Out>
+std::vector<std::vector<double>> reference_rows(const Problem<In, Out>& p,
+                                                const std::vector<int>& rows) {
+  std::vector<std::vector<double>> results(
+      rows.size(), std::vector<double>(static_cast<size_t>(p.shape.n), 0.0));
+#pragma omp parallel for
+  for (size_t r = 0; r < rows.size(); ++r) {
+    for (int k = 0; k < p.shape.k; ++k) {
+      const double a = Number<In>::to_float(p.a[static_cast<size_t>(rows[r] * p.lda + k)]);
+      const In* b = &p.b[static_cast<size_t>(k * p.ldb)];
+      for (int j = 0; j < p.shape.n; ++j)
+        results[r][static_cast<size_t>(j)] += a * static_cast<double>(Number<In>::to_float(b[j]));
+    }
+  }
+  return results;
+}
+
+template <class In, class Out>
+Output<Out> reference_output(const Problem<In, Out>& p) {
+  Output<Out> output = p.make_output();
+  std::vector<int> rows(static_cast<size_t>(p.shape.m));
+  std::iota(rows.begin(), rows.end(), 0);
+  const auto references = reference_rows(p, rows);
+  for (int i = 0; i < p.shape.m; ++i)
+    for (int j = 0; j < p.shape.n; ++j)
+      output.row(i)[j] = Number<Out>::from_float(
+          static_cast<float>(references[static_cast<size_t>(i)][static_cast<size_t>(j)]));
+  return output;
+}
+
+template <class In, class Out>
+std::string check_against_double(const Problem<In, Out>& p, const Output<Out>& result,
+                                 const std::vector<int>& rows) {
+  const auto references = reference_rows(p, rows);
+  const Bound bound = p.bound();
+  for (size_t r = 0; r < rows.size(); ++r) {
+    for (int j = 0; j < p.shape.n; ++j) {
+      const double exact = references[r][static_cast<size_t>(j)];
+      // In exact mode the only rounding is the one to Out.
+      const double expected =
+          p.data == Data::EXACT
+              ? Number<Out>::to_float(Number<Out>::from_float(static_cast<float>(exact)))
+              : exact;
+      const double got = Number<Out>::to_float(result.row(rows[r])[j]);
+      if (!(std::abs(got - expected) <= bound(rows[r], j, expected)))
+        return fmt::format("row {}, column {}: got {:.9g}, expected {:.9g} within {:.3g}", rows[r],
+                           j, got, expected, bound(rows[r], j, expected));
+    }
+  }
+  return "";
+}
+
+#define INSTANTIATE(T)                                                               \
+  template struct Problem<T, T>;                                                     \
+  template std::vector<std::vector<double>> reference_rows(const Problem<T, T>&,     \
+                                                           const std::vector<int>&); \
+  template Output<T> reference_output(const Problem<T, T>&);                         \
+  template std::string check_against_double(const Problem<T, T>&, const Output<T>&,  \
+                                            const std::vector<int>&);
+INSTANTIATE(float)
+INSTANTIATE(half)
+
+}  // namespace harness

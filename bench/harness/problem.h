@@ -1,0 +1,62 @@
+#pragma once
+// The operands of one run, on the host, with what checking them needs.
+#include <cstdint>
+#include <vector>
+
+#include "bound.h"
+#include "verify.h"
+
+namespace harness {
+
+struct Shape {
+  int m, n, k;
+};
+
+// Elements to add to each leading dimension beyond the smallest multiple of 16 bytes.
+struct Padding {
+  int64_t a = 0, b = 0, c = 0;
+};
+
+enum class Data {
+  UNIFORM,  // [-1, 1), full entropy; results are compared against difference_bound
+  EXACT,    // small integers; every product and sum is exact and results must be equal
+};
+
+template <class In, class Out>
+struct Problem {
+  Shape shape;
+  Data data;
+  int64_t lda, ldb, ldc;
+  // Row-major with those leading dimensions. Elements beyond the width are NaN, so that a kernel
+  // which lets one of them into a result fails.
+  std::vector<In> a, b;
+  std::vector<double> row_norms, column_norms;  // 2-norms of A's rows and B's columns
+
+  Problem(Shape shape, Data data, uint64_t seed, Padding padding = {});
+
+  Output<Out> make_output() const { return {shape.m, shape.n, ldc}; }
+  Bound bound() const;
+};
+
+// The smallest leading dimension for rows of `width`: a multiple of 16 bytes.
+template <class T>
+int64_t leading_dimension(int width) {
+  constexpr int64_t UNIT = PER_16_BYTES<T>;
+  return (width + UNIT - 1) / UNIT * UNIT;
+}
+
+// Rows `rows` of A * B, accumulated in double: n values for each.
+template <class In, class Out>
+std::vector<std::vector<double>> reference_rows(const Problem<In, Out>& problem,
+                                                const std::vector<int>& rows);
+
+// A * B, accumulated in double and rounded to Out through fp32.
+template <class In, class Out>
+Output<Out> reference_output(const Problem<In, Out>& problem);
+
+// Checks the given rows of `result` against reference_rows; "" or what is wrong.
+template <class In, class Out>
+std::string check_against_double(const Problem<In, Out>& problem, const Output<Out>& result,
+                                 const std::vector<int>& rows);
+
+}  // namespace harness

@@ -1,0 +1,92 @@
+#include "timer.h"
+
+#include <algorithm>
+#include <chrono>
+#include <vector>
+
+namespace harness {
+namespace {
+
+constexpr double WARMUP_SECONDS =
+    0.1;  // an idle GPU takes tens of milliseconds to raise its clocks
+constexpr double SUSTAINED_MS = 500.0;
+
+class Event {
+ public:
+  Event() { CUDA_CHECK(cudaEventCreate(&event_)); }
+  Event(const Event&) = delete;
+  Event& operator=(const Event&) = delete;
+  ~Event() { cudaEventDestroy(event_); }
+  void record(cudaStream_t stream) { CUDA_CHECK(cudaEventRecord(event_, stream)); }
+  double milliseconds_since(const Event& start) const {
+    float ms = 0;
+    CUDA_CHECK(cudaEventElapsedTime(&ms, start.event_, event_));
+    return ms;
+  }
+
+ private:
+  cudaEvent_t event_ = nullptr;
+};
+
+struct EventPair {
+  Event start, stop;
+  void around(const LaunchOn& launch, int set, cudaStream_t stream) {
+    start.record(stream);
+    launch(set);
+    stop.record(stream);
+  }
+  double milliseconds() const { return stop.milliseconds_since(start); }
+};
+
+}  // namespace
+
+int choose_iterations(double pair_ms) {
+  const double usual = std::max<double>(MIN_SAMPLES, USUAL_MS / pair_ms);
+  return static_cast<int>(std::clamp(usual, 1.0, std::max(1.0, LONGEST_MS / pair_ms)));
+}
+
+Interleaved time_interleaved(const LaunchOn& stage, const LaunchOn& cublas, const Plan& plan,
+                             cudaStream_t stream) {
+  int set = 0;
+  const auto next_set = [&] { return set++ % plan.sets; };
+
+  using Clock = std::chrono::steady_clock;
+  const auto start = Clock::now();
+  const auto elapsed = [&] { return std::chrono::duration<double>(Clock::now() - start).count(); };
+  double pair_ms = 0;
+  for (int i = 0; i < plan.warmup || elapsed() < WARMUP_SECONDS; ++i) {
+    EventPair a, b;
+    a.around(stage, next_set(), stream);
+    b.around(cublas, next_set(), stream);
+    CUDA_CHECK(cudaStreamSynchronize(stream));
+    pair_ms = a.milliseconds() + b.milliseconds();
+  }
+
+  // Everything is enqueued ahead, so that the host's launch latency does not show.
+  const auto count = static_cast<size_t>(plan.iterations.value_or(choose_iterations(pair_ms)));
+  std::vector<EventPair> stage_events(count), cublas_events(count);
+  for (size_t i = 0; i < count; ++i) {
+    stage_events[i].around(stage, next_set(), stream);
+    cublas_events[i].around(cublas, next_set(), stream);
+  }
+  CUDA_CHECK(cudaStreamSynchronize(stream));
+
+  const auto timing = [](const std::vector<EventPair>& events) {
+    std::vector<double> milliseconds;
+    for (const EventPair& pair : events) milliseconds.push_back(pair.milliseconds());
+    return summarize(milliseconds);
+  };
+  return {timing(stage_events), timing(cublas_events)};
+}
+
+double time_sustained(const LaunchOn& launch, int sets, double expected_ms, cudaStream_t stream) {
+  const int count = std::max(1, static_cast<int>(SUSTAINED_MS / expected_ms));
+  EventPair whole;
+  whole.start.record(stream);
+  for (int i = 0; i < count; ++i) launch(i % sets);
+  whole.stop.record(stream);
+  CUDA_CHECK(cudaStreamSynchronize(stream));
+  return whole.milliseconds() / count;
+}
+
+}  // namespace harness

@@ -1,0 +1,40 @@
+#pragma once
+// Times launches with CUDA events, one launch an event pair.
+#include <functional>
+#include <optional>
+
+#include "common.cuh"
+#include "statistics.h"
+
+namespace harness {
+
+// Enqueues one launch that works on buffer set number `set`.
+using LaunchOn = std::function<void(int set)>;
+
+struct Plan {
+  int sets;                       // buffer sets to go round
+  int warmup;                     // pairs of launches before the timed ones; at least 0.1 s of them
+  std::optional<int> iterations;  // timed pairs; without it see MIN_SAMPLES
+};
+
+constexpr int MIN_SAMPLES = 20;  // unless they would take longer than LONGEST_MS
+constexpr double USUAL_MS = 1000.0, LONGEST_MS = 5000.0;
+
+// How many pairs of `pair_ms` each to time: about a second's worth, MIN_SAMPLES or more, but no
+// longer than five seconds and at least one.
+int choose_iterations(double pair_ms);
+
+struct Interleaved {
+  Timing stage, cublas;
+};
+
+// Launches both in turn. Never one after the other: clocks drift with temperature and power, and a
+// ratio of two separate runs is off by up to 10%.
+Interleaved time_interleaved(const LaunchOn& stage, const LaunchOn& cublas, const Plan& plan,
+                             cudaStream_t stream);
+
+// Milliseconds a launch when it runs alone, back to back for half a second: the steady state under
+// the power limit.
+double time_sustained(const LaunchOn& launch, int sets, double expected_ms, cudaStream_t stream);
+
+}  // namespace harness

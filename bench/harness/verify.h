@@ -1,0 +1,48 @@
+#pragma once
+// Compares every element of C, and everything around C, with what it should be.
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "number.h"
+
+namespace harness {
+
+// C as it lies in memory: GUARD elements, `rows` rows of ld elements of which `cols` are C's, GUARD
+// elements. Before a run every byte is POISON, which makes every element a NaN in fp32 and fp16:
+// an element that is not written fails the comparison, and one that should not be and is, is seen.
+constexpr int64_t GUARD = 4096;
+constexpr int POISON = 0xFF;
+
+template <class Out>
+struct Output {
+  int rows, cols;
+  int64_t ld;
+  std::vector<Out> memory = std::vector<Out>(size());
+
+  size_t size() const { return static_cast<size_t>(rows * ld + 2 * GUARD); }
+  const Out* row(int i) const { return &memory[static_cast<size_t>(GUARD + i * ld)]; }
+  Out* row(int i) { return &memory[static_cast<size_t>(GUARD + i * ld)]; }
+  void poison() {
+    std::memset(static_cast<void*>(memory.data()), POISON, memory.size() * sizeof(Out));
+  }
+};
+
+struct Verdict {
+  bool ok = true;
+  int64_t wrong = 0;  // elements of C
+  // The element that is closest to its bound, or furthest beyond it; NaN when one is.
+  double max_error = 0, bound = 0;
+  std::string message;  // when not ok: the first wrong element and the count, or the stray write
+};
+
+// bound(i, j) is the largest allowed |c - reference| of that element; 0 asks for equality.
+using Bound = std::function<double(int i, int j, double reference)>;
+
+template <class Out>
+Verdict verify(const Output<Out>& c, const Output<Out>& reference, const Bound& bound);
+
+}  // namespace harness

@@ -1,0 +1,119 @@
+#pragma once
+// 03 transposed_b: C[M,N] = A[M,K] * B[K,N], row-major fp32.
+// Idea    store B's tile transposed, sB[n][k], so that a thread's operands are consecutive in k
+//         and both can be read and written 16 bytes at a time.
+// vs 02   sB is transposed and its rows are padded; loads and stores of shared memory are float4.
+//         The thread -> C mapping and the tile are unchanged.
+// Limit   a quarter of the shared-memory instructions, but a 16-byte request of a warp is 512 bytes
+//         and takes four wavefronts: the pipe moves the same bytes and stays full. Layout cannot
+//         help; more FMAs for each byte can. Next: 04.
+#include "common.cuh"
+
+namespace transposed_b {
+
+constexpr int BM = 32, BN = 32, BK = 32;
+
+// The first attempt, one float at a time. In sB[tx][k], neighbouring lanes are a row apart. With
+// rows of 32 floats (PAD = 0) all 32 lanes hit the same bank and take turns, on loads and on
+// stores; with rows of 33 (PAD = 1) they hit 32 different banks.
+template <int PAD>
+__global__ void gemm_scalar_kernel(int M, int N, int K, const float* A, int64_t lda, const float* B,
+                                   int64_t ldb, float* C, int64_t ldc) {
+  __shared__ float sA[BM][BK], sB[BN][BK + PAD];
+  const int tx = threadIdx.x, ty = threadIdx.y;
+  const int row = blockIdx.y * BM + ty;
+  const int col = blockIdx.x * BN + tx;
+
+  float acc = 0.0f;
+  for (int k0 = 0; k0 < K; k0 += BK) {
+    sA[ty][tx] = row < M && k0 + tx < K ? A[row * lda + k0 + tx] : 0.0f;
+    sB[tx][ty] = k0 + ty < K && col < N ? B[(k0 + ty) * ldb + col] : 0.0f;
+    __syncthreads();
+
+    for (int k = 0; k < BK; ++k) acc += sA[ty][k] * sB[tx][k];
+    __syncthreads();
+  }
+
+  if (row < M && col < N) C[row * ldc + col] = acc;
+}
+
+__device__ __forceinline__ float4& as_float4(float& first) {
+  return reinterpret_cast<float4&>(first);
+}
+
+// Four elements from p, of which the first `valid` exist and the others are 0.
+__device__ __forceinline__ float4 load4(const float* p, int valid) {
+  if (valid >= 4) return *reinterpret_cast<const float4*>(p);
+  return make_float4(valid > 0 ? p[0] : 0.0f, valid > 1 ? p[1] : 0.0f, valid > 2 ? p[2] : 0.0f,
+                     0.0f);
+}
+
+// Two blocks a multiprocessor, as in 02: without the bound the float4 code takes too many registers
+// for that.
+__global__ void __launch_bounds__(BM* BN, 2)
+    gemm_kernel(int M, int N, int K, const float* A, int64_t lda, const float* B, int64_t ldb,
+                float* C, int64_t ldc) {
+  // 36 = 32 + 4: rows stay 16-byte aligned (33 would not), and the eight lanes that are served
+  // together start 36 floats apart, in banks 0, 4, 8, ..., 28.
+  __shared__ __align__(16) float sA[BM][BK], sB[BN][BK + 4];
+  const int tx = threadIdx.x, ty = threadIdx.y;
+  const int row0 = blockIdx.y * BM, col0 = blockIdx.x * BN;
+  const int row = row0 + ty;
+  const int col = col0 + tx;
+
+  // A tile is 256 float4: warps 0-7 copy A, warps 8-15 copy B, four elements along k a thread.
+  const int a_m = ty * 4 + tx / 8, a_k = tx % 8 * 4;
+  const int b_k = (ty - 8) * 4;
+
+  float acc = 0.0f;
+  for (int k0 = 0; k0 < K; k0 += BK) {
+    if (ty < 8) {
+      const int valid = row0 + a_m < M ? K - (k0 + a_k) : 0;
+      as_float4(sA[a_m][a_k]) = load4(&A[(row0 + a_m) * lda + k0 + a_k], valid);
+    } else if (ty < 16) {
+      // Each of the four loads is coalesced along n; together they are one float4 along k.
+      const float* b = &B[(k0 + b_k) * ldb + col];
+      const int valid = col < N ? K - (k0 + b_k) : 0;
+      as_float4(sB[tx][b_k]) =
+          make_float4(valid > 0 ? b[0] : 0.0f, valid > 1 ? b[ldb] : 0.0f,
+                      valid > 2 ? b[2 * ldb] : 0.0f, valid > 3 ? b[3 * ldb] : 0.0f);
+    }
+    __syncthreads();
+
+    for (int k = 0; k < BK; k += 4) {
+      const float4 a = as_float4(sA[ty][k]), b = as_float4(sB[tx][k]);
+      acc += a.x * b.x;
+      acc += a.y * b.y;
+      acc += a.z * b.z;
+      acc += a.w * b.w;
+    }
+    __syncthreads();
+  }
+
+  if (row < M && col < N) C[row * ldc + col] = acc;
+}
+
+template <int PAD>
+void gemm_scalar(const Gemm<float, float>& p) {
+  require_valid(p);
+  require_aligned_rows(p);
+  if (p.M == 0 || p.N == 0) return;
+  launch(gemm_scalar_kernel<PAD>, grid_2d(p.M, p.N, BM, BN), dim3(BN, BM), 0, p.stream, p.M, p.N,
+         p.K, p.A, p.lda, p.B, p.ldb, p.C, p.ldc);
+}
+inline void gemm_conflicted(const Gemm<float, float>& p) {
+  gemm_scalar<0>(p);
+}
+inline void gemm_padded(const Gemm<float, float>& p) {
+  gemm_scalar<1>(p);
+}
+
+inline void gemm(const Gemm<float, float>& p) {
+  require_valid(p);
+  require_aligned_rows(p);
+  if (p.M == 0 || p.N == 0) return;
+  launch(gemm_kernel, grid_2d(p.M, p.N, BM, BN), dim3(BN, BM), 0, p.stream, p.M, p.N, p.K, p.A,
+         p.lda, p.B, p.ldb, p.C, p.ldc);
+}
+
+}  // namespace transposed_b

@@ -1,0 +1,10 @@
+#include "02_smem_tiled.cuh"
+#include "harness/harness.h"
+
+int main(int argc, char** argv) {
+  return harness::run<float, float>({STAGE_NAME, STAGE_MIN_SM},
+                                    {
+                                        {"smem_tiled", smem_tiled::gemm},
+                                    },
+                                    argc, argv);
+}

@@ -1,0 +1,12 @@
+#include "03_transposed_b.cuh"
+#include "harness/harness.h"
+
+int main(int argc, char** argv) {
+  return harness::run<float, float>({STAGE_NAME, STAGE_MIN_SM},
+                                    {
+                                        {"conflicted", transposed_b::gemm_conflicted},
+                                        {"padded", transposed_b::gemm_padded},
+                                        {"transposed_b", transposed_b::gemm},
+                                    },
+                                    argc, argv);
+}

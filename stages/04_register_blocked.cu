@@ -1,0 +1,12 @@
+#include "04_register_blocked.cuh"
+#include "harness/harness.h"
+
+int main(int argc, char** argv) {
+  return harness::run<float, float>({STAGE_NAME, STAGE_MIN_SM},
+                                    {
+                                        {"scalar", register_blocked::gemm_scalar},
+                                        {"vectorized", register_blocked::gemm_vectorized},
+                                        {"register_blocked", register_blocked::gemm},
+                                    },
+                                    argc, argv);
+}

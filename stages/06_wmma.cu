@@ -1,0 +1,11 @@
+#include "06_wmma.cuh"
+#include "harness/harness.h"
+
+int main(int argc, char** argv) {
+  return harness::run<half, half>({STAGE_NAME, STAGE_MIN_SM},
+                                  {
+                                      {"wmma_global", wmma::gemm_global},
+                                      {"wmma", wmma::gemm},
+                                  },
+                                  argc, argv);
+}

@@ -1,0 +1,244 @@
+// Every variant of a stage at every kind of shape. Linked with a stage's own main instead of the
+// harness's run(): the list of variants in stages/NN_name.cu is the list of what is tested.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <memory>
+
+#include "harness/buffers.h"
+#include "harness/device.h"
+#include "harness/harness.h"
+
+namespace harness {
+namespace {
+
+template <class In, class Out>
+struct Subject {
+  Stage stage;
+  Variant<In, Out> variant;
+
+  // Stages 01 and 02 read and write single elements and take any leading dimension.
+  bool needs_aligned_rows() const { return std::stoi(stage.name) >= 3; }
+};
+
+std::string to_string(Shape s) {
+  return std::to_string(s.m) + " x " + std::to_string(s.n) + " x " + std::to_string(s.k);
+}
+
+// Runs the variant on `shape` with both kinds of data and checks all of C and around it.
+template <class In, class Out>
+void expect_correct(const Subject<In, Out>& subject, Shape shape, Padding padding = {}) {
+  for (const Data data : {Data::EXACT, Data::UNIFORM}) {
+    const Problem<In, Out> problem(shape, data, 7, padding);
+    BufferSets<In, Out> sets(problem, 1);
+    const Output<Out> output = sets.run_poisoned(subject.variant.gemm, nullptr);
+    const Verdict verdict = verify(output, reference_output(problem), problem.bound());
+    EXPECT_TRUE(verdict.ok) << to_string(shape) << (data == Data::EXACT ? " exact: " : " random: ")
+                            << verdict.message;
+  }
+}
+
+template <class In, class Out>
+void smallest(const Subject<In, Out>& subject) {
+  expect_correct(subject, {1, 1, 1});
+}
+
+template <class In, class Out>
+void primes(const Subject<In, Out>& subject) {
+  expect_correct(subject, {67, 131, 45});
+  expect_correct(subject, {257, 509, 251});
+}
+
+template <class In, class Out>
+void thin(const Subject<In, Out>& subject) {
+  expect_correct(subject, {1, 300, 70});
+  expect_correct(subject, {300, 1, 70});
+  expect_correct(subject, {300, 70, 1});
+  expect_correct(subject, {3, 5, 2000});
+}
+
+// One less, the same and one more than a tile in each dimension, for tiles that divide by those of
+// the stages: a stage's own tile is one of them or a divisor of one.
+template <class In, class Out>
+void tile_edges(const Subject<In, Out>& subject) {
+  for (const Shape tile : {Shape{32, 32, 32}, Shape{128, 64, 16}, Shape{256, 128, 64}})
+    for (int m = -1; m <= 1; ++m)
+      for (int n = -1; n <= 1; ++n)
+        for (int k = -1; k <= 1; ++k) expect_correct(subject, {tile.m + m, tile.n + n, tile.k + k});
+}
+
+// From one k tile to more than any pipeline is deep: full, almost full and just begun.
+template <class In, class Out>
+void depths(const Subject<In, Out>& subject) {
+  for (int k = 1; k <= 66; ++k) expect_correct(subject, {40, 36, k});
+  for (int k = 67; k <= 330; k += 13) expect_correct(subject, {40, 36, k});
+}
+
+template <class In, class Out>
+void empty(const Subject<In, Out>& subject) {
+  expect_correct(subject, {0, 50, 20});  // nothing is written
+  expect_correct(subject, {50, 0, 20});
+  expect_correct(subject, {50, 70, 0});  // zeros are
+  expect_correct(subject, {0, 0, 0});
+}
+
+template <class In, class Out>
+void leading_dimensions(const Subject<In, Out>& subject) {
+  const int64_t unit = PER_16_BYTES<In>;
+  expect_correct(subject, {67, 131, 45}, {unit, 2 * unit, 3 * unit});
+  expect_correct(subject, {256, 128, 64}, {5 * unit, unit, unit});
+  if (!subject.needs_aligned_rows()) expect_correct(subject, {67, 131, 45}, {1, 2, 3});
+}
+
+// The launch goes to the stream it was given: while that stream is held up, C does not change.
+template <class In, class Out>
+void stream(const Subject<In, Out>& subject) {
+  const Problem<In, Out> problem({200, 100, 50}, Data::EXACT, 7);
+  BufferSets<In, Out> sets(problem, 1);
+  cudaStream_t stream = nullptr;
+  CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+  std::atomic<bool> go = false;
+  const Output<Out> before = sets.run_poisoned([](const Gemm<In, Out>&) {}, nullptr);
+  const Output<Out> after = sets.run_poisoned(
+      [&](const Gemm<In, Out>& p) {
+        CUDA_CHECK(cudaLaunchHostFunc(
+            stream,
+            [](void* flag) {
+              while (!*static_cast<std::atomic<bool>*>(flag)) {
+              }
+            },
+            &go));
+        subject.variant.gemm(p);
+        CUDA_CHECK(cudaStreamSynchronize(nullptr));
+        Output<Out> held = problem.make_output();
+        CUDA_CHECK(cudaMemcpy(held.memory.data(), p.C - GUARD, held.memory.size() * sizeof(Out),
+                              cudaMemcpyDeviceToHost));
+        EXPECT_EQ(0, std::memcmp(held.memory.data(), before.memory.data(),
+                                 held.memory.size() * sizeof(Out)))
+            << "C was written before its stream got there";
+        go = true;
+      },
+      stream);
+  CUDA_CHECK(cudaStreamDestroy(stream));
+  EXPECT_TRUE(verify(after, reference_output(problem), problem.bound()).ok);
+}
+
+// Offsets beyond 2^31 elements in A, B and C, by rows that are 2^26 elements apart.
+template <class In, class Out>
+void large_offsets(const Subject<In, Out>& subject) {
+  constexpr int SIZE = 40;
+  constexpr int64_t LD = int64_t{1} << 26;
+  size_t available = 0, total = 0;
+  CUDA_CHECK(cudaMemGetInfo(&available, &total));
+  const size_t needed = (2 * sizeof(In) + sizeof(Out)) * SIZE * LD;
+  if (needed > available)
+    GTEST_SKIP() << "needs " << needed << " bytes of device memory, has " << available;
+
+  const Problem<In, Out> problem({SIZE, SIZE, SIZE}, Data::EXACT, 7);
+  DeviceBuffer<In> a(SIZE * LD), b(SIZE * LD);
+  DeviceBuffer<Out> c(SIZE * LD);
+  const auto upload = [](In* to, const std::vector<In>& from, int64_t ld) {
+    CUDA_CHECK(cudaMemcpy2D(to, LD * sizeof(In), from.data(), static_cast<size_t>(ld) * sizeof(In),
+                            SIZE * sizeof(In), SIZE, cudaMemcpyHostToDevice));
+  };
+  upload(a.get(), problem.a, problem.lda);
+  upload(b.get(), problem.b, problem.ldb);
+  subject.variant.gemm({SIZE, SIZE, SIZE, a.get(), LD, b.get(), LD, c.get(), LD, nullptr});
+  Output<Out> output = problem.make_output();
+  output.poison();
+  CUDA_CHECK(cudaMemcpy2D(output.row(0), static_cast<size_t>(output.ld) * sizeof(Out), c.get(),
+                          LD * sizeof(Out), SIZE * sizeof(Out), SIZE, cudaMemcpyDeviceToHost));
+  const Verdict verdict = verify(output, reference_output(problem), problem.bound());
+  EXPECT_TRUE(verdict.ok) << verdict.message;
+}
+
+// The launcher must throw std::invalid_argument whose text contains `what`.
+template <class In, class Out>
+void expect_refused(const Subject<In, Out>& subject, const Gemm<In, Out>& p, const char* what) {
+  try {
+    subject.variant.gemm(p);
+    ADD_FAILURE() << "accepted: " << what;
+  } catch (const std::invalid_argument& error) {
+    EXPECT_NE(std::string(error.what()).find(what), std::string::npos) << error.what();
+  }
+}
+
+template <class In, class Out>
+void refusals(const Subject<In, Out>& subject) {
+  const Problem<In, Out> problem({32, 32, 32}, Data::EXACT, 7, {32, 32, 32});
+  const BufferSets<In, Out> sets(problem, 1);
+  const Gemm<In, Out> good = sets.gemm(0, nullptr);
+  const auto refuses = [&](auto change, const char* what) {
+    Gemm<In, Out> bad = good;
+    change(bad);
+    expect_refused(subject, bad, what);
+  };
+  refuses([](auto& p) { ++p.A; }, "the address of A");
+  refuses([](auto& p) { ++p.B; }, "the address of B");
+  refuses([](auto& p) { ++p.C; }, "the address of C");
+  refuses([](auto& p) { p.M = -1; }, "M is -1");
+  refuses([](auto& p) { p.N = MAX_DIMENSION + 1; }, "N is 2147482624");
+  refuses([](auto& p) { p.K = -7; }, "K is -7");
+  refuses([](auto& p) { p.lda = 16; }, "lda is 16");
+  refuses([](auto& p) { p.ldb = 16; }, "ldb is 16");
+  refuses([](auto& p) { p.ldc = 16; }, "ldc is 16");
+  if (subject.needs_aligned_rows()) {
+    refuses([](auto& p) { ++p.lda; }, "lda is 65");
+    refuses([](auto& p) { ++p.ldb; }, "ldb is 65");
+    refuses([](auto& p) { ++p.ldc; }, "ldc is 65");
+  }
+}
+
+template <class In, class Out>
+class StageTest : public testing::Test {
+ public:
+  using Body = void (*)(const Subject<In, Out>&);
+  StageTest(Subject<In, Out> subject, Body body) : subject_(std::move(subject)), body_(body) {}
+
+ protected:
+  void SetUp() override {
+    try {
+      select_device(0, subject_.stage.min_sm);
+    } catch (const NoDevice& error) {
+      GTEST_SKIP() << error.what();
+    }
+  }
+  void TestBody() override { body_(subject_); }
+
+ private:
+  Subject<In, Out> subject_;
+  Body body_;
+};
+
+}  // namespace
+
+template <class In, class Out>
+int run(const Stage& stage, const std::vector<Variant<In, Out>>& variants, int argc, char** argv) {
+  testing::InitGoogleTest(&argc, argv);
+  for (const auto& variant : variants) {
+    const auto add = [&](const char* name, typename StageTest<In, Out>::Body body) {
+      const Subject<In, Out> subject{stage, variant};
+      const std::string suite = stage.name + "." + variant.name;
+      testing::RegisterTest(
+          suite.c_str(), name, nullptr, nullptr, __FILE__, __LINE__,
+          [=]() -> testing::Test* { return new StageTest<In, Out>(subject, body); });
+    };
+    add("smallest", smallest);
+    add("primes", primes);
+    add("thin", thin);
+    add("tile_edges", tile_edges);
+    add("depths", depths);
+    add("empty", empty);
+    add("leading_dimensions", leading_dimensions);
+    add("stream", stream);
+    add("large_offsets", large_offsets);
+    add("refusals", refusals);
+  }
+  return RUN_ALL_TESTS();
+}
+
+template int run(const Stage&, const std::vector<Variant<float, float>>&, int, char**);
+template int run(const Stage&, const std::vector<Variant<half, half>>&, int, char**);
+
+}  // namespace harness
