@@ -19,11 +19,14 @@ __global__ void gemm_kernel(int M, int N, int K, const float* A, int64_t lda, co
   const int row = blockIdx.y * BM + ty;
   const int col = blockIdx.x * BN + tx;
 
+  const float* a = &A[row * lda + tx];  // what this thread copies of the first tiles
+  const float* b = &B[ty * ldb + col];
+
   float acc = 0.0f;
   for (int k0 = 0; k0 < K; k0 += BK) {
     // Zeros outside the matrices add nothing, so the compute loop needs no bounds.
-    sA[ty][tx] = row < M && k0 + tx < K ? A[row * lda + k0 + tx] : 0.0f;
-    sB[ty][tx] = k0 + ty < K && col < N ? B[(k0 + ty) * ldb + col] : 0.0f;
+    sB[ty][tx] = k0 + ty < K && col < N ? b[k0 * ldb] : 0.0f;
+    sA[ty][tx] = row < M && k0 + tx < K ? a[k0] : 0.0f;
     __syncthreads();  // the tiles are complete before anyone reads them
 
     for (int k = 0; k < BK; ++k) acc += sA[ty][k] * sB[k][tx];

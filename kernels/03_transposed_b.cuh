@@ -23,11 +23,13 @@ __global__ void gemm_scalar_kernel(int M, int N, int K, const float* A, int64_t 
   const int tx = threadIdx.x, ty = threadIdx.y;
   const int row = blockIdx.y * BM + ty;
   const int col = blockIdx.x * BN + tx;
+  const float* a = &A[row * lda + tx];
+  const float* b = &B[ty * ldb + col];
 
   float acc = 0.0f;
   for (int k0 = 0; k0 < K; k0 += BK) {
-    sA[ty][tx] = row < M && k0 + tx < K ? A[row * lda + k0 + tx] : 0.0f;
-    sB[tx][ty] = k0 + ty < K && col < N ? B[(k0 + ty) * ldb + col] : 0.0f;
+    sB[tx][ty] = k0 + ty < K && col < N ? b[k0 * ldb] : 0.0f;
+    sA[ty][tx] = row < M && k0 + tx < K ? a[k0] : 0.0f;
     __syncthreads();
 
     for (int k = 0; k < BK; ++k) acc += sA[ty][k] * sB[tx][k];
@@ -61,23 +63,29 @@ __global__ void __launch_bounds__(BM* BN, 2)
   const int row = row0 + ty;
   const int col = col0 + tx;
 
-  // A tile is 256 float4: warps 0-7 copy A, warps 8-15 copy B, four elements along k a thread.
+  // A tile is 256 float4: warps 0-7 copy A, warps 8-15 copy B, four elements along k a thread,
+  // of which `valid` are inside the matrix.
   const int a_m = ty * 4 + tx / 8, a_k = tx % 8 * 4;
   const int b_k = (ty - 8) * 4;
+  const float* from = ty < 8 ? &A[(row0 + a_m) * lda + a_k] : &B[b_k * ldb + col];
+  int valid = ty < 8 ? (row0 + a_m < M ? K - a_k : 0) : (col < N ? K - b_k : 0);
 
   float acc = 0.0f;
   for (int k0 = 0; k0 < K; k0 += BK) {
     if (ty < 8) {
-      const int valid = row0 + a_m < M ? K - (k0 + a_k) : 0;
-      as_float4(sA[a_m][a_k]) = load4(&A[(row0 + a_m) * lda + k0 + a_k], valid);
+      as_float4(sA[a_m][a_k]) = load4(from, valid);
+      from += BK;
     } else if (ty < 16) {
       // Each of the four loads is coalesced along n; together they are one float4 along k.
-      const float* b = &B[(k0 + b_k) * ldb + col];
-      const int valid = col < N ? K - (k0 + b_k) : 0;
-      as_float4(sB[tx][b_k]) =
-          make_float4(valid > 0 ? b[0] : 0.0f, valid > 1 ? b[ldb] : 0.0f,
-                      valid > 2 ? b[2 * ldb] : 0.0f, valid > 3 ? b[3 * ldb] : 0.0f);
+      float4 v = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+      if (valid > 0) v.x = from[0];
+      if (valid > 1) v.y = from[ldb];
+      if (valid > 2) v.z = from[2 * ldb];
+      if (valid > 3) v.w = from[3 * ldb];
+      as_float4(sB[tx][b_k]) = v;
+      from += BK * ldb;
     }
+    valid -= BK;
     __syncthreads();
 
     for (int k = 0; k < BK; k += 4) {

@@ -4,8 +4,8 @@
 //         FMAs, so the shared-memory pipe is no longer the limit.
 // vs 03   acc becomes an array; A's tile is transposed instead of B's, so that a thread's operands
 //         are consecutive in m and n; blocks are numbered in one dimension.
-// Limit   the copy of a tile and the compute on it take turns: while the loads are on their way,
-//         this block's FMA pipe waits at the barrier. Next: 05.
+// Limit   between two tiles every thread stores to shared memory and waits, twice, for all others;
+//         what is on its way occupies registers. Next: 05.
 #include "common.cuh"
 
 namespace register_blocked {
@@ -148,11 +148,13 @@ __global__ void __launch_bounds__(THREADS)
 }  // namespace vectorized
 
 // The stage: a larger block, 16x8 elements a thread, and a warp owns a compact WMxWN part of it
-// instead of a strip: fewer different addresses in each of its loads.
+// instead of a strip: fewer different addresses in each of its loads. With so many registers a
+// thread, one block fills a multiprocessor and no other hides its waiting for global memory: the
+// next tile is on its way to registers while this one is multiplied.
 constexpr int BM = 256, BN = 128, WM = 64, WN = 64, TM = 16, TN = 8;
 static_assert(BM / WM * (BN / WN) * 32 == THREADS);
 
-__global__ void __launch_bounds__(THREADS)
+__global__ void __launch_bounds__(THREADS, 1)
     gemm_kernel(int M, int N, int K, const float* A, int64_t lda, const float* B, int64_t ldb,
                 float* C, int64_t ldc) {
   __shared__ __align__(16) float sA[BK][BM + 4], sB[BK][BN];
@@ -164,22 +166,36 @@ __global__ void __launch_bounds__(THREADS)
   const int warp_m = warp % (BM / WM) * WM, warp_n = warp / (BM / WM) * WN;
   const int m = warp_m + lane / 2 % 4 * 4, n = warp_n + (lane / 8 * 2 + lane % 2) * 4;
 
+  // A thread copies quads of two rows of A, which lie half a tile apart, and one quad of B.
   const int a_m = threadIdx.x / 2, a_k = threadIdx.x % 2 * 4;
   const int b_k = threadIdx.x / 32, b_n = threadIdx.x % 32 * 4;
+  const int rows_left = M - tile.m0 - a_m, columns_left = N - tile.n0 - b_n;
+  const float* a_low = &A[(tile.m0 + a_m) * lda + a_k];
+  const float* a_high = a_low + BM / 2 * lda;
+  const float* b = &B[b_k * ldb + tile.n0 + b_n];
+
+  float4 next_a_low, next_a_high, next_b;
+  const auto fetch = [&](int k0) {
+    const int k_left = K - k0 - a_k;
+    next_a_low = load4(a_low + k0, rows_left > 0 ? k_left : 0);
+    next_a_high = load4(a_high + k0, rows_left > BM / 2 ? k_left : 0);
+    next_b = load4(b + k0 * ldb, k0 + b_k < K ? columns_left : 0);
+  };
+  const auto store_a = [&](int row, float4 a) {
+    sA[a_k + 0][row] = a.x;
+    sA[a_k + 1][row] = a.y;
+    sA[a_k + 2][row] = a.z;
+    sA[a_k + 3][row] = a.w;
+  };
 
   float acc[TM][TN] = {};
+  fetch(0);
   for (int k0 = 0; k0 < K; k0 += BK) {
-    for (int half = 0; half < BM; half += BM / 2) {
-      const int row = tile.m0 + half + a_m;
-      const float4 a = load4(&A[row * lda + k0 + a_k], row < M ? K - k0 - a_k : 0);
-      sA[a_k + 0][half + a_m] = a.x;
-      sA[a_k + 1][half + a_m] = a.y;
-      sA[a_k + 2][half + a_m] = a.z;
-      sA[a_k + 3][half + a_m] = a.w;
-    }
-    as_float4(sB[b_k][b_n]) =
-        load4(&B[(k0 + b_k) * ldb + tile.n0 + b_n], k0 + b_k < K ? N - tile.n0 - b_n : 0);
+    store_a(a_m, next_a_low);
+    store_a(a_m + BM / 2, next_a_high);
+    as_float4(sB[b_k][b_n]) = next_b;
     __syncthreads();
+    fetch(k0 + BK);  // past the last tile nothing is valid and nothing is read
 
 #pragma unroll
     for (int k = 0; k < BK; ++k) {

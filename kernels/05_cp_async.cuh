@@ -69,51 +69,55 @@ __global__ void __launch_bounds__(THREADS, 1)
   const float* b_row = &B[b_k * ldb + tile.n0 + b_n];
   const int b_bytes = max(0, min(4, N - tile.n0 - b_n)) * 4;
 
-  // Copy number `i` of a tile; elements past K are filled with zeros.
-  const auto copy = [&](int t, int i) {
-    const int k0 = t * BK;
+  // The tile to copy next: its first k and its buffer. Past K, zeros are filled in.
+  int copy_k0 = 0, copy_buffer = 0;
+  const auto copy = [&](int i) {
     if (i < A_COPIES)
-      ptx::cp_async_ca_4(&s.A[t % PIPE][a_k][a_m + i * A_STEP], a_rows[i] + k0,
-                         k0 + a_k < K ? 4 : 0);
+      ptx::cp_async_ca_4(&s.A[copy_buffer][a_k][a_m + i * A_STEP], a_rows[i] + copy_k0,
+                         copy_k0 + a_k < K ? 4 : 0);
     else
-      ptx::cp_async_cg_16(&s.B[t % PIPE][b_k][b_n], b_row + k0 * ldb, k0 + b_k < K ? b_bytes : 0);
+      ptx::cp_async_cg_16(&s.B[copy_buffer][b_k][b_n], b_row, copy_k0 + b_k < K ? b_bytes : 0);
   };
-  const auto load_fragments = [&](float(&rA)[TM], float(&rB)[TN], int t, int k) {
-    for (int i = 0; i < TM; i += 4) as_float4(rA[i]) = as_float4(s.A[t % PIPE][k][m + i * 4]);
-    for (int j = 0; j < TN; j += 4) as_float4(rB[j]) = as_float4(s.B[t % PIPE][k][n + j * 8]);
+  const auto next_copy = [&] {
+    ptx::cp_async_commit_group();
+    copy_k0 += BK;
+    copy_buffer = (copy_buffer + 1) % PIPE;
+    b_row += BK * ldb;
   };
 
-  const int tiles = ceil_div(K, BK);
+  float rA[2][TM], rB[2][TN];
+  const auto load_fragments = [&](int to, int buffer, int k) {
+    for (int i = 0; i < TM; i += 4) as_float4(rA[to][i]) = as_float4(s.A[buffer][k][m + i * 4]);
+    for (int j = 0; j < TN; j += 4) as_float4(rB[to][j]) = as_float4(s.B[buffer][k][n + j * 8]);
+  };
+
   for (int t = 0; t < PIPE - 1; ++t) {
-    if (t < tiles)
-      for (int i = 0; i <= A_COPIES; ++i) copy(t, i);
-    ptx::cp_async_commit_group();  // also when empty: waiting counts groups
+    for (int i = 0; i <= A_COPIES; ++i) copy(i);
+    next_copy();
   }
   ptx::cp_async_wait_group<PIPE - 2>();
   __syncthreads();
+  load_fragments(0, 0, 0);
 
   float acc[TM][TN] = {};
-  float rA[2][TM], rB[2][TN];
-  if (tiles > 0) load_fragments(rA[0], rB[0], 0, 0);
+  int buffer = 0;
 #pragma unroll 1
-  for (int t = 0; t < tiles; ++t) {
+  for (int k0 = 0; k0 < K; k0 += BK) {
 #pragma unroll
     for (int k = 0; k < BK; ++k) {
       if (k == BK - 1) {
-        // Tile t + 1 is complete once every thread has waited for its own copies. Passing the
-        // barrier also means that everyone is done with tile t, whose buffer is filled next.
+        // The next tile is complete once every thread has waited for its own copies. Passing the
+        // barrier also means that everyone is done with this tile, whose buffer is filled next.
         ptx::cp_async_wait_group<PIPE - 2>();
         __syncthreads();
-        load_fragments(rA[0], rB[0], min(t + 1, tiles - 1), 0);
-      } else {
-        load_fragments(rA[(k + 1) % 2], rB[(k + 1) % 2], t, k + 1);
+        buffer = (buffer + 1) % PIPE;
       }
+      load_fragments((k + 1) % 2, buffer, (k + 1) % BK);
 
       // Spread the copies over the k steps instead of issuing them in one burst.
-      if (k < BK - 1 && t + PIPE - 1 < tiles) {
-        for (int i = k; i <= A_COPIES; i += BK - 1) copy(t + PIPE - 1, i);
-      }
-      if (k == BK - 2) ptx::cp_async_commit_group();
+      if (k < BK - 1)
+        for (int i = k; i <= A_COPIES; i += BK - 1) copy(i);
+      if (k == BK - 2) next_copy();
 
       for (int i = 0; i < TM; ++i)
         for (int j = 0; j < TN; ++j) acc[i][j] += rA[k % 2][i] * rB[k % 2][j];

@@ -157,71 +157,68 @@ __global__ void __launch_bounds__(THREADS, 1)
   constexpr int A_STEP = THREADS / (BK / 8), B_STEP = THREADS / (BN / 8);
   const int a_m = threadIdx.x / (BK / 8), a_k = threadIdx.x % (BK / 8) * 8;
   const int b_k = threadIdx.x / (BN / 8), b_n = threadIdx.x % (BN / 8) * 8;
-  const int b_bytes = max(0, min(8, N - tile.n0 - b_n)) * 2;
-  const half* b_column = &B[tile.n0 + b_n];
   // Rows past M repeat the last one: what comes of them is not stored.
   const half* a_rows[BM / A_STEP];
   for (int i = 0; i < BM / A_STEP; ++i)
     a_rows[i] = &A[min(tile.m0 + a_m + i * A_STEP, M - 1) * lda + a_k];
+  const half* b_row = &B[b_k * ldb + tile.n0 + b_n];
+  const int b_bytes = max(0, min(8, N - tile.n0 - b_n)) * 2;
 
-  const auto copy = [&](int t) {
-    const int k0 = t * BK;
-    const int a_bytes = max(0, min(8, K - k0 - a_k)) * 2;
+  // The tile to copy next: its first k and its buffer. Past K, zeros are filled in.
+  int copy_k0 = 0, copy_buffer = 0;
+  const auto copy_tile = [&] {
+    const int a_bytes = max(0, min(8, K - copy_k0 - a_k)) * 2;
     for (int i = 0; i < BM / A_STEP; ++i)
-      ptx::cp_async_cg_16(&s.A[t % PIPE][a_m + i * A_STEP][a_k], a_rows[i] + k0, a_bytes);
-    for (int i = 0; i < BK / B_STEP; ++i) {
-      const int k = b_k + i * B_STEP;
-      ptx::cp_async_cg_16(&s.B[t % PIPE][k][b_n], b_column + (k0 + k) * ldb,
-                          k0 + k < K ? b_bytes : 0);
-    }
+      ptx::cp_async_cg_16(&s.A[copy_buffer][a_m + i * A_STEP][a_k], a_rows[i] + copy_k0, a_bytes);
+    for (int i = 0; i < BK / B_STEP; ++i)
+      ptx::cp_async_cg_16(&s.B[copy_buffer][b_k + i * B_STEP][b_n], b_row + i * B_STEP * ldb,
+                          copy_k0 + b_k + i * B_STEP < K ? b_bytes : 0);
+    ptx::cp_async_commit_group();
+    copy_k0 += BK;
+    copy_buffer = copy_buffer == PIPE - 1 ? 0 : copy_buffer + 1;
+    b_row += BK * ldb;
   };
 
   FragmentA rA[2][WM / MMA];
   FragmentB rB[2][WN / MMA];
+  const auto load_fragments = [&](int to, int buffer, int k) {
+    for (int i = 0; i < WM / MMA; ++i)
+      load_matrix_sync(rA[to][i], &s.A[buffer][warp_m + i * MMA][k], BK + 8);
+    for (int j = 0; j < WN / MMA; ++j)
+      load_matrix_sync(rB[to][j], &s.B[buffer][k][warp_n + j * MMA], BN + 8);
+  };
+
+  for (int t = 0; t < PIPE - 1; ++t) copy_tile();
+  ptx::cp_async_wait_group<PIPE - 2>();
+  __syncthreads();
+  load_fragments(0, 0, 0);
+
   FragmentC acc[WM / MMA][WN / MMA];
   for (auto& row : acc)
     for (auto& f : row) fill_fragment(f, 0.0f);
-  const auto load_fragments = [&](int buffer, int t, int k) {
-    for (int i = 0; i < WM / MMA; ++i)
-      load_matrix_sync(rA[buffer][i], &s.A[t % PIPE][warp_m + i * MMA][k], BK + 8);
-    for (int j = 0; j < WN / MMA; ++j)
-      load_matrix_sync(rB[buffer][j], &s.B[t % PIPE][k][warp_n + j * MMA], BN + 8);
-  };
-
-  const int tiles = ceil_div(K, BK);
-  for (int t = 0; t < PIPE - 1; ++t) {
-    if (t < tiles) copy(t);
-    ptx::cp_async_commit_group();  // also when empty: waiting counts groups
-  }
-  ptx::cp_async_wait_group<PIPE - 2>();
-  __syncthreads();
-
-  if (tiles > 0) load_fragments(0, 0, 0);
+  int buffer = 0;
 #pragma unroll 1
-  for (int t = 0; t < tiles; ++t) {
+  for (int k0 = 0; k0 < K; k0 += BK) {
 #pragma unroll
     for (int k = 0; k < BK; k += MMA) {
-      const int buffer = k / MMA % 2;
       if (k == BK - MMA) {
-        // Tile t + 1 is complete once every thread has waited for its own copies. Passing the
-        // barrier also means that everyone is done with tile t, whose buffer is filled next.
+        // The next tile is complete once every thread has waited for its own copies. Passing the
+        // barrier also means that everyone is done with this tile, whose buffer is filled next.
         ptx::cp_async_wait_group<PIPE - 2>();
         __syncthreads();
-        load_fragments(1 - buffer, min(t + 1, tiles - 1), 0);
-      } else {
-        load_fragments(1 - buffer, t, k + MMA);
+        buffer = buffer == PIPE - 1 ? 0 : buffer + 1;
       }
-      if (k == 0) {
-        if (t + PIPE - 1 < tiles) copy(t + PIPE - 1);
-        ptx::cp_async_commit_group();
-      }
+      load_fragments((k / MMA + 1) % 2, buffer, (k + MMA) % BK);
+      if (k == 0) copy_tile();
+
       for (int i = 0; i < WM / MMA; ++i)
         for (int j = 0; j < WN / MMA; ++j)
-          mma_sync(acc[i][j], rA[buffer][i], rB[buffer][j], acc[i][j]);
+          mma_sync(acc[i][j], rA[k / MMA % 2][i], rB[k / MMA % 2][j], acc[i][j]);
     }
   }
 
-  __syncthreads();  // the staging area overlays the tiles
+  ptx::cp_async_wait_group<0>();
+  __syncthreads();  // the staging area overlays the tiles: no copy, no reader may be left
   for (int i = 0; i < WM / MMA; ++i)
     store_rows<WN>(shared.staged[warp], WN + 4, acc[i], C, ldc, tile.m0 + warp_m + i * MMA,
                    tile.n0 + warp_n, M, N);

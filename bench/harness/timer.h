@@ -28,7 +28,8 @@ struct Interleaved {
   Timing stage, cublas;
 };
 
-// Launches both in turn. Never one after the other: clocks drift with temperature and power, and a
+// Launches both in turn, in bursts of about 10 ms with rests between them, which keeps the device
+// below its power limit. Never one after the other: clocks drift with temperature and power, and a
 // ratio of two separate runs is off by up to 10%.
 Interleaved time_interleaved(const LaunchOn& stage, const LaunchOn& cublas, const Plan& plan,
                              cudaStream_t stream);
