@@ -12,6 +12,7 @@
 namespace transposed_b {
 
 constexpr int BM = 32, BN = 32, BK = 32;
+constexpr int THREADS = BM * BN;
 
 // The first attempt, one float at a time. In sB[tx][k], neighbouring lanes are a row apart. With
 // rows of 32 floats (PAD = 0) all 32 lanes hit the same bank and take turns, on loads and on
@@ -52,7 +53,7 @@ __device__ __forceinline__ float4 load4(const float* p, int valid) {
 
 // Two blocks a multiprocessor, as in 02: without the bound the float4 code takes too many registers
 // for that.
-__global__ void __launch_bounds__(BM* BN, 2)
+__global__ void __launch_bounds__(THREADS, 2)
     gemm_kernel(int M, int N, int K, const float* A, int64_t lda, const float* B, int64_t ldb,
                 float* C, int64_t ldc) {
   // 36 = 32 + 4: rows stay 16-byte aligned (33 would not), and the eight lanes that are served

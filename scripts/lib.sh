@@ -1,0 +1,124 @@
+# shellcheck shell=bash
+# Set-up and build, shared by the scripts beside this one; sourced, not run.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+say() { printf '== %s\n' "$*"; }
+die() {
+  printf '%s: %s\n' "$(basename "$0")" "$*" >&2
+  exit 1
+}
+
+# help "$@": with --help or -h anywhere, prints the comment at the top of the script and ends.
+help() {
+  local argument
+  for argument in "$@"; do
+    case $argument in
+      -h | --help)
+        sed -n '2,/^[^#]/{s/^# \{0,1\}//p}' "$0"
+        exit 0
+        ;;
+    esac
+  done
+}
+
+as_root() {
+  if [ "$(id -u)" = 0 ]; then "$@"; else sudo -n "$@"; fi
+}
+
+# Debian and Ubuntu: what is missing of these is installed, where that may be done without asking.
+PACKAGES=(build-essential cmake ninja-build python3 python3-venv
+  libcli11-dev nlohmann-json3-dev libfmt-dev libgtest-dev)
+
+install_packages() {
+  command -v apt-get >/dev/null || return 0
+  local missing=() package
+  for package in "$@"; do
+    dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || missing+=("$package")
+  done
+  [ ${#missing[@]} -gt 0 ] || return 0
+  if as_root true 2>/dev/null; then
+    say "installing ${missing[*]}"
+    if as_root apt-get update -qq && as_root env DEBIAN_FRONTEND=noninteractive \
+      apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null; then
+      return 0
+    fi
+    say "apt-get could not install them"
+  fi
+  say "missing packages; to install them: sudo apt-get install ${missing[*]}"
+}
+
+# The CMake to use: the system's if it is new enough, else one in .venv.
+CMAKE_MINIMUM=3.25
+new_enough() {
+  local version
+  version=$("$1" --version 2>/dev/null | sed -n '1s/[^0-9]*//p')
+  [ -n "$version" ] && printf '%s\n%s\n' "$CMAKE_MINIMUM" "$version" | sort -V -C
+}
+find_cmake() {
+  local cmake
+  for cmake in cmake .venv/bin/cmake; do
+    if new_enough "$cmake"; then
+      CMAKE=$cmake
+      return
+    fi
+  done
+  say "installing CMake into .venv"
+  venv_install 'cmake>=3.25,<4' || die "CMake $CMAKE_MINIMUM or newer is needed (https://cmake.org/download)"
+  CMAKE=.venv/bin/cmake
+}
+
+# venv_install PACKAGE...: from PyPI into .venv; fails where there is no network.
+venv_install() {
+  [ -x .venv/bin/python ] || python3 -m venv .venv || return 1
+  .venv/bin/python -m pip install -q --disable-pip-version-check --retries 1 "$@"
+}
+
+set_up() {
+  install_packages "${PACKAGES[@]}"
+  command -v c++ >/dev/null || die "a C++17 compiler is needed: sudo apt-get install build-essential"
+  find_cmake
+}
+
+build() {
+  local options=()
+  if [ ! -f build/CMakeCache.txt ] && command -v ninja >/dev/null; then options+=(-G Ninja); fi
+  if [ "${CI:-}" = true ]; then options+=(-DCMAKE_COMPILE_WARNING_AS_ERROR=ON); fi
+  say "configuring"
+  mkdir -p build
+  "$CMAKE" -S . -B build ${options[@]+"${options[@]}"} >build/configure.log 2>&1 || {
+    cat build/configure.log >&2
+    die "CMake could not configure the build; its messages are above"
+  }
+  grep -E '^-- (No CUDA|CUDA .* too old|GPU arch|[0-9]{2}_.* left out)|^   *(They need|[0-9.]+ or newer)' \
+    build/configure.log || true
+  say "building"
+  "$CMAKE" --build build --parallel "$(nproc)"
+}
+
+# Succeeds when there is a GPU that CUDA programs can use.
+have_gpu() { command -v nvidia-smi >/dev/null && nvidia-smi -L >/dev/null 2>&1; }
+
+all_stages() {
+  local path
+  for path in build/stages/[0-9]*; do
+    if [ -f "$path" ]; then basename "$path"; fi
+  done
+}
+
+# stages_for TOOL [STAGE ...]: builds, and sets NAMES to the stages given, or to all. Ends the script
+# when there is no such stage, no TOOL or no GPU.
+stages_for() {
+  local tool=$1 name
+  shift
+  command -v "$tool" >/dev/null || die "$tool is not on the PATH; it comes with the CUDA toolkit"
+  set_up
+  build
+  mapfile -t NAMES < <(all_stages)
+  [ ${#NAMES[@]} -gt 0 ] || die "no stage was built: there is no CUDA toolkit here"
+  for name in "$@"; do
+    [ -x "build/stages/$name" ] || die "no stage '$name'; there are: ${NAMES[*]}"
+  done
+  if [ $# -gt 0 ]; then NAMES=("$@"); fi
+  have_gpu || die "there is no NVIDIA GPU here (nvidia-smi finds none)"
+}

@@ -1,0 +1,114 @@
+#include "harness/options.h"
+
+#include <gtest/gtest.h>
+
+namespace harness {
+namespace {
+
+std::optional<Options> parse(std::vector<const char*> arguments) {
+  arguments.insert(arguments.begin(), "stage");
+  return parse_options("stage", {"first", "second", "third"}, static_cast<int>(arguments.size()),
+                       arguments.data());
+}
+
+// The one-line message of a refused command line.
+std::string message(const std::vector<const char*>& arguments) {
+  try {
+    parse(arguments);
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST(Options, Defaults) {
+  const Options o = *parse({});
+  EXPECT_EQ(4096, o.m);
+  EXPECT_EQ(4096, o.n);
+  EXPECT_EQ(4096, o.k);
+  EXPECT_EQ((std::vector<std::string>{"first", "second", "third"}), o.variants);
+  EXPECT_EQ(1u, o.seed);
+  EXPECT_FALSE(o.iterations);
+  EXPECT_TRUE(o.check);
+  EXPECT_FALSE(o.exact || o.sustained || o.profile || o.list);
+  EXPECT_TRUE(o.json.empty());
+  EXPECT_EQ(0, o.device);
+}
+
+TEST(Options, EveryValueArrives) {
+  const Options o = *parse({"--m",        "1",       "--n",          "2",
+                            "--k",        "3",       "--seed",       "18446744073709551615",
+                            "--warmup",   "4",       "--iterations", "5",
+                            "--no-check", "--exact", "--sustained",  "--json",
+                            "a b.json",   "--list",  "--device",     "6"});
+  EXPECT_EQ(1, o.m);
+  EXPECT_EQ(2, o.n);
+  EXPECT_EQ(3, o.k);
+  EXPECT_EQ(UINT64_MAX, o.seed);
+  EXPECT_EQ(4, o.warmup);
+  EXPECT_EQ(5, o.iterations);
+  EXPECT_FALSE(o.check);
+  EXPECT_TRUE(o.exact && o.sustained && o.list);
+  EXPECT_EQ("a b.json", o.json);
+  EXPECT_EQ(6, o.device);
+}
+
+TEST(Options, SizeSetsAllThree) {
+  const Options o = *parse({"--size", "77"});
+  EXPECT_EQ(77, o.m);
+  EXPECT_EQ(77, o.n);
+  EXPECT_EQ(77, o.k);
+}
+
+TEST(Options, VariantsKeepTheStagesOrder) {
+  EXPECT_EQ((std::vector<std::string>{"first", "third"}),
+            parse({"--variant", "third", "first"})->variants);
+  EXPECT_EQ((std::vector<std::string>{"second"}), parse({"--variant", "second"})->variants);
+}
+
+TEST(Options, HelpAndVersionAreServed) {
+  testing::internal::CaptureStdout();
+  EXPECT_FALSE(parse({"--help"}));
+  const std::string help = testing::internal::GetCapturedStdout();
+  EXPECT_NE(help.find("--iterations"), std::string::npos);
+  EXPECT_NE(help.find("Exit codes"), std::string::npos);
+  testing::internal::CaptureStdout();
+  EXPECT_FALSE(parse({"--version"}));
+  EXPECT_NE(testing::internal::GetCapturedStdout().find("gemm-ladder"), std::string::npos);
+}
+
+struct BadInput {
+  std::vector<const char*> arguments;
+  const char* expected;  // part of the message
+};
+
+TEST(Options, EachBadInputHasItsMessage) {
+  const std::vector<BadInput> inputs = {
+      {{"--m", "0"}, "--m: '0' is not an integer from 1 to 2147482623"},
+      {{"--n", "-5"}, "--n: '-5' is not an integer"},
+      {{"--k", "12x"}, "--k: '12x' is not an integer"},
+      {{"--size", "1.5"}, "--size: '1.5' is not an integer"},
+      {{"--size", ""}, "--size: '' is not an integer"},
+      {{"--size", "99999999999999999999"}, "is not an integer from 1"},
+      {{"--size", "2147482624"}, "is not an integer from 1 to 2147482623"},
+      {{"--iterations", "0"}, "--iterations: '0'"},
+      {{"--warmup", "0"}, "--warmup: '0'"},
+      {{"--seed", "-1"}, "--seed: '-1'"},
+      {{"--device", "-1"}, "--device: '-1'"},
+      {{"--size", "5", "--m", "3"}, "--size"},
+      {{"--bogus"}, "--bogus"},
+      {{"extra"}, "extra"},
+      {{"--m"}, "--m"},
+      {{"--json"}, "--json"},
+      {{"--variant", "fourth"}, "no variant 'fourth'; this stage has: first, second, third"},
+      {{"--profile", "--sustained"}, "use one of them"},
+  };
+  for (const BadInput& input : inputs) {
+    const std::string text = message(input.arguments);
+    EXPECT_NE(text.find(input.expected), std::string::npos) << text;
+    EXPECT_EQ(text.find('\n'), std::string::npos) << text;
+  }
+}
+
+}  // namespace
+}  // namespace harness

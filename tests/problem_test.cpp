@@ -1,0 +1,85 @@
+#include "harness/problem.h"
+
+#include <gtest/gtest.h>
+
+namespace harness {
+namespace {
+
+TEST(Problem, LeadingDimensionsAreMultiplesOf16Bytes) {
+  EXPECT_EQ(0, leading_dimension<float>(0));
+  EXPECT_EQ(4, leading_dimension<float>(1));
+  EXPECT_EQ(4, leading_dimension<float>(4));
+  EXPECT_EQ(8, leading_dimension<float>(5));
+  EXPECT_EQ(8, leading_dimension<half>(1));
+  EXPECT_EQ(16, leading_dimension<half>(9));
+}
+
+TEST(Problem, PaddingIsNaNAndDataIsNot) {
+  const Problem<float, float> p({3, 5, 7}, Data::UNIFORM, 1, {4, 8, 0});
+  ASSERT_EQ(12, p.lda);
+  ASSERT_EQ(16, p.ldb);
+  for (int i = 0; i < 3; ++i)
+    for (int k = 0; k < p.lda; ++k)
+      EXPECT_EQ(k >= 7, std::isnan(p.a[static_cast<size_t>(i * p.lda + k)]));
+  for (int k = 0; k < 7; ++k)
+    for (int j = 0; j < p.ldb; ++j)
+      EXPECT_EQ(j >= 5, std::isnan(p.b[static_cast<size_t>(k * p.ldb + j)]));
+}
+
+TEST(Problem, PaddingDoesNotChangeTheData) {
+  const Problem<float, float> p({3, 5, 7}, Data::UNIFORM, 1),
+      q({3, 5, 7}, Data::UNIFORM, 1, {4, 8});
+  EXPECT_EQ(reference_rows(p, {0, 1, 2}), reference_rows(q, {0, 1, 2}));
+}
+
+TEST(Problem, NormsAndReferenceOfKnownMatrices) {
+  Problem<float, float> p({2, 2, 2}, Data::EXACT, 1);
+  const auto set = [](std::vector<float>& matrix, std::vector<float> values) {
+    for (size_t i = 0; i < 4; ++i) matrix[i / 2 * 4 + i % 2] = values[i];
+  };
+  set(p.a, {1, 2, 3, 4});
+  set(p.b, {5, 6, 7, 8});
+  EXPECT_EQ((std::vector<std::vector<double>>{{43, 50}, {19, 22}}), reference_rows(p, {1, 0}));
+  EXPECT_EQ(50, reference_output(p).row(1)[1]);
+
+  const Problem<half, half> q({1, 1, 100}, Data::EXACT, 1);
+  double a = 0, b = 0;
+  for (size_t k = 0; k < 100; ++k) {
+    a += std::pow(Number<half>::to_float(q.a[k]), 2);
+    b += std::pow(Number<half>::to_float(q.b[8 * k]), 2);
+  }
+  EXPECT_DOUBLE_EQ(std::sqrt(a), q.row_norms[0]);
+  EXPECT_DOUBLE_EQ(std::sqrt(b), q.column_norms[0]);
+}
+
+TEST(Problem, CheckAgainstDoubleFindsOneWrongElement) {
+  for (const Data data : {Data::EXACT, Data::UNIFORM}) {
+    const Problem<half, half> p({5, 6, 70}, data, 1);
+    Output<half> output = reference_output(p);
+    EXPECT_EQ("", check_against_double(p, output, {0, 4}));
+    output.row(4)[5] = __float2half(Number<half>::to_float(output.row(4)[5]) + 1);
+    EXPECT_EQ("", check_against_double(p, output, {0, 3}));
+    EXPECT_NE(std::string::npos,
+              check_against_double(p, output, {0, 4}).find("row 4, column 5: got"));
+  }
+}
+
+TEST(Bound, CoversOneRoundingEachAtDepthOne) {
+  // c and c' are both roundings of a * b.
+  const double u = 0x1p-24;
+  EXPECT_GE(difference_bound<float>(1, 0.5, 0.5, 0.25), 2 * u * 0.25);
+  EXPECT_LT(difference_bound<float>(1, 0.5, 0.5, 0.25), 10 * u * 0.25);
+}
+
+TEST(Bound, CoversSubnormalHalves) {
+  EXPECT_GE(difference_bound<half>(1, 0, 0, 0), 0x1p-25);
+}
+
+TEST(Bound, GrowsWithDepthAsItsFormulaSays) {
+  const double one = difference_bound<float>(100, 1, 1, 0),
+               four = difference_bound<float>(400, 1, 1, 0);
+  EXPECT_NEAR(2, four / one, 0.01);
+}
+
+}  // namespace
+}  // namespace harness

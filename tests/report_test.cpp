@@ -1,0 +1,143 @@
+#include "harness/report.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "harness/options.h"
+
+namespace harness {
+namespace {
+
+Report sample() {
+  Report r;
+  r.stage = "09_sample";
+  r.device = {"Some GPU", 90, 132, 1980, 4800, 50 << 20, "13.0", "12.4"};
+  r.shape = {1000, 2000, 3000};
+  r.data = Data::UNIFORM;
+  r.seed = UINT64_MAX;
+  r.input = "fp16";
+  r.output = "fp16";
+  r.cublas_version = "13.1.0";
+  for (const char* name : {"slow", "sample"}) {
+    VariantReport v;
+    v.name = name;
+    v.check = Verdict{true, 0, 0.25, 0.5, ""};
+    v.time = Timing{2.0, 1.5, 2.5, name == std::string("slow") ? 7 : 100};
+    v.cublas = Timing{1.0, 0.9, 1.1, 100};
+    v.sustained = Sustained{5.5, 45};
+    v.kernel = {200, 49664, 256, 0.125};
+    r.variants.push_back(v);
+  }
+  return r;
+}
+
+TEST(Report, RateCountsTwoOperationsAnFma) {
+  EXPECT_DOUBLE_EQ(12.0, tflops({1000, 2000, 3000}, 1.0));
+}
+
+TEST(Report, JsonParsesBackWithEveryField) {
+  const auto j = nlohmann::json::parse(to_json(sample()));
+  EXPECT_EQ("09_sample", j["stage"]);
+  EXPECT_EQ("cuda", j["device"]["kind"]);
+  EXPECT_EQ("Some GPU", j["device"]["name"]);
+  EXPECT_EQ(90, j["device"]["sm"]);
+  EXPECT_NEAR(1070.5, j["device"]["peak_tflops"], 0.1);
+  EXPECT_EQ("12.4", j["device"]["toolkit"]);
+  EXPECT_EQ(3000, j["problem"]["k"]);
+  EXPECT_EQ("fp16", j["problem"]["input"]);
+  EXPECT_EQ("fp32", j["problem"]["accumulate"]);
+  EXPECT_EQ(UINT64_MAX, j["problem"]["seed"].get<uint64_t>());
+  const auto& v = j["variants"][1];
+  EXPECT_EQ("sample", v["name"]);
+  EXPECT_EQ("random", v["check"]["mode"]);
+  EXPECT_EQ(true, v["check"]["ok"]);
+  EXPECT_EQ(0.25, v["check"]["max_error"]);
+  EXPECT_EQ(0.5, v["check"]["bound"]);
+  EXPECT_EQ(2.0, v["time_ms"]["median"]);
+  EXPECT_EQ(1.5, v["time_ms"]["p10"]);
+  EXPECT_EQ(2.5, v["time_ms"]["p90"]);
+  EXPECT_EQ(100, v["time_ms"]["samples"]);
+  EXPECT_DOUBLE_EQ(6.0, v["tflops"]);
+  EXPECT_DOUBLE_EQ(50.0, v["percent_of_cublas"]);
+  EXPECT_NEAR(0.5605, v["percent_of_peak"], 0.0001);
+  EXPECT_EQ(5.5, v["sustained"]["tflops"]);
+  EXPECT_EQ(200, v["registers"]);
+  EXPECT_EQ(49664, v["shared_bytes"]);
+  EXPECT_EQ(256, v["threads"]);
+  EXPECT_EQ(0.125, v["occupancy"]);
+  EXPECT_DOUBLE_EQ(12.0, j["cublas"]["tflops"]);
+  EXPECT_EQ("13.1.0", j["cublas"]["version"]);
+}
+
+TEST(Report, WhatWasNotMeasuredIsAbsent) {
+  Report r = sample();
+  for (VariantReport& v : r.variants) {
+    v.check.reset();
+    v.time.reset();
+    v.cublas.reset();
+    v.sustained.reset();
+  }
+  const auto j = nlohmann::json::parse(to_json(r));
+  EXPECT_FALSE(j["variants"][0].contains("check"));
+  EXPECT_FALSE(j["variants"][0].contains("time_ms"));
+  EXPECT_FALSE(j.contains("cublas"));
+  EXPECT_NE(to_table(r).find("off"), std::string::npos);
+}
+
+TEST(Report, NaNErrorSurvivesJson) {
+  Report r = sample();
+  r.variants[0].check->max_error = std::nan("");
+  EXPECT_EQ("nan", nlohmann::json::parse(to_json(r))["variants"][0]["check"]["max_error"]);
+}
+
+TEST(Report, UnknownPeakIsSaid) {
+  Report r = sample();
+  r.device.sm = 999;
+  EXPECT_TRUE(nlohmann::json::parse(to_json(r))["device"]["peak_tflops"].is_null());
+  EXPECT_NE(to_table(r).find("unknown"), std::string::npos);
+}
+
+TEST(Report, TableSaysWhatWentWrong) {
+  Report r = sample();
+  EXPECT_EQ(to_table(r).find("WRONG"), std::string::npos);
+  EXPECT_NE(to_table(r).find("slow: only 7 samples"), std::string::npos);
+  r.variants[1].check->ok = false;
+  r.variants[1].check->message = "row 3, column 4";
+  EXPECT_NE(to_table(r).find("WRONG sample: row 3, column 4"), std::string::npos);
+}
+
+class ReportFile : public testing::Test {
+ protected:
+  void SetUp() override { std::filesystem::create_directory(folder); }
+  void TearDown() override { std::filesystem::remove_all(folder); }
+  size_t files() const {
+    return static_cast<size_t>(std::distance(std::filesystem::directory_iterator(folder),
+                                             std::filesystem::directory_iterator()));
+  }
+  std::string folder = testing::TempDir() + "report_test_" + std::to_string(getpid());
+};
+
+TEST_F(ReportFile, CheckingAPathLeavesNothing) {
+  require_writable(folder + "/x.json");
+  EXPECT_EQ(0u, files());
+}
+
+TEST_F(ReportFile, WritesWholeAndReplaces) {
+  write_whole(folder + "/x.json", "old text, longer");
+  write_whole(folder + "/x.json", "new");
+  std::ifstream file(folder + "/x.json");
+  EXPECT_EQ("new", std::string(std::istreambuf_iterator<char>(file), {}));
+  EXPECT_EQ(1u, files());
+}
+
+TEST_F(ReportFile, PathsThatCannotBeWrittenAreRefused) {
+  EXPECT_THROW(require_writable(folder), UsageError);
+  EXPECT_THROW(require_writable(folder + "/missing/x.json"), UsageError);
+}
+
+}  // namespace
+}  // namespace harness
