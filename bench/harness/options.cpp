@@ -94,7 +94,7 @@ std::optional<Options> parse_options(const std::string& stage,
   app.add_flag("--check,!--no-check", o.check, "compare every element with cuBLAS [on]");
   app.add_flag("--exact", o.exact, "small integers as data, equality as the check");
   app.add_flag("--sustained", o.sustained,
-               "also time each kernel alone, back to back for half a second");
+               "also time each kernel alone, back to back for half a second [fp16 stages: on]");
   app.add_flag("--profile", o.profile,
                "launch each variant once: no check, no cuBLAS, no timing (automatic under ncu)");
   app.add_option("--json", o.json, "also write the report to this file")->type_name("FILE");
