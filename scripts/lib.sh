@@ -26,14 +26,17 @@ as_root() {
   if [ "$(id -u)" = 0 ]; then "$@"; else sudo -n "$@"; fi
 }
 
-# Debian and Ubuntu: what is missing of these is installed, where that may be done without asking.
-PACKAGES=(build-essential cmake ninja-build python3 python3-venv
-  libcli11-dev nlohmann-json3-dev libfmt-dev libgtest-dev)
+# Debian's and Ubuntu's names for what is needed, after the command that makes a package unnecessary.
+PACKAGES=(c++=build-essential cmake=cmake ninja=ninja-build python3=python3 =python3-venv
+  =libcli11-dev =nlohmann-json3-dev =libfmt-dev =libgtest-dev)
 
+# install_packages [COMMAND]=PACKAGE...: where that may be done without asking; else says how to.
 install_packages() {
   command -v apt-get >/dev/null || return 0
-  local missing=() package
-  for package in "$@"; do
+  local missing=() entry command package
+  for entry in "$@"; do
+    command=${entry%%=*} package=${entry#*=}
+    if [ -n "$command" ] && command -v "$command" >/dev/null; then continue; fi
     dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || missing+=("$package")
   done
   [ ${#missing[@]} -gt 0 ] || return 0

@@ -2,9 +2,8 @@
 // harness's run(): the list of variants in stages/NN_name.cu is the list of what is tested.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <atomic>
-#include <memory>
+#include <cstring>
 
 #include "harness/buffers.h"
 #include "harness/device.h"

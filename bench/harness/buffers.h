@@ -1,5 +1,6 @@
 #pragma once
 // A problem's matrices in device memory.
+#include <utility>
 #include <vector>
 
 #include "common.cuh"

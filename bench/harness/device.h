@@ -1,5 +1,6 @@
 #pragma once
 // The device a run happens on.
+#include <cstdint>
 #include <optional>
 #include <stdexcept>
 #include <string>

@@ -1,6 +1,7 @@
 #pragma once
 // The operands of one run, on the host, with what checking them needs.
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "bound.h"

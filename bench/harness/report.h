@@ -1,5 +1,6 @@
 #pragma once
 // What a run found out, as a table for people and as JSON for programs.
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>

@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <new>
+#include <optional>
 
 #include "buffers.h"
 #include "cublas.h"
