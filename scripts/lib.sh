@@ -27,8 +27,8 @@ as_root() {
 }
 
 # Debian's and Ubuntu's names for what is needed, after the command that makes a package unnecessary.
-PACKAGES=(c++=build-essential cmake=cmake ninja=ninja-build python3=python3 =python3-venv
-  =libcli11-dev =nlohmann-json3-dev =libfmt-dev =libgtest-dev)
+PACKAGES="c++=build-essential cmake=cmake ninja=ninja-build python3=python3 =python3-venv
+  =libcli11-dev =nlohmann-json3-dev =libfmt-dev =libgtest-dev"
 
 # install_packages [COMMAND]=PACKAGE...: where that may be done without asking; else says how to.
 install_packages() {
@@ -78,7 +78,8 @@ venv_install() {
 }
 
 set_up() {
-  install_packages "${PACKAGES[@]}"
+  # shellcheck disable=SC2086  # a list of words
+  install_packages $PACKAGES
   command -v c++ >/dev/null || die "a C++17 compiler is needed: sudo apt-get install build-essential"
   find_cmake
 }

@@ -24,7 +24,7 @@ def load(folder: Path) -> list[dict]:
         try:
             report = json.loads(path.read_text())
             _ = report["stage"], report["problem"]["m"], report["variants"]
-        except (json.JSONDecodeError, KeyError) as error:
+        except (json.JSONDecodeError, KeyError, TypeError) as error:
             raise BadInput(f"{path} is not a stage's report: {error!r}") from error
         reports.append(report)
     if not reports:

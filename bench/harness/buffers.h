@@ -29,7 +29,9 @@ class DeviceBuffer {
   void download(std::vector<T>& to) const {
     CUDA_CHECK(cudaMemcpy(to.data(), data_, bytes_, cudaMemcpyDeviceToHost));
   }
-  void fill(int byte) { CUDA_CHECK(cudaMemset(data_, byte, bytes_)); }
+  void fill(int byte, cudaStream_t stream) {
+    CUDA_CHECK(cudaMemsetAsync(data_, byte, bytes_, stream));
+  }
 
  private:
   T* data_ = nullptr;
@@ -60,8 +62,9 @@ class BufferSets {
                                         DeviceBuffer<Out>(problem.make_output().size())});
       set.a.upload(problem.a);
       set.b.upload(problem.b);
-      set.c.fill(POISON);
+      set.c.fill(POISON, nullptr);
     }
+    CUDA_CHECK(cudaDeviceSynchronize());  // runs are on streams that do not wait for this one
   }
 
   int count() const { return static_cast<int>(sets_.size()); }
@@ -74,7 +77,7 @@ class BufferSets {
   // Poisons C of the first set, runs `gemm` on it and returns what is then in memory.
   template <class Function>
   Output<Out> run_poisoned(const Function& gemm, cudaStream_t stream) {
-    sets_.front().c.fill(POISON);
+    sets_.front().c.fill(POISON, stream);
     gemm(this->gemm(0, stream));
     CUDA_CHECK(cudaStreamSynchronize(stream));
     Output<Out> output = problem_.make_output();
