@@ -3,7 +3,8 @@ set(LADDER_CUDA_VERSION 12.4)
 
 if(NOT CMAKE_CUDA_COMPILER AND NOT DEFINED ENV{CUDACXX})
   find_program(LADDER_NVCC nvcc HINTS ENV CUDA_PATH PATHS /usr/local/cuda PATH_SUFFIXES bin)
-  if(LADDER_NVCC)
+  execute_process(COMMAND ${LADDER_NVCC} --version OUTPUT_QUIET ERROR_QUIET RESULT_VARIABLE status)
+  if(status EQUAL 0) # a broken installation counts as none
     set(CMAKE_CUDA_COMPILER ${LADDER_NVCC})
   endif()
 endif()
@@ -26,10 +27,8 @@ if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
   set(CMAKE_CUDA_ARCHITECTURES ${architectures} CACHE STRING "GPU architectures")
 endif()
 
-include(CheckLanguage)
-check_language(CUDA)
 set(LADDER_CUDA OFF)
-if(NOT CMAKE_CUDA_COMPILER)
+if(NOT CMAKE_CUDA_COMPILER AND NOT DEFINED ENV{CUDACXX})
   message(STATUS "No CUDA toolkit: the GPU targets are left out. They need CUDA "
                  "${LADDER_CUDA_VERSION} or newer (https://developer.nvidia.com/cuda-downloads)")
 else()
