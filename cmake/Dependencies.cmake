@@ -24,5 +24,7 @@ FetchContent_Declare(
   DOWNLOAD_EXTRACT_TIMESTAMP TRUE FIND_PACKAGE_ARGS 1.11)
 FetchContent_MakeAvailable(CLI11 nlohmann_json fmt GTest)
 
+find_package(Threads REQUIRED)
+
 # Optional: the harness draws and checks its data faster with it.
 find_package(OpenMP COMPONENTS CXX)

@@ -45,8 +45,10 @@ __device__ __forceinline__ Tile tile_of_block(int M, int N, int BM, int BN) {
 
 // Rounds eight consecutive floats to half and stores the first `valid`.
 __device__ __forceinline__ void store8(half* p, const float* v, int valid) {
-  __align__(16) half h[8];
-  for (int i = 0; i < 8; ++i) h[i] = __float2half(v[i]);
+  const float4 a = reinterpret_cast<const float4*>(v)[0], b = reinterpret_cast<const float4*>(v)[1];
+  __align__(16) const half h[8] = {__float2half(a.x), __float2half(a.y), __float2half(a.z),
+                                   __float2half(a.w), __float2half(b.x), __float2half(b.y),
+                                   __float2half(b.z), __float2half(b.w)};
   if (valid >= 8) {
     *reinterpret_cast<uint4*>(p) = *reinterpret_cast<const uint4*>(h);
   } else {

@@ -103,6 +103,11 @@ inline thread_local Launch last_launch;
 template <class... Params>
 void launch(void (*kernel)(Params...), dim3 grid, dim3 block, size_t smem_bytes,
             cudaStream_t stream, std::common_type_t<Params>... args) {
+  const void* function = reinterpret_cast<const void*>(kernel);
+#ifdef SIMT_CPU_DEVICE
+  (void)stream;
+  simt::launch(kernel, grid, block, smem_bytes, args...);
+#else
   constexpr size_t DEFAULT_SMEM = 48 * 1024;  // more must be asked for, kernel by kernel
   if (smem_bytes > DEFAULT_SMEM) {
     int device = 0, available = 0;
@@ -112,19 +117,20 @@ void launch(void (*kernel)(Params...), dim3 grid, dim3 block, size_t smem_bytes,
       throw std::invalid_argument("this kernel needs " + std::to_string(smem_bytes) +
                                   " bytes of shared memory a block; the device has " +
                                   std::to_string(available));
-    CUDA_CHECK(cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel),
-                                    cudaFuncAttributeMaxDynamicSharedMemorySize,
+    CUDA_CHECK(cudaFuncSetAttribute(function, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                     static_cast<int>(smem_bytes)));
   }
   void* pointers[] = {&args...};
-  CUDA_CHECK(cudaLaunchKernel(reinterpret_cast<const void*>(kernel), grid, block, pointers,
-                              smem_bytes, stream));
+  CUDA_CHECK(cudaLaunchKernel(function, grid, block, pointers, smem_bytes, stream));
   CUDA_CHECK(cudaGetLastError());
-  last_launch = {reinterpret_cast<const void*>(kernel), grid, block, smem_bytes};
+#endif
+  last_launch = {function, grid, block, smem_bytes};
 }
 
-#ifdef __CUDACC__
 // The block's dynamic shared memory, seen as a T.
+#if defined(SIMT_CPU_DEVICE)
+using simt::dynamic_shared;
+#elif defined(__CUDACC__)
 template <class T>
 __device__ __forceinline__ T& dynamic_shared() {
   extern __shared__ __align__(128) unsigned char bytes[];

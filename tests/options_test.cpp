@@ -5,10 +5,10 @@
 namespace harness {
 namespace {
 
-std::optional<Options> parse(std::vector<const char*> arguments) {
+std::optional<Options> parse(std::vector<const char*> arguments, Target target = Target::GPU) {
   arguments.insert(arguments.begin(), "stage");
-  return parse_options("stage", {"first", "second", "third"}, static_cast<int>(arguments.size()),
-                       arguments.data());
+  return parse_options("stage", {"first", "second", "third"}, target,
+                       static_cast<int>(arguments.size()), arguments.data());
 }
 
 // The one-line message of a refused command line.
@@ -51,6 +51,16 @@ TEST(Options, EveryValueArrives) {
   EXPECT_TRUE(o.exact && o.sustained && o.list);
   EXPECT_EQ("a b.json", o.json);
   EXPECT_EQ(6, o.device);
+}
+
+TEST(Options, TheCpuHasItsOwn) {
+  const Options o = *parse({}, Target::CPU);
+  EXPECT_EQ(256, o.m);
+  EXPECT_TRUE(o.memory);
+  EXPECT_FALSE(parse({"--no-memory"}, Target::CPU)->memory);
+  EXPECT_THROW(parse({"--sustained"}, Target::CPU), UsageError);
+  EXPECT_THROW(parse({"--iterations", "3"}, Target::CPU), UsageError);
+  EXPECT_THROW(parse({"--memory"}, Target::GPU), UsageError);
 }
 
 TEST(Options, SizeSetsAllThree) {

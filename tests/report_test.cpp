@@ -15,7 +15,7 @@ namespace {
 Report sample() {
   Report r;
   r.stage = "09_sample";
-  r.device = {"Some GPU", 90, 132, 1980, 4800, 50 << 20, "13.0", "12.4"};
+  r.device = {"cuda", "Some GPU", 90, 132, 1980, 4800, 50 << 20, "13.0", "12.4"};
   r.shape = {1000, 2000, 3000};
   r.data = Data::UNIFORM;
   r.seed = UINT64_MAX;
@@ -29,7 +29,7 @@ Report sample() {
     v.time = Timing{2.0, 1.5, 2.5, name == std::string("slow") ? 7 : 100};
     v.cublas = Timing{1.0, 0.9, 1.1, 100};
     v.sustained = Sustained{5.5, 45};
-    v.kernel = {200, 49664, 256, 0.125};
+    v.kernel = KernelFacts{200, 49664, 256, 0.125};
     r.variants.push_back(v);
   }
   return r;

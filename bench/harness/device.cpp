@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <map>
-
 #include "common.cuh"
 #include "options.h"
 
@@ -19,17 +17,6 @@ int attribute(cudaDeviceAttr which, int id) {
 std::string version_string(int version) {  // 13000 means 13.0
   return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
 }
-
-// Floating-point operations (two an FMA) per clock and multiprocessor.
-struct Rates {
-  int fp32, fp16_tensor;
-};
-// fp32: CUDA C++ Programming Guide, "Throughput of Native Arithmetic Instructions". Tensor, dense,
-// with fp32 accumulation: the architectures' whitepapers; GeForce parts of 7.5 and 8.6 do half.
-const std::map<int, Rates> RATES = {
-    {70, {128, 1024}}, {75, {128, 1024}}, {80, {128, 2048}}, {86, {256, 1024}},
-    {87, {256, 1024}}, {89, {256, 1024}}, {90, {256, 4096}}, {100, {256, 8192}},
-};
 
 }  // namespace
 
@@ -47,6 +34,7 @@ Device select_device(int id, int min_sm) {
   cudaDeviceProp properties{};
   CUDA_CHECK(cudaGetDeviceProperties(&properties, id));
   Device device;
+  device.kind = "cuda";
   device.name = properties.name;
   device.sm = properties.major * 10 + properties.minor;
   if (device.sm < min_sm)
@@ -65,13 +53,6 @@ Device select_device(int id, int min_sm) {
   device.driver = version_string(driver);
   device.toolkit = version_string(runtime);
   return device;
-}
-
-std::optional<double> peak_tflops(const Device& device, const std::string& input) {
-  const auto rates = RATES.find(device.sm);
-  if (rates == RATES.end()) return std::nullopt;
-  const int per_clock = input == "fp32" ? rates->second.fp32 : rates->second.fp16_tensor;
-  return device.multiprocessors * per_clock * device.clock_mhz * 1e6 / 1e12;
 }
 
 }  // namespace harness

@@ -54,9 +54,11 @@ std::string one_line(std::string text) {
 }  // namespace
 
 std::optional<Options> parse_options(const std::string& stage,
-                                     const std::vector<std::string>& variants, int argc,
-                                     const char* const* argv) {
+                                     const std::vector<std::string>& variants, Target target,
+                                     int argc, const char* const* argv) {
+  const bool gpu = target == Target::GPU;
   Options o;
+  o.m = o.n = o.k = gpu ? 4096 : 256;
   CLI::App app(
       "C[M,N] = A[M,K] * B[K,N], row-major: each variant of this stage is checked against "
       "cuBLAS and timed beside it.\nVariants: " +
@@ -64,19 +66,22 @@ std::optional<Options> parse_options(const std::string& stage,
       stage);
   app.set_version_flag("--version", "gemm-ladder " GEMM_LADDER_VERSION);
   app.footer(
-      "Exit codes: 0 all right; 1 a wrong result or a CUDA error; 2 bad input; 77 no usable GPU.\n"
-      "Under ncu, or with --profile: ncu --set full ./" +
-      stage);
+      gpu ? "Exit codes: 0 all right; 1 a wrong result or a CUDA error; 2 bad input; 77 no "
+            "usable GPU.\nUnder ncu, or with --profile: ncu --set full ./" +
+                stage
+          : "Exit codes: 0 all right; 1 a wrong result or a finding (a race, an access out of "
+            "bounds, ...); 2 bad input.");
 
   const auto size = [&](const std::string& name, auto store, const std::string& help) {
     return add_integer<int>(app, name, 1, LARGEST_SIZE, store, help);
   };
+  const std::string default_size = fmt::format(" [{}]", o.m);
   auto* m = size(
-      "--m", [&](int v) { o.m = v; }, "rows of A and C [4096]");
+      "--m", [&](int v) { o.m = v; }, "rows of A and C" + default_size);
   auto* n = size(
-      "--n", [&](int v) { o.n = v; }, "columns of B and C [4096]");
+      "--n", [&](int v) { o.n = v; }, "columns of B and C" + default_size);
   auto* k = size(
-      "--k", [&](int v) { o.k = v; }, "columns of A, rows of B [4096]");
+      "--k", [&](int v) { o.k = v; }, "columns of A, rows of B" + default_size);
   size(
       "--size", [&](int v) { o.m = o.n = o.k = v; }, "M, N and K at once")
       ->excludes(m)
@@ -85,22 +90,26 @@ std::optional<Options> parse_options(const std::string& stage,
   app.add_option("--variant", o.variants, "run these only")->type_name("NAME");
   add_integer<uint64_t>(
       app, "--seed", 0, UINT64_MAX, [&](uint64_t v) { o.seed = v; }, "of the random data [1]");
-  add_integer<int>(
-      app, "--warmup", 1, 1000000, [&](int v) { o.warmup = v; },
-      "launches before the timed ones [3, and at least 0.1 s]");
-  add_integer<int>(
-      app, "--iterations", 1, 1000000, [&](int v) { o.iterations = v; },
-      "timed launches [about a second's worth, at least 20]");
-  app.add_flag("--check,!--no-check", o.check, "compare every element with cuBLAS [on]");
+  app.add_flag("--check,!--no-check", o.check, "compare every element with the reference [on]");
   app.add_flag("--exact", o.exact, "small integers as data, equality as the check");
-  app.add_flag("--sustained", o.sustained,
-               "also time each kernel alone, back to back for half a second [fp16 stages: on]");
-  app.add_flag("--profile", o.profile,
-               "launch each variant once: no check, no cuBLAS, no timing (automatic under ncu)");
   app.add_option("--json", o.json, "also write the report to this file")->type_name("FILE");
   app.add_flag("--list", o.list, "print the variants and stop");
-  add_integer<int>(
-      app, "--device", 0, 1023, [&](int v) { o.device = v; }, "CUDA device number [0]");
+  if (gpu) {
+    add_integer<int>(
+        app, "--warmup", 1, 1000000, [&](int v) { o.warmup = v; },
+        "launches before the timed ones [3, and at least 0.1 s]");
+    add_integer<int>(
+        app, "--iterations", 1, 1000000, [&](int v) { o.iterations = v; },
+        "timed launches [about a second's worth, at least 20]");
+    app.add_flag("--sustained", o.sustained,
+                 "also time each kernel alone, back to back for half a second [fp16 stages: on]");
+    app.add_flag("--profile", o.profile,
+                 "launch each variant once: no check, no cuBLAS, no timing (automatic under ncu)");
+    add_integer<int>(
+        app, "--device", 0, 1023, [&](int v) { o.device = v; }, "CUDA device number [0]");
+  } else {
+    app.add_flag("--memory,!--no-memory", o.memory, "count memory accesses by source line [on]");
+  }
 
   try {
     app.parse(argc, argv);

@@ -15,8 +15,10 @@ struct UsageError : std::runtime_error {
 
 constexpr int LARGEST_SIZE = INT32_MAX - 1024;  // what the kernels take
 
+enum class Target { GPU, CPU };
+
 struct Options {
-  int m = 4096, n = 4096, k = 4096;
+  int m, n, k;
   std::vector<std::string> variants;  // in the stage's order
   uint64_t seed = 1;
   int warmup = 3;                 // launches of stage and cuBLAS before the timed ones
@@ -25,15 +27,16 @@ struct Options {
   bool exact = false;
   bool sustained = false;
   bool profile = false;
-  std::string json;  // path, empty for none
+  bool memory = true;  // CPU: report memory accesses
+  std::string json;    // path, empty for none
   bool list = false;
   int device = 0;
 };
 
-// Parses argv[1..]. Returns nothing when --help or --version has been served (on stdout).
-// Throws UsageError.
+// Parses argv[1..]; a target has only the options that mean something there. Returns nothing when
+// --help or --version has been served (on stdout). Throws UsageError.
 std::optional<Options> parse_options(const std::string& stage,
-                                     const std::vector<std::string>& variants, int argc,
-                                     const char* const* argv);
+                                     const std::vector<std::string>& variants, Target target,
+                                     int argc, const char* const* argv);
 
 }  // namespace harness

@@ -22,13 +22,29 @@ struct Sustained {
   double tflops, percent_of_cublas;
 };
 
+// All requests of one source line to one array: what a profiler would count.
+struct MemoryRow {
+  std::string file;
+  int line;
+  std::string text, array;  // of the source line; "A", "sB", ...
+  bool shared, store;
+  unsigned bytes;  // a lane
+  uint64_t requests, lanes;
+  uint64_t cost, ideal;         // sectors of global memory, wavefronts of shared memory
+  std::vector<int64_t> sample;  // byte offsets in the array of one request, by lane; -1 for none
+};
+
 struct VariantReport {
   std::string name;
   std::optional<Verdict> check;
   std::optional<Timing> time;    // interleaved with cuBLAS
   std::optional<Timing> cublas;  // of the same interleaved run
   std::optional<Sustained> sustained;
-  KernelFacts kernel;
+  std::optional<KernelFacts> kernel;             // GPU
+  std::optional<std::vector<MemoryRow>> memory;  // CPU
+  std::vector<std::string> findings;             // CPU: races, accesses out of bounds, ...
+
+  bool ok() const { return findings.empty() && (!check || check->ok); }
 };
 
 struct Report {
@@ -44,6 +60,9 @@ struct Report {
 
 // TFLOP/s of 2 M N K operations in that time.
 double tflops(Shape shape, double milliseconds);
+
+// The rows' sums under the names that ncu gives them, in ncu's order.
+std::vector<std::pair<std::string, uint64_t>> memory_totals(const std::vector<MemoryRow>& rows);
 
 std::string to_table(const Report& report);
 std::string to_json(const Report& report);

@@ -1,7 +1,10 @@
 #pragma once
 // cp.async (sm_80): copies from global to shared memory that no register and no thread waits for.
 // PTX ISA, "Data Movement and Conversion Instructions: cp.async".
-#include <cstdint>
+#ifdef SIMT_CPU_DEVICE
+  #include "simt/ptx.h"
+#else
+  #include <cstdint>
 
 namespace ptx {
 
@@ -35,3 +38,4 @@ __device__ __forceinline__ void cp_async_wait_group() {
 }
 
 }  // namespace ptx
+#endif

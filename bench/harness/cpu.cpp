@@ -1,0 +1,101 @@
+// Runs on the CPU device: each variant is checked against a double-precision reference, and its
+// memory accesses are counted.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <optional>
+
+#include "buffers.h"
+#include "execute.h"
+#include "simt/symbols.h"
+
+namespace harness {
+
+const Target TARGET = Target::CPU;
+
+namespace {
+
+std::string processor_name() {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);)
+    if (line.rfind("model name", 0) == 0 && line.find(": ") != std::string::npos)
+      return line.substr(line.find(": ") + 2);
+  return "CPU";
+}
+
+// Operands and results lie in memory twice, as the host's and as the device's. Throws UsageError.
+template <class In, class Out>
+void require_memory(Shape shape) {
+  const double needed = 2 * bytes_per_set<In, Out>(shape);
+  const double available =
+      static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
+  if (needed > available)
+    throw UsageError(fmt::format("A, B and C need {:.0f} bytes of memory; this machine has {:.0f}",
+                                 needed, available));
+}
+
+std::vector<MemoryRow> memory_rows() {
+  std::vector<MemoryRow> rows;
+  for (simt::MemoryLine& line : simt::take_memory_lines())
+    rows.push_back({line.file, line.line, line.text, line.array, line.space == simt::Space::SHARED,
+                    line.operation == simt::Operation::STORE, line.bytes, line.requests, line.lanes,
+                    line.cost, line.ideal, std::move(line.sample)});
+  return rows;
+}
+
+std::vector<std::string> findings() {
+  std::vector<std::string> texts;
+  for (const simt::Finding& finding : simt::take_findings()) {
+    const simt::SourceLine where = finding.place.file != nullptr
+                                       ? simt::SourceLine{finding.place.file, finding.place.line}
+                                       : simt::source_lines({finding.place.pc}).front();
+    texts.push_back(fmt::format("{}:{}: {} ({} times): {}", where.file, where.line, finding.what,
+                                finding.count, simt::source_text(where)));
+  }
+  return texts;
+}
+
+}  // namespace
+
+template <class In, class Out>
+Report execute(const Stage& stage, const std::vector<Variant<In, Out>>& variants,
+               const Options& options) {
+  const Shape shape{options.m, options.n, options.k};
+  require_memory<In, Out>(shape);
+  progress("drawing data and computing the reference");
+  const Problem<In, Out> problem(shape, options.exact ? Data::EXACT : Data::UNIFORM, options.seed);
+  BufferSets<In, Out> sets(problem, 1);
+  const Gemm<In, Out> p = sets.gemm(0, nullptr);
+  simt::name_allocation(p.A, "A");
+  simt::name_allocation(p.B, "B");
+  simt::name_allocation(p.C, "C");
+  std::optional<Output<Out>> reference;
+  if (options.check) reference = reference_output(problem);
+
+  Report report;
+  report.stage = stage.name;
+  report.device.kind = "cpu";
+  report.device.name = processor_name();
+  report.shape = shape;
+  report.data = problem.data;
+  report.seed = options.seed;
+  report.input = Number<In>::NAME;
+  report.output = Number<Out>::NAME;
+  simt::settings().trace = options.memory;
+  for (const auto& variant : variants) {
+    progress("running " + variant.name);
+    VariantReport& result = report.variants.emplace_back();
+    result.name = variant.name;
+    const Output<Out> output = sets.run_poisoned(variant.gemm, nullptr);
+    if (reference) result.check = verify(output, *reference, problem.bound());
+    if (options.memory) result.memory = memory_rows();
+    result.findings = findings();
+  }
+  return report;
+}
+
+template Report execute(const Stage&, const std::vector<Variant<float, float>>&, const Options&);
+template Report execute(const Stage&, const std::vector<Variant<half, half>>&, const Options&);
+
+}  // namespace harness

@@ -1,0 +1,168 @@
+// Runs on a GPU: each variant is checked against cuBLAS and timed beside it.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "buffers.h"
+#include "cublas.h"
+#include "execute.h"
+#include "profiler.h"
+#include "timer.h"
+
+namespace harness {
+
+const Target TARGET = Target::GPU;
+
+namespace {
+
+struct Stream {
+  cudaStream_t handle = nullptr;
+  Stream() { CUDA_CHECK(cudaStreamCreateWithFlags(&handle, cudaStreamNonBlocking)); }
+  ~Stream() { cudaStreamDestroy(handle); }
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+};
+
+// Throws UsageError unless one set of buffers fits the device. Nothing has been allocated yet.
+void require_memory(double needed) {
+  size_t available = 0, total = 0;
+  CUDA_CHECK(cudaMemGetInfo(&available, &total));
+  if (needed > static_cast<double>(available))
+    throw UsageError(fmt::format("A, B and C need {:.0f} bytes of device memory; {} are available",
+                                 needed, available));
+}
+
+// Enough sets to be larger than twice the L2 cache together, as far as memory goes.
+int buffer_sets(double bytes, const Device& device) {
+  size_t available = 0, total = 0;
+  CUDA_CHECK(cudaMemGetInfo(&available, &total));
+  const double wanted = 2.0 * static_cast<double>(device.l2_bytes) / bytes;
+  const double possible = static_cast<double>(available) / bytes;
+  return static_cast<int>(std::max(1.0, std::min(std::ceil(wanted), std::floor(possible))));
+}
+
+// Of the kernel launched last.
+KernelFacts kernel_facts() {
+  const int threads =
+      static_cast<int>(last_launch.block.x * last_launch.block.y * last_launch.block.z);
+  cudaFuncAttributes attributes{};
+  CUDA_CHECK(cudaFuncGetAttributes(&attributes, last_launch.kernel));
+  int blocks = 0, device = 0, threads_at_most = 0;
+  CUDA_CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, last_launch.kernel, threads,
+                                                           last_launch.smem_bytes));
+  CUDA_CHECK(cudaGetDevice(&device));
+  CUDA_CHECK(
+      cudaDeviceGetAttribute(&threads_at_most, cudaDevAttrMaxThreadsPerMultiProcessor, device));
+  return {attributes.numRegs, attributes.sharedSizeBytes + last_launch.smem_bytes, threads,
+          static_cast<double>(blocks * threads) / threads_at_most};
+}
+
+// Sampled rows of cuBLAS's result against a double reference: who checks the checker.
+template <class In, class Out>
+void check_cublas(const Problem<In, Out>& problem, const Output<Out>& result) {
+  const int m = problem.shape.m;
+  const std::string error =
+      check_against_double(problem, result, {0, m / 3, static_cast<int>(2LL * m / 3), m - 1});
+  if (!error.empty())
+    throw std::runtime_error("cuBLAS disagrees with a double-precision reference at " + error);
+}
+
+template <class In, class Out>
+class Session {
+ public:
+  Session(const Stage& stage, const Options& options)
+      : options_(options),
+        device_(select_device(options.device, stage.min_sm)),
+        shape_{options.m, options.n, options.k} {
+    const double bytes = bytes_per_set<In, Out>(shape_);
+    require_memory(bytes);
+    progress("drawing data");
+    problem_.emplace(shape_, options.exact ? Data::EXACT : Data::UNIFORM, options.seed);
+    sets_.emplace(*problem_, buffer_sets(bytes, device_));
+    report_ = {stage.name,        device_, shape_, problem_->data, options.seed, Number<In>::NAME,
+               Number<Out>::NAME, "",      {}};
+  }
+
+  void profile(const Variant<In, Out>& variant) {
+    {
+      const ProfilerRange range(variant.name.c_str());
+      variant.gemm(sets_->gemm(0, stream_.handle));
+      CUDA_CHECK(cudaStreamSynchronize(stream_.handle));
+    }
+    VariantReport& result = report_.variants.emplace_back();
+    result.name = variant.name;
+    result.kernel = kernel_facts();
+  }
+
+  void prepare_reference() {
+    cublas_.emplace();
+    report_.cublas_version = cublas_->version();
+    if (!options_.check) return;
+    progress("computing the reference");
+    reference_ =
+        sets_->run_poisoned([&](const Gemm<In, Out>& p) { cublas_->gemm(p); }, stream_.handle);
+    check_cublas(*problem_, *reference_);
+  }
+
+  void measure(const Variant<In, Out>& variant) {
+    VariantReport& result = report_.variants.emplace_back();
+    result.name = variant.name;
+    if (options_.check) {
+      progress("checking " + variant.name);
+      const Output<Out> output = sets_->run_poisoned(variant.gemm, stream_.handle);
+      result.check = verify(output, *reference_, problem_->bound());
+    }
+    progress("timing " + variant.name);
+    const LaunchOn stage = [&](int set) { variant.gemm(sets_->gemm(set, stream_.handle)); };
+    const LaunchOn cublas = [&](int set) { cublas_->gemm(sets_->gemm(set, stream_.handle)); };
+    const Plan plan{sets_->count(), options_.warmup, options_.iterations};
+    const Interleaved both = time_interleaved(stage, cublas, plan, stream_.handle);
+    result.time = both.stage;
+    result.cublas = both.cublas;
+    // Tensor cores are what reaches the power limit: their stages always report both.
+    if (options_.sustained || std::is_same_v<In, half>) {
+      const double own = time_sustained(stage, sets_->count(), both.stage.median, stream_.handle);
+      const double yardstick =
+          time_sustained(cublas, sets_->count(), both.cublas.median, stream_.handle);
+      result.sustained = {tflops(shape_, own), 100.0 * yardstick / own};
+    }
+    result.kernel = kernel_facts();
+  }
+
+  Report& report() { return report_; }
+
+ private:
+  const Options& options_;
+  Device device_;
+  Shape shape_;
+  Stream stream_;
+  std::optional<Problem<In, Out>> problem_;
+  std::optional<BufferSets<In, Out>> sets_;
+  std::optional<Cublas> cublas_;
+  std::optional<Output<Out>> reference_;
+  Report report_;
+};
+
+}  // namespace
+
+template <class In, class Out>
+Report execute(const Stage& stage, const std::vector<Variant<In, Out>>& variants,
+               const Options& options) {
+  const bool profile = options.profile || under_profiler();
+  Session<In, Out> session(stage, options);
+  if (!profile) session.prepare_reference();
+  for (const auto& variant : variants) {
+    if (profile)
+      session.profile(variant);
+    else
+      session.measure(variant);
+  }
+  return std::move(session.report());
+}
+
+template Report execute(const Stage&, const std::vector<Variant<float, float>>&, const Options&);
+template Report execute(const Stage&, const std::vector<Variant<half, half>>&, const Options&);
+
+}  // namespace harness

@@ -1,0 +1,120 @@
+#pragma once
+// How a launch runs: blocks one after the other on each OS thread, the threads of a block as fibers
+// that take turns at barriers.
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "fiber.h"
+#include "place.h"
+
+namespace simt {
+
+struct Index {
+  unsigned x = 0, y = 0, z = 0;
+};
+
+constexpr unsigned WARP = 32;
+constexpr size_t MAX_SHARED_BYTES = 232448;  // a block, static and dynamic; that of sm_90
+
+struct Settings {
+  unsigned os_threads = 0;  // 0: as many as the machine has
+  bool reverse = false;     // run the threads of a block from the last to the first
+  bool trace = true;        // count memory accesses and look for races
+};
+Settings& settings();
+
+// Something a kernel did that a GPU would not forgive. The same finding at the same place is kept
+// once, with its count.
+struct Finding {
+  Place place;
+  std::string what;
+  uint64_t count;
+};
+void report_finding(const Place& place, const std::string& what);
+std::vector<Finding> take_findings();
+
+// A cp.async that has been issued and not yet waited for: the data lands at the wait, so that a
+// kernel which forgets to wait computes with what was there before.
+struct AsyncCopy {
+  void* to;
+  const void* from;
+  unsigned bytes, source_bytes;  // the rest is filled with zeros
+  unsigned group;
+};
+
+enum class State : uint8_t { READY, AT_BARRIER, AT_WARP_BARRIER, DONE };
+
+struct Thread {
+  Fiber fiber;
+  Index index;
+  State state;
+  Place waiting;    // where, when not READY
+  unsigned groups;  // cp.async groups committed so far
+  std::vector<AsyncCopy> copies;
+};
+
+struct Warp {
+  uint32_t live;      // lanes that have not returned
+  uint32_t arrived;   // lanes at the current collective
+  uint32_t barriers;  // __syncwarp so far; orders the accesses of its lanes
+  void* operands[WARP];
+};
+
+class Block {
+ public:
+  Block();
+  ~Block();
+  Block(const Block&) = delete;
+  Block& operator=(const Block&) = delete;
+
+  // Runs `body` once for each thread of the block at `block_index` of `grid`.
+  void run(Index block_index, Index grid, Index size, const std::function<void()>& body);
+
+  Thread& current() { return threads_[current_]; }
+  unsigned current_number() const { return current_; }
+  unsigned lane() const { return current_ % WARP; }
+  Warp& warp() { return warps_[current_ / WARP]; }
+  unsigned thread_count() const { return static_cast<unsigned>(threads_.size()); }
+  unsigned warp_count() const { return static_cast<unsigned>(warps_.size()); }
+  uint32_t barriers() const { return barriers_; }  // __syncthreads completed, from 1
+  bool on_stack(uintptr_t address) const {
+    return address - reinterpret_cast<uintptr_t>(stacks_) < stack_bytes_;
+  }
+  unsigned char* dynamic_shared() { return dynamic_shared_; }
+
+  void barrier(const Place& place);
+  // Every live lane of the warp arrives with its operand; the last one runs `together` for all,
+  // with the operands by lane and the mask of lanes that take part.
+  void warp_collective(void* operand, const std::function<void(void**, uint32_t)>& together,
+                       const Place& place);
+
+  Index block_index, grid, size;
+
+ private:
+  static void thread_main();
+  void yield(bool done = false);
+  void release_barrier();
+  void report_deadlock();
+
+  std::vector<Thread> threads_;
+  std::vector<Warp> warps_;
+  unsigned current_ = 0, live_ = 0, waiting_ = 0;
+  uint32_t barriers_ = 0;
+  bool stuck_ = false;
+  Fiber scheduler_;
+  const std::function<void()>* body_ = nullptr;
+  char* stacks_ = nullptr;
+  size_t stack_bytes_ = 0;
+  unsigned char* dynamic_shared_ = nullptr;
+};
+
+// The block that this OS thread is running, or null.
+extern thread_local Block* this_block;
+
+// Runs a grid of blocks. Throws std::invalid_argument for a configuration no GPU would take.
+void run_grid(Index grid, Index block, size_t smem_bytes, const std::function<void()>& body);
+
+}  // namespace simt

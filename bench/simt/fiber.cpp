@@ -1,0 +1,86 @@
+#include "fiber.h"
+
+#ifdef SIMT_ADDRESS_SANITIZER
+  #include <sanitizer/common_interface_defs.h>
+#endif
+
+namespace simt {
+
+#ifdef SIMT_OWN_SWITCH
+
+// Saves what the ABI says a callee must preserve, and swaps stacks.
+extern "C" void simt_switch_stack(void** save, void* load);
+asm(R"(
+.text
+.globl simt_switch_stack
+.type simt_switch_stack, @function
+simt_switch_stack:
+  pushq %rbp
+  pushq %rbx
+  pushq %r12
+  pushq %r13
+  pushq %r14
+  pushq %r15
+  movq %rsp, (%rdi)
+  movq %rsi, %rsp
+  popq %r15
+  popq %r14
+  popq %r13
+  popq %r12
+  popq %rbx
+  popq %rbp
+  ret
+.size simt_switch_stack, .-simt_switch_stack
+)");
+
+void Fiber::start(char* stack, size_t bytes, void (*entry)()) {
+  #ifdef SIMT_ADDRESS_SANITIZER
+  stack_bottom_ = stack;
+  stack_bytes_ = bytes;
+  #endif
+  auto top = reinterpret_cast<uintptr_t>(stack + bytes) & ~uintptr_t{15};
+  void** frame = reinterpret_cast<void**>(top);
+  *--frame = nullptr;  // a return address for `entry`, which also aligns its stack as the ABI asks
+  *--frame = reinterpret_cast<void*>(entry);  // where the first switch "returns" to
+  for (int i = 0; i < 6; ++i) *--frame = nullptr;
+  stack_pointer_ = frame;
+}
+
+#else
+
+void Fiber::start(char* stack, size_t bytes, void (*entry)()) {
+  #ifdef SIMT_ADDRESS_SANITIZER
+  stack_bottom_ = stack;
+  stack_bytes_ = bytes;
+  #endif
+  getcontext(&context_);
+  context_.uc_stack.ss_sp = stack;
+  context_.uc_stack.ss_size = bytes;
+  context_.uc_link = nullptr;
+  makecontext(&context_, entry, 0);
+}
+
+#endif
+
+void Fiber::begin([[maybe_unused]] Fiber& from) {
+#ifdef SIMT_ADDRESS_SANITIZER
+  __sanitizer_finish_switch_fiber(nullptr, &from.stack_bottom_, &from.stack_bytes_);
+#endif
+}
+
+void Fiber::switch_to(Fiber& from, Fiber& to, [[maybe_unused]] bool from_is_done) {
+#ifdef SIMT_ADDRESS_SANITIZER
+  __sanitizer_start_switch_fiber(from_is_done ? nullptr : &from.fake_stack_, to.stack_bottom_,
+                                 to.stack_bytes_);
+#endif
+#ifdef SIMT_OWN_SWITCH
+  simt_switch_stack(&from.stack_pointer_, to.stack_pointer_);
+#else
+  swapcontext(&from.context_, &to.context_);
+#endif
+#ifdef SIMT_ADDRESS_SANITIZER
+  __sanitizer_finish_switch_fiber(from.fake_stack_, nullptr, nullptr);
+#endif
+}
+
+}  // namespace simt

@@ -1,0 +1,52 @@
+#pragma once
+// Bodies for the functions of kernels/ptx where the CPU is the device.
+#include <cstring>
+
+#include "simt/block.h"
+#include "simt/trace.h"
+
+namespace ptx {
+
+inline void cp_async(void* to, const void* from, unsigned bytes, unsigned source_bytes,
+                     const simt::Place& place) {
+  const auto misaligned = [&](const void* p) {
+    return reinterpret_cast<uintptr_t>(p) % bytes != 0;
+  };
+  if (misaligned(to) || misaligned(from))
+    simt::report_finding(place, "cp.async of " + std::to_string(bytes) +
+                                    " bytes with an address that is no multiple of that");
+  if (source_bytes > 0) simt::trace_access(place, from, source_bytes, simt::Operation::LOAD);
+  simt::trace_async_store(place, to, bytes);
+  simt::Thread& thread = simt::this_block->current();
+  thread.copies.push_back({to, from, bytes, source_bytes, thread.groups});
+}
+
+inline void cp_async_ca_4(void* dst, const void* src, int src_bytes,
+                          simt::Place place = simt::here()) {
+  cp_async(dst, src, 4, static_cast<unsigned>(src_bytes), place);
+}
+inline void cp_async_cg_16(void* dst, const void* src, int src_bytes,
+                           simt::Place place = simt::here()) {
+  cp_async(dst, src, 16, static_cast<unsigned>(src_bytes), place);
+}
+inline void cp_async_commit_group() {
+  ++simt::this_block->current().groups;
+}
+
+template <int N>
+void cp_async_wait_group() {
+  simt::Thread& thread = simt::this_block->current();
+  size_t kept = 0;
+  for (const simt::AsyncCopy& copy : thread.copies) {
+    if (copy.group + N >= thread.groups) {
+      thread.copies[kept++] = copy;
+      continue;
+    }
+    std::memcpy(copy.to, copy.from, copy.source_bytes);
+    std::memset(static_cast<char*>(copy.to) + copy.source_bytes, 0, copy.bytes - copy.source_bytes);
+    simt::trace_async_landed(copy.to, copy.bytes);
+  }
+  thread.copies.resize(kept);
+}
+
+}  // namespace ptx

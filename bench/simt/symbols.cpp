@@ -1,0 +1,133 @@
+#include "symbols.h"
+
+#include <link.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <sstream>
+
+namespace simt {
+namespace {
+
+std::string executable() {
+  return std::filesystem::read_symlink("/proc/self/exe");
+}
+
+// How far the program was moved from the addresses in its file.
+uintptr_t load_offset() {
+  uintptr_t offset = 0;
+  dl_iterate_phdr(
+      [](dl_phdr_info* info, size_t, void* result) {
+        *static_cast<uintptr_t*>(result) = info->dlpi_addr;
+        return 1;  // the program itself comes first
+      },
+      &offset);
+  return offset;
+}
+
+// Of the program's own thread-local storage.
+uintptr_t thread_local_bytes() {
+  uintptr_t bytes = 0;
+  dl_iterate_phdr(
+      [](dl_phdr_info* info, size_t, void* result) {
+        for (int i = 0; i < info->dlpi_phnum; ++i)
+          if (info->dlpi_phdr[i].p_type == PT_TLS)
+            *static_cast<uintptr_t*>(result) = info->dlpi_phdr[i].p_memsz;
+        return 1;
+      },
+      &bytes);
+  return bytes;
+}
+
+std::vector<std::string> output_lines(const std::string& command) {
+  std::vector<std::string> lines;
+  FILE* pipe = popen(command.c_str(), "r");
+  if (pipe == nullptr) return lines;
+  std::string text;
+  std::array<char, 4096> buffer;
+  while (const size_t n = fread(buffer.data(), 1, buffer.size(), pipe))
+    text.append(buffer.data(), n);
+  pclose(pipe);
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
+}
+
+bool is_part_of_the_device(const std::string& file) {
+  return file.find("/simt/") != std::string::npos ||
+         file.find("/kernels/ptx/") != std::string::npos ||
+         file.find("/include/c++/") != std::string::npos || file.find("??") != std::string::npos;
+}
+
+}  // namespace
+
+std::vector<SourceLine> source_lines(const std::vector<const void*>& instructions) {
+  static std::map<const void*, SourceLine> known;
+  // -a repeats each address, so that the frames that follow can be told apart.
+  std::ostringstream command;
+  command << "addr2line -a -i -e '" << executable() << "'";
+  std::vector<const void*> asked;
+  const uintptr_t offset = load_offset();
+  for (const void* pc : instructions) {
+    if (pc == nullptr || known.count(pc) != 0) continue;
+    known[pc] = {};
+    asked.push_back(pc);
+    // A return address may already belong to the next line: the call is before it.
+    command << " 0x" << std::hex << reinterpret_cast<uintptr_t>(pc) - offset - 1;
+  }
+  if (!asked.empty()) {
+    size_t current = 0;
+    SourceLine* target = nullptr;
+    for (const std::string& text : output_lines(command.str() + " 2>/dev/null")) {
+      if (text.rfind("0x", 0) == 0) {
+        target = current < asked.size() ? &known[asked[current++]] : nullptr;
+        continue;
+      }
+      const size_t colon = text.rfind(':');
+      if (target == nullptr || !target->file.empty() || colon == std::string::npos) continue;
+      if (is_part_of_the_device(text)) continue;
+      *target = {std::filesystem::path(text.substr(0, colon)).lexically_normal().string(),
+                 std::atoi(text.c_str() + colon + 1)};
+    }
+  }
+  std::vector<SourceLine> lines;
+  for (const void* pc : instructions) lines.push_back(pc == nullptr ? SourceLine{} : known[pc]);
+  return lines;
+}
+
+std::string source_text(const SourceLine& where) {
+  std::ifstream file(where.file);
+  std::string text;
+  for (int i = 0; i < where.line; ++i)
+    if (!std::getline(file, text)) return "";
+  const size_t begin = text.find_first_not_of(" \t");
+  return begin == std::string::npos ? "" : text.substr(begin);
+}
+
+const std::vector<SharedArray>& shared_arrays() {
+  static const std::vector<SharedArray> arrays = [] {
+    std::vector<SharedArray> found;
+    // "offset size kind name". Thread-local data has the kinds of other data, but offsets from 0
+    // on; a kernel's local static is named kernel(parameters)::array.
+    for (const std::string& line : output_lines("nm -S -C '" + executable() + "' 2>/dev/null")) {
+      std::istringstream words(line);
+      std::string kind, name;
+      uintptr_t offset = 0, bytes = 0;
+      words >> std::hex >> offset >> bytes >> kind;
+      std::getline(words, name);
+      const size_t colons = name.rfind("::");
+      if (!words || kind.find_first_of("bBdDuV") != 0 || colons == std::string::npos) continue;
+      if (name.find("kernel") == std::string::npos || offset >= thread_local_bytes()) continue;
+      found.push_back({offset, bytes, name.substr(colons + 2)});
+    }
+    return found;
+  }();
+  return arrays;
+}
+
+}  // namespace simt

@@ -1,0 +1,28 @@
+#pragma once
+// Names for addresses of this program, by the tools of binutils: addr2line and nm.
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace simt {
+
+struct SourceLine {
+  std::string file;
+  int line = 0;
+};
+// The line of the kernel that contains each instruction: of a chain of inlined functions the
+// innermost that is neither part of the CPU device nor of kernels/ptx. Empty where nothing is
+// known.
+std::vector<SourceLine> source_lines(const std::vector<const void*>& instructions);
+
+// The text of a line, without indentation; "" when the file cannot be read.
+std::string source_text(const SourceLine& line);
+
+// A __shared__ array: where it begins in the thread-local storage of the program.
+struct SharedArray {
+  uintptr_t offset, bytes;
+  std::string name;
+};
+const std::vector<SharedArray>& shared_arrays();
+
+}  // namespace simt

@@ -1,0 +1,57 @@
+#pragma once
+// What a profiler would count. Loads and stores of single threads are put together again to the
+// requests of warps, and each request is costed as the hardware does: 32-byte sectors of global
+// memory, wavefronts of shared memory.
+//
+// Plain loads and stores come from the compiler: a kernel's file is compiled with
+// -fsanitize=thread, which puts a call before each of them, and the functions that are called are
+// ours (trace.cpp) instead of the race detector's.
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "place.h"
+
+namespace simt {
+
+enum class Space : uint8_t { GLOBAL, SHARED };
+enum class Operation : uint8_t { LOAD, STORE };
+
+// All requests of one source line to one array with one width.
+struct MemoryLine {
+  std::string file;
+  int line = 0;
+  std::string text;   // of the source line
+  std::string array;  // "A", "sB", ...
+  Space space;
+  Operation operation;
+  unsigned bytes;  // a lane
+  uint64_t requests = 0, lanes = 0;
+  // GLOBAL: 32-byte sectors touched, and the fewest that could hold the bytes. SHARED: wavefronts,
+  // and the fewest for requests of this width.
+  uint64_t cost = 0, ideal = 0;
+  std::vector<int64_t> sample;  // byte offsets in the array by lane, -1 for lanes that took no part
+};
+
+// Of everything since the last call, by file and line. Also turns findings' places into files and
+// lines; see block.h.
+std::vector<MemoryLine> take_memory_lines();
+
+// Called by the device as it runs.
+void trace_worker_begins(const void* dynamic_shared);
+void trace_worker_ends();
+void trace_block_begins();
+void trace_block_ends();
+void trace_barrier();
+
+// For device functions that are compiled with a kernel: their own loads and stores do not count.
+#define SIMT_UNTRACED __attribute__((noinline, no_sanitize("thread")))
+
+// One access of the current thread, for those that the device performs itself.
+void trace_access(const Place& place, const void* address, unsigned bytes, Operation operation);
+// A cp.async: the store into shared memory is visible only when it has landed. ncu counts it
+// neither as a shared store nor as its wavefronts.
+void trace_async_store(const Place& place, const void* address, unsigned bytes);
+void trace_async_landed(const void* address, unsigned bytes);
+
+}  // namespace simt
