@@ -129,6 +129,8 @@ std::map<Key, Totals> all_totals;
 // to the n-th request of its warp: right as long as the lanes of a warp take the same number of
 // turns.
 struct Site {
+  Site(const Key& k, unsigned warps, unsigned threads) : key(k), by_warp(warps), turns(threads) {}
+
   Key key;
   Totals totals;
   std::vector<std::vector<Request>> by_warp;
@@ -254,10 +256,7 @@ class Tracer {
       return !(site.key < key) && !(key < site.key);
     });
     if (known == sites_.end())
-      sites_.push_back({key,
-                        {},
-                        std::vector<std::vector<Request>>(this_block->warp_count()),
-                        std::vector<unsigned>(this_block->thread_count())});
+      sites_.emplace_back(key, this_block->warp_count(), this_block->thread_count());
     cached = {id,    bytes,  operation,
               begin, extent, known == sites_.end() ? &sites_.back() : &*known};
     return *cached.site;

@@ -1,0 +1,281 @@
+// The CPU device itself: planted bugs, each in a small kernel, must be found and located.
+//
+// A finding is located when it names the line that carries the bug's marker, "// BUG".
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "common.cuh"
+#include "ptx/cp_async.cuh"
+#include "simt/symbols.h"
+
+namespace {
+
+constexpr int SIZE = 32;
+
+// Device memory with exactly `count` numbers, set to `value`.
+class Numbers {
+ public:
+  explicit Numbers(int count, float value = 1.0f) {
+    CUDA_CHECK(cudaMalloc(&data_, static_cast<size_t>(count) * sizeof(float)));
+    for (int i = 0; i < count; ++i) data_[i] = value;
+  }
+  ~Numbers() { cudaFree(data_); }
+  Numbers(const Numbers&) = delete;
+  Numbers& operator=(const Numbers&) = delete;
+  float* get() const { return data_; }
+
+ private:
+  float* data_ = nullptr;
+};
+
+class CpuDevice : public testing::Test {
+ protected:
+  void SetUp() override {
+    simt::settings() = {};
+    simt::take_findings();
+  }
+
+  // Runs a kernel on one block of SIZE x SIZE threads.
+  template <class... Params>
+  void run(void (*kernel)(Params...), std::common_type_t<Params>... args) {
+    launch(kernel, dim3(1), dim3(SIZE, SIZE), 4096, nullptr, args...);
+  }
+
+  // Expects at least one finding that contains `what`, and that one at a line with `marker`.
+  static void expect_found(const std::string& what, const std::string& marker = "// BUG") {
+    std::string others;
+    for (const simt::Finding& finding : simt::take_findings()) {
+      const simt::SourceLine where = finding.place.file != nullptr
+                                         ? simt::SourceLine{finding.place.file, finding.place.line}
+                                         : simt::source_lines({finding.place.pc}).front();
+      const std::string text = simt::source_text(where);
+      if (finding.what.find(what) != std::string::npos && text.find(marker) != std::string::npos)
+        return;
+      others += "\n  " + finding.what + " at " + where.file + ":" + std::to_string(where.line) +
+                ": " + text;
+    }
+    ADD_FAILURE() << "not found: " << what << " at a line with " << marker
+                  << "; instead:" << others;
+  }
+};
+
+#define ROW threadIdx.y
+#define COL threadIdx.x
+
+__global__ void right_kernel(const float* A, float* C) {
+  __shared__ float sA[SIZE][SIZE];
+  sA[ROW][COL] = A[ROW * SIZE + COL];
+  __syncthreads();
+  C[ROW * SIZE + COL] = sA[COL][ROW];
+}
+TEST_F(CpuDevice, FindsNothingInARightKernel) {
+  const Numbers A(SIZE * SIZE, 3.0f), C(SIZE * SIZE);
+  run(right_kernel, A.get(), C.get());
+  EXPECT_TRUE(simt::take_findings().empty());
+  for (int i = 0; i < SIZE * SIZE; ++i) EXPECT_EQ(3.0f, C.get()[i]);
+}
+
+__global__ void no_barrier_before_kernel(const float* A, float* C) {
+  __shared__ float sA[SIZE][SIZE];
+  sA[ROW][COL] = A[ROW * SIZE + COL];
+  C[ROW * SIZE + COL] = sA[SIZE - 1 - ROW][COL];  // BUG
+}
+TEST_F(CpuDevice, MissingBarrierBeforeTheComputeLoop) {
+  for (const bool reverse : {false, true}) {
+    simt::settings().reverse = reverse;
+    const Numbers A(SIZE * SIZE), C(SIZE * SIZE);
+    run(no_barrier_before_kernel, A.get(), C.get());
+    expect_found("race: reads what another thread has written since the last barrier");
+  }
+}
+
+__global__ void no_barrier_after_kernel(const float* A, float* C) {
+  __shared__ float sA[SIZE][SIZE];
+  float acc = 0;
+  for (int i = 0; i < 2; ++i) {
+    sA[ROW][COL] = A[ROW * SIZE + COL];  // BUG
+    __syncthreads();
+    for (int k = 0; k < SIZE; ++k) acc += sA[k][COL];
+  }
+  C[ROW * SIZE + COL] = acc;
+}
+TEST_F(CpuDevice, MissingBarrierAfterTheComputeLoop) {
+  const Numbers A(SIZE * SIZE), C(SIZE * SIZE);
+  run(no_barrier_after_kernel, A.get(), C.get());
+  expect_found("race: writes what another thread has read since the last barrier");
+}
+
+__global__ void two_writers_kernel(float* C) {
+  __shared__ float sA[SIZE];
+  sA[COL] = 1.0f;  // BUG
+  __syncthreads();
+  C[ROW * SIZE + COL] = sA[COL];
+}
+TEST_F(CpuDevice, TwoWritersOfOneWord) {
+  const Numbers C(SIZE * SIZE);
+  run(two_writers_kernel, C.get());
+  expect_found("race: writes what another thread has written since the last barrier");
+}
+
+__global__ void no_wait_kernel(const float* A, float* C) {
+  __shared__ __align__(16) float sA[SIZE][SIZE];
+  ptx::cp_async_ca_4(&sA[ROW][COL], &A[ROW * SIZE + COL], 4);
+  ptx::cp_async_commit_group();
+  __syncthreads();
+  C[ROW * SIZE + COL] = sA[COL][ROW];  // BUG
+}
+TEST_F(CpuDevice, MissingCpAsyncWait) {
+  const Numbers A(SIZE * SIZE), C(SIZE * SIZE);
+  run(no_wait_kernel, A.get(), C.get());
+  expect_found("reads shared memory that a cp.async has not delivered yet");
+}
+
+__global__ void misaligned_copy_kernel(const float* A) {
+  __shared__ __align__(16) float sA[SIZE];
+  if (ROW == 0 && COL == 0) ptx::cp_async_cg_16(&sA[1], &A[1], 16);  // BUG
+  ptx::cp_async_wait_group<0>();
+}
+TEST_F(CpuDevice, MisalignedCpAsync) {
+  const Numbers A(SIZE);
+  run(misaligned_copy_kernel, A.get());
+  expect_found("cp.async of 16 bytes with an address that is no multiple of that");
+}
+
+__global__ void off_by_one_kernel(const float* A, float* C) {
+  __shared__ float sA[SIZE][SIZE];
+  sA[ROW][COL] = A[ROW * SIZE + COL];
+  __syncthreads();
+  float acc = 0;
+  for (int k = 0; k <= SIZE; ++k) acc += sA[ROW][k];  // BUG
+  C[ROW * SIZE + COL] = acc;
+}
+TEST_F(CpuDevice, OffByOneAtTheEdgeOfATile) {
+  const Numbers A(SIZE * SIZE), C(SIZE * SIZE);
+  run(off_by_one_kernel, A.get(), C.get());
+  expect_found("index 32 is outside its array");
+}
+
+__global__ void unguarded_store_kernel(float* C, int N) {
+  const int col = COL;
+  C[ROW * N + col] = 1.0f;  // BUG
+}
+TEST_F(CpuDevice, UnguardedStorePastN) {
+  constexpr int N = SIZE - 5;
+  const Numbers C(SIZE * N);
+  run(unguarded_store_kernel, C.get(), N);
+  expect_found("writes 4 bytes at byte 3456 of global memory, which has 3456 bytes");
+}
+
+__global__ void transposed_index_kernel(const float* A, float* C, int M, int K) {
+  const int row = ROW, k = COL;
+  if (row < M && k < K) C[row] += A[k * K + row];  // BUG
+}
+TEST_F(CpuDevice, TransposedIndex) {
+  constexpr int M = 7, K = 31;
+  const Numbers A(M * K), C(M);
+  run(transposed_index_kernel, A.get(), C.get(), M, K);
+  expect_found("reads 4 bytes at byte");
+}
+
+__global__ void uninitialised_kernel(const float* A, float* C) {
+  __shared__ float sA[SIZE][SIZE];
+  if (COL != 5) sA[ROW][COL] = A[ROW * SIZE + COL];
+  __syncthreads();
+  C[ROW * SIZE + COL] = sA[COL][ROW];  // BUG
+}
+TEST_F(CpuDevice, UninitialisedSharedRead) {
+  const Numbers A(SIZE * SIZE), C(SIZE * SIZE);
+  run(uninitialised_kernel, A.get(), C.get());
+  expect_found("reads shared memory that this block has not written");
+}
+
+__global__ void divergent_barrier_kernel() {
+  if (COL < 16)
+    __syncthreads();  // BUG
+  else
+    __syncthreads();  // BUG
+}
+TEST_F(CpuDevice, BarrierUnderADivergentBranch) {
+  run(divergent_barrier_kernel);
+  expect_found("threads of one block wait at this barrier and at the one in line");
+}
+
+__global__ void early_return_kernel() {
+  if (COL > 16) return;
+  __syncthreads();  // BUG
+}
+TEST_F(CpuDevice, BarrierThatSomeThreadsNeverReach) {
+  run(early_return_kernel);
+  expect_found("threads of the block have returned without reaching this barrier");
+}
+
+__global__ void deadlock_kernel() {
+  if (COL == 0)
+    __syncthreads();  // BUG 1
+  else
+    __syncwarp();  // BUG 2
+}
+TEST_F(CpuDevice, DeadlockSaysWhoWaitsWhere) {
+  run(deadlock_kernel);
+  auto findings = simt::take_findings();
+  ASSERT_EQ(2u, findings.size());
+  for (const simt::Finding& finding : findings) {
+    EXPECT_NE(finding.what.find("deadlock: threads wait here"), std::string::npos);
+    EXPECT_NE(simt::source_text({finding.place.file, finding.place.line}).find("// BUG"),
+              std::string::npos);
+  }
+}
+
+__global__ void warp_order_kernel(float* C) {
+  __shared__ float sA[SIZE][SIZE];
+  sA[ROW][COL] = static_cast<float>(COL);
+  __syncwarp();
+  C[ROW * SIZE + COL] = sA[ROW][SIZE - 1 - COL];
+}
+TEST_F(CpuDevice, SyncwarpOrdersTheLanesOfOneWarp) {
+  const Numbers C(SIZE * SIZE);
+  run(warp_order_kernel, C.get());
+  EXPECT_TRUE(simt::take_findings().empty());
+  EXPECT_EQ(31.0f, C.get()[0]);
+}
+
+__global__ void shuffle_kernel(float* C) {
+  const int lane = static_cast<int>(COL);
+  C[ROW * SIZE + COL] = __shfl_sync(~0u, static_cast<float>(COL), (lane + 1) % 32);
+}
+TEST_F(CpuDevice, Shuffle) {
+  const Numbers C(SIZE * SIZE);
+  run(shuffle_kernel, C.get());
+  for (int lane = 0; lane < SIZE; ++lane)
+    EXPECT_EQ(static_cast<float>((lane + 1) % 32), C.get()[lane]);
+}
+
+TEST_F(CpuDevice, ConfigurationsThatNoGpuTakesAreRefused) {
+  EXPECT_THROW(launch(divergent_barrier_kernel, dim3(1), dim3(1025), 0, nullptr),
+               std::invalid_argument);
+  EXPECT_THROW(launch(divergent_barrier_kernel, dim3(1, 65536), dim3(1), 0, nullptr),
+               std::invalid_argument);
+  EXPECT_THROW(launch(divergent_barrier_kernel, dim3(1), dim3(1), 232449, nullptr),
+               std::invalid_argument);
+}
+
+// Every half and many floats: the conversions against the definition.
+TEST(Half, RoundsToNearestEvenAndBack) {
+  for (unsigned bits = 0; bits < 0x7C00; ++bits) {  // all finite positive halves
+    const half h{static_cast<uint16_t>(bits)}, next{static_cast<uint16_t>(bits + 1)};
+    const float value = __half2float(h);
+    EXPECT_EQ(bits, __float2half(value).bits);
+    EXPECT_EQ(bits | 0x8000u, __float2half(-value).bits);
+    if (bits == 0x7BFF) continue;
+    const float middle = (value + __half2float(next)) / 2;
+    EXPECT_EQ(bits + bits % 2, __float2half(middle).bits);
+    EXPECT_EQ(bits, __float2half(std::nextafter(middle, 0.0f)).bits);
+    EXPECT_EQ(bits + 1, __float2half(std::nextafter(middle, 1e9f)).bits);
+  }
+  EXPECT_EQ(0x7C00, __float2half(65520.0f).bits);
+  EXPECT_EQ(0x7BFF, __float2half(65519.9f).bits);
+  EXPECT_TRUE(std::isnan(__half2float(__float2half(std::nanf("")))));
+}
+
+}  // namespace
