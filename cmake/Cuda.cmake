@@ -1,5 +1,9 @@
 # Enables CUDA where there is a toolkit. Sets LADDER_CUDA, and CMAKE_CUDA_ARCHITECTURES unless given.
 set(LADDER_CUDA_VERSION 12.4)
+set(LADDER_CUDA OFF)
+if(LADDER_SANITIZE)
+  return()
+endif()
 
 if(NOT CMAKE_CUDA_COMPILER AND NOT DEFINED ENV{CUDACXX})
   find_program(LADDER_NVCC nvcc HINTS ENV CUDA_PATH PATHS /usr/local/cuda PATH_SUFFIXES bin)
@@ -27,7 +31,6 @@ if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
   set(CMAKE_CUDA_ARCHITECTURES ${architectures} CACHE STRING "GPU architectures")
 endif()
 
-set(LADDER_CUDA OFF)
 if(NOT CMAKE_CUDA_COMPILER AND NOT DEFINED ENV{CUDACXX})
   message(STATUS "No CUDA toolkit: the GPU targets are left out. They need CUDA "
                  "${LADDER_CUDA_VERSION} or newer (https://developer.nvidia.com/cuda-downloads)")

@@ -21,12 +21,13 @@ __global__ void gemm_kernel(int M, int N, int K, const float* A, int64_t lda, co
 
   const float* a = &A[row * lda + tx];  // what this thread copies of the first tiles
   const float* b = &B[ty * ldb + col];
+  const int a_end = row < M ? K : 0, b_end = col < N ? K : 0;  // and how far in k there is anything
 
   float acc = 0.0f;
   for (int k0 = 0; k0 < K; k0 += BK) {
     // Zeros outside the matrices add nothing, so the compute loop needs no bounds.
-    sB[ty][tx] = k0 + ty < K && col < N ? b[k0 * ldb] : 0.0f;
-    sA[ty][tx] = row < M && k0 + tx < K ? a[k0] : 0.0f;
+    sB[ty][tx] = k0 + ty < b_end ? b[k0 * ldb] : 0.0f;
+    sA[ty][tx] = k0 + tx < a_end ? a[k0] : 0.0f;
     __syncthreads();  // the tiles are complete before anyone reads them
 
     for (int k = 0; k < BK; ++k) acc += sA[ty][k] * sB[k][tx];

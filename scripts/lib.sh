@@ -103,10 +103,11 @@ build() {
 # Succeeds when there is a GPU that CUDA programs can use.
 have_gpu() { command -v nvidia-smi >/dev/null && nvidia-smi -L >/dev/null 2>&1; }
 
+# all_stages FOLDER: the names of the executables there.
 all_stages() {
   local path
-  for path in build/stages/[0-9]*; do
-    if [ -f "$path" ]; then basename "$path"; fi
+  for path in "$1"/[0-9]*; do
+    if [ -f "$path" ] && [ -x "$path" ]; then basename "$path"; fi
   done
 }
 
@@ -118,7 +119,7 @@ stages_for() {
   command -v "$tool" >/dev/null || die "$tool is not on the PATH; it comes with the CUDA toolkit"
   set_up
   build
-  mapfile -t NAMES < <(all_stages)
+  mapfile -t NAMES < <(all_stages build/stages)
   [ ${#NAMES[@]} -gt 0 ] || die "no stage was built: there is no CUDA toolkit here"
   for name in "$@"; do
     [ -x "build/stages/$name" ] || die "no stage '$name'; there are: ${NAMES[*]}"

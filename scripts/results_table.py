@@ -37,12 +37,15 @@ def shape(report: dict) -> str:
     return str(m) if m == n == k else f"{m}x{n}x{k}"
 
 
+NOT_TIMED = ("not timed",) * 4
+
+
 def terminal_table(reports: list[dict]) -> str:
     rows = [("stage", "variant", "M=N=K", "check", "ms", "TFLOP/s", "% of cuBLAS", "% of peak")]
     for report in reports:
         for v in report["variants"]:
             check = {True: "ok", False: "WRONG", None: "off"}[v.get("check", {}).get("ok")]
-            numbers = ("not timed",) * 4
+            numbers = ("-",) * 4 if report.get("device", {}).get("kind") == "cpu" else NOT_TIMED
             if "time_ms" in v:
                 peak = v["percent_of_peak"]
                 numbers = (
@@ -51,6 +54,8 @@ def terminal_table(reports: list[dict]) -> str:
                     f"{v['percent_of_cublas']:.1f}",
                     "unknown" if peak is None else f"{peak:.1f}",
                 )
+            if v.get("findings"):
+                check = "FOUND"
             rows.append((report["stage"], v["name"], shape(report), check, *numbers))
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     lines = []

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <fstream>
 #include <optional>
 
@@ -33,6 +34,15 @@ void require_memory(Shape shape) {
   if (needed > available)
     throw UsageError(fmt::format("A, B and C need {:.0f} bytes of memory; this machine has {:.0f}",
                                  needed, available));
+}
+
+// The trace keeps offsets in an array as 32-bit numbers. Throws UsageError.
+template <class In, class Out>
+void require_traceable(const Gemm<In, Out>& p) {
+  const int64_t a = p.M * p.lda * int64_t{sizeof(In)}, b = p.K * p.ldb * int64_t{sizeof(In)},
+                c = p.M * p.ldc * int64_t{sizeof(Out)};
+  if (std::max({a, b, c}) > UINT32_MAX)
+    throw UsageError("--memory counts accesses to matrices of up to 4 GiB; use --no-memory");
 }
 
 std::vector<MemoryRow> memory_rows() {
@@ -67,6 +77,7 @@ Report execute(const Stage& stage, const std::vector<Variant<In, Out>>& variants
   const Problem<In, Out> problem(shape, options.exact ? Data::EXACT : Data::UNIFORM, options.seed);
   BufferSets<In, Out> sets(problem, 1);
   const Gemm<In, Out> p = sets.gemm(0, nullptr);
+  if (options.memory) require_traceable(p);
   simt::name_allocation(p.A, "A");
   simt::name_allocation(p.B, "B");
   simt::name_allocation(p.C, "C");

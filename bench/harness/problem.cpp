@@ -14,6 +14,7 @@ namespace {
 template <class In>
 std::vector<In> draw(int rows, int columns, int64_t ld, Data data, uint64_t seed, Stream stream) {
   std::vector<In> matrix(static_cast<size_t>(rows * ld));
+  if (matrix.empty()) return matrix;
   std::memset(static_cast<void*>(matrix.data()), POISON, matrix.size() * sizeof(In));
 #pragma omp parallel for
   for (int i = 0; i < rows; ++i) {
@@ -75,7 +76,7 @@ std::vector<std::vector<double>> reference_rows(const Problem<In, Out>& p,
   for (size_t r = 0; r < rows.size(); ++r) {
     for (int k = 0; k < p.shape.k; ++k) {
       const double a = Number<In>::to_float(p.a[static_cast<size_t>(rows[r] * p.lda + k)]);
-      const In* b = &p.b[static_cast<size_t>(k * p.ldb)];
+      const In* b = p.b.data() + k * p.ldb;
       for (int j = 0; j < p.shape.n; ++j)
         results[r][static_cast<size_t>(j)] += a * static_cast<double>(Number<In>::to_float(b[j]));
     }
