@@ -21,8 +21,8 @@ struct Outcome {
   std::string text;  // stdout and stderr together
 };
 
-Outcome stage(const std::string& arguments) {
-  const std::string command = LADDER_STAGE " " + arguments + " 2>&1";
+Outcome run(const std::string& executable, const std::string& arguments) {
+  const std::string command = executable + " " + arguments + " 2>&1";
   FILE* pipe = popen(command.c_str(), "r");
   std::string text;
   std::array<char, 4096> buffer;
@@ -31,16 +31,76 @@ Outcome stage(const std::string& arguments) {
   return {WEXITSTATUS(pclose(pipe)), text};
 }
 
+void expect_one_line_and_code_2(const std::string& executable, const std::string& arguments) {
+  const Outcome outcome = run(executable, arguments);
+  EXPECT_EQ(2, outcome.code) << arguments;
+  EXPECT_EQ(1, std::count(outcome.text.begin(), outcome.text.end(), '\n')) << outcome.text;
+  EXPECT_EQ(0u, outcome.text.find("03_transposed_b: ")) << outcome.text;
+}
+
+std::string temporary_json() {
+  return testing::TempDir() + "cli_test_" + std::to_string(getpid()) + ".json";
+}
+
+TEST(CliCpu, BadInputIsOneLineAndExitCode2) {
+  for (const char* arguments : {"--m 0", "--sustained", "--profile", "--iterations 5", "--bogus",
+                                "--json /nonexistent/x.json", "--size 2000000"})
+    expect_one_line_and_code_2(LADDER_CPU_STAGE, arguments);
+}
+
+TEST(CliCpu, ReportsResultsAndMemoryTraffic) {
+  const std::string json = temporary_json();
+  const Outcome outcome =
+      run(LADDER_CPU_STAGE, "--m 67 --n 131 --k 45 --variant conflicted --json " + json);
+  EXPECT_EQ(0, outcome.code) << outcome.text;
+  EXPECT_NE(outcome.text.find("conflicted  ok"), std::string::npos) << outcome.text;
+  EXPECT_NE(outcome.text.find("<-- bank conflicts"), std::string::npos) << outcome.text;
+  std::ifstream file(json);
+  const auto report = nlohmann::json::parse(file);
+  std::filesystem::remove(json);
+  EXPECT_EQ("cpu", report["device"]["kind"]);
+  const auto& variant = report["variants"][0];
+  EXPECT_FALSE(variant.contains("time_ms"));
+  EXPECT_TRUE(variant["findings"].empty());
+  bool found = false;
+  for (const auto& line : variant["memory"]) {
+    if (line["array"] != "sB" || line["op"] != "store") continue;
+    found = true;
+    EXPECT_EQ(32, line["wavefronts_per_request"]);
+    EXPECT_EQ(1, line["ideal_wavefronts"]);
+    EXPECT_NE(line["text"].get<std::string>().find("sB[tx][ty] ="), std::string::npos);
+    ASSERT_EQ(32u, line["sample"].size());
+    EXPECT_EQ(128, line["sample"][1].get<int>() - line["sample"][0].get<int>());
+  }
+  EXPECT_TRUE(found);
+}
+
+TEST(CliCpu, NoMemoryLeavesTheReportOut) {
+  const Outcome outcome = run(LADDER_CPU_STAGE, "--size 40 --exact --no-memory");
+  EXPECT_EQ(0, outcome.code);
+  EXPECT_EQ(outcome.text.find("l1tex"), std::string::npos) << outcome.text;
+}
+
+#ifdef LADDER_STAGE
+
+Outcome stage(const std::string& arguments) {
+  return run(LADDER_STAGE, arguments);
+}
+
+TEST(Cli, WithoutAGpuTheCpuExecutableIsNamed) {
+  const Outcome outcome = stage("--size 1 --iterations 1");
+  if (outcome.code == 0) GTEST_SKIP() << "there is a GPU";
+  EXPECT_EQ(77, outcome.code);
+  EXPECT_NE(outcome.text.find("stages/cpu/03_transposed_b runs on any machine"), std::string::npos)
+      << outcome.text;
+}
+
 TEST(Cli, BadInputIsOneLineAndExitCode2) {
   for (const char* arguments :
        {"--m 0", "--size x", "--size 99999999999999", "--bogus", "--variant nope", "--size 5 --k 3",
         "--iterations -3", "--json /nonexistent/x.json", "--json /tmp", "--exact --k 1048577",
-        "--profile --sustained"}) {
-    const Outcome outcome = stage(arguments);
-    EXPECT_EQ(2, outcome.code) << arguments;
-    EXPECT_EQ(1, std::count(outcome.text.begin(), outcome.text.end(), '\n')) << outcome.text;
-    EXPECT_EQ(0u, outcome.text.find("03_transposed_b: ")) << outcome.text;
-  }
+        "--profile --sustained", "--memory"})
+    expect_one_line_and_code_2(LADDER_STAGE, arguments);
 }
 
 TEST(Cli, ListHelpAndVersionNeedNoGpu) {
@@ -58,7 +118,7 @@ class CliGpu : public testing::Test {
     ASSERT_EQ(0, outcome.code) << outcome.text;
     std::filesystem::remove(json);
   }
-  const std::string json = testing::TempDir() + "cli_test_" + std::to_string(getpid()) + ".json";
+  const std::string json = temporary_json();
 };
 
 TEST_F(CliGpu, RunsChecksAndReports) {
@@ -118,5 +178,7 @@ TEST_F(CliGpu, InterruptLeavesNoJson) {
   EXPECT_FALSE(std::filesystem::exists(json));
   EXPECT_FALSE(std::filesystem::exists(fmt::format("{}.{}.tmp", json, child)));
 }
+
+#endif  // LADDER_STAGE
 
 }  // namespace
