@@ -121,9 +121,10 @@ const std::vector<SharedArray>& shared_arrays() {
       words >> std::hex >> offset >> bytes >> kind;
       std::getline(words, name);
       const size_t colons = name.rfind("::");
-      if (!words || kind.find_first_of("bBdDuV") != 0 || colons == std::string::npos) continue;
+      if (!words || kind.find_first_of("bBdDuVW") != 0 || colons == std::string::npos) continue;
       if (name.find("kernel") == std::string::npos || offset >= thread_local_bytes()) continue;
-      found.push_back({offset, bytes, name.substr(colons + 2)});
+      name = name.substr(colons + 2);
+      if (name.find('(') == std::string::npos) found.push_back({offset, bytes, name});
     }
     return found;
   }();
