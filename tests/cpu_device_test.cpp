@@ -46,9 +46,7 @@ class CpuDevice : public testing::Test {
   static void expect_found(const std::string& what, const std::string& marker = "// BUG") {
     std::string others;
     for (const simt::Finding& finding : simt::take_findings()) {
-      const simt::SourceLine where = finding.place.file != nullptr
-                                         ? simt::SourceLine{finding.place.file, finding.place.line}
-                                         : simt::source_lines({finding.place.pc}).front();
+      const simt::SourceLine where = simt::source_line(finding.place);
       const std::string text = simt::source_text(where);
       if (finding.what.find(what) != std::string::npos && text.find(marker) != std::string::npos)
         return;

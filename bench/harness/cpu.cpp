@@ -57,9 +57,7 @@ std::vector<MemoryRow> memory_rows() {
 std::vector<std::string> findings() {
   std::vector<std::string> texts;
   for (const simt::Finding& finding : simt::take_findings()) {
-    const simt::SourceLine where = finding.place.file != nullptr
-                                       ? simt::SourceLine{finding.place.file, finding.place.line}
-                                       : simt::source_lines({finding.place.pc}).front();
+    const simt::SourceLine where = simt::source_line(finding.place);
     texts.push_back(fmt::format("{}:{}: {} ({} times): {}", where.file, where.line, finding.what,
                                 finding.count, simt::source_text(where)));
   }

@@ -100,6 +100,11 @@ std::vector<SourceLine> source_lines(const std::vector<const void*>& instruction
   return lines;
 }
 
+SourceLine source_line(const Place& place) {
+  return place.file != nullptr ? SourceLine{place.file, place.line}
+                               : source_lines({place.pc}).front();
+}
+
 std::string source_text(const SourceLine& where) {
   std::ifstream file(where.file);
   std::string text;

@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "place.h"
+
 namespace simt {
 
 struct SourceLine {
@@ -14,6 +16,9 @@ struct SourceLine {
 // innermost that is neither part of the CPU device nor of kernels/ptx. Empty where nothing is
 // known.
 std::vector<SourceLine> source_lines(const std::vector<const void*>& instructions);
+
+// The line of one place, however it is known.
+SourceLine source_line(const Place& place);
 
 // The text of a line, without indentation; "" when the file cannot be read.
 std::string source_text(const SourceLine& line);
