@@ -2,16 +2,16 @@
 // 03 transposed_b: C[M,N] = A[M,K] * B[K,N], row-major fp32.
 // Idea    store B's tile transposed, sB[n][k], so that a thread's operands are consecutive in k
 //         and both can be read and written 16 bytes at a time.
-// vs 02   sB is transposed and its rows are padded; loads and stores of shared memory are float4.
-//         The thread -> C mapping and the tile are unchanged.
+// vs 02   sB is transposed and its rows are padded; loads and stores of shared memory are float4; the
+//         tile is twice as deep. The thread -> C mapping is unchanged.
 // Limit   a quarter of the shared-memory instructions, but a 16-byte request of a warp is 512 bytes
-//         and takes four wavefronts: the pipe moves the same bytes and stays full. Layout cannot
-//         help; more FMAs for each byte can. Next: 04.
+//         and takes four wavefronts: the pipe moves the same bytes as in 02. Layout cannot help;
+//         more FMAs for each byte can. Next: 04.
 #include "common.cuh"
 
 namespace transposed_b {
 
-constexpr int BM = 32, BN = 32, BK = 32;
+constexpr int BM = 32, BN = 32;
 constexpr int THREADS = BM * BN;
 
 // The first attempt, one float at a time. In sB[tx][k], neighbouring lanes are a row apart. With
@@ -20,6 +20,7 @@ constexpr int THREADS = BM * BN;
 template <int PAD>
 __global__ void gemm_scalar_kernel(int M, int N, int K, const float* A, int64_t lda, const float* B,
                                    int64_t ldb, float* C, int64_t ldc) {
+  constexpr int BK = 32;
   __shared__ float sA[BM][BK], sB[BN][BK + PAD];
   const int tx = threadIdx.x, ty = threadIdx.y;
   const int row = blockIdx.y * BM + ty;
@@ -51,32 +52,36 @@ __device__ __forceinline__ float4 load4(const float* p, int valid) {
                      0.0f);
 }
 
+// A deeper tile has fewer barriers, and with BK = 64 every warp copies; with 32, half of them wait.
 // Two blocks a multiprocessor, as in 02: without the bound the float4 code takes too many registers
 // for that.
+template <int BK>
 __global__ void __launch_bounds__(THREADS, 2)
     gemm_kernel(int M, int N, int K, const float* A, int64_t lda, const float* B, int64_t ldb,
                 float* C, int64_t ldc) {
-  // 36 = 32 + 4: rows stay 16-byte aligned (33 would not), and the eight lanes that are served
-  // together start 36 floats apart, in banks 0, 4, 8, ..., 28.
+  // BK + 4, 36 or 68: rows stay 16-byte aligned (BK + 1 would not), and the eight lanes that are
+  // served together start in banks 0, 4, 8, ..., 28.
   __shared__ __align__(16) float sA[BM][BK], sB[BN][BK + 4];
   const int tx = threadIdx.x, ty = threadIdx.y;
   const int row0 = blockIdx.y * BM, col0 = blockIdx.x * BN;
   const int row = row0 + ty;
   const int col = col0 + tx;
 
-  // A tile is 256 float4: warps 0-7 copy A, warps 8-15 copy B, four elements along k a thread,
-  // of which `valid` are inside the matrix.
-  const int a_m = ty * 4 + tx / 8, a_k = tx % 8 * 4;
-  const int b_k = (ty - 8) * 4;
-  const float* from = ty < 8 ? &A[(row0 + a_m) * lda + a_k] : &B[b_k * ldb + col];
-  int valid = ty < 8 ? (row0 + a_m < M ? K - a_k : 0) : (col < N ? K - b_k : 0);
+  // A row of A's tile is QUADS float4. The first QUADS warps copy A, the next QUADS copy B, four
+  // elements along k a thread, of which `valid` are inside the matrix.
+  constexpr int QUADS = BK / 4;
+  const int a_m = (ty * 32 + tx) / QUADS, a_k = tx % QUADS * 4;
+  const int b_k = (ty - QUADS) * 4;
+  const bool copies_a = ty < QUADS, copies_b = !copies_a && ty < 2 * QUADS;
+  const float* from = copies_a ? &A[(row0 + a_m) * lda + a_k] : &B[b_k * ldb + col];
+  int valid = copies_a ? (row0 + a_m < M ? K - a_k : 0) : (col < N ? K - b_k : 0);
 
   float acc = 0.0f;
   for (int k0 = 0; k0 < K; k0 += BK) {
-    if (ty < 8) {
+    if (copies_a) {
       as_float4(sA[a_m][a_k]) = load4(from, valid);
       from += BK;
-    } else if (ty < 16) {
+    } else if (copies_b) {
       // Each of the four loads is coalesced along n; together they are one float4 along k.
       float4 v = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
       if (valid > 0) v.x = from[0];
@@ -117,12 +122,19 @@ inline void gemm_padded(const Gemm<float, float>& p) {
   gemm_scalar<1>(p);
 }
 
-inline void gemm(const Gemm<float, float>& p) {
+template <int BK>
+void gemm_depth(const Gemm<float, float>& p) {
   require_valid(p);
   require_aligned_rows(p);
   if (p.M == 0 || p.N == 0) return;
-  launch(gemm_kernel, grid_2d(p.M, p.N, BM, BN), dim3(BN, BM), 0, p.stream, p.M, p.N, p.K, p.A,
+  launch(gemm_kernel<BK>, grid_2d(p.M, p.N, BM, BN), dim3(BN, BM), 0, p.stream, p.M, p.N, p.K, p.A,
          p.lda, p.B, p.ldb, p.C, p.ldc);
+}
+inline void gemm_shallow(const Gemm<float, float>& p) {
+  gemm_depth<32>(p);
+}
+inline void gemm(const Gemm<float, float>& p) {
+  gemm_depth<64>(p);
 }
 
 }  // namespace transposed_b

@@ -4,8 +4,8 @@
 //         FMAs, so the shared-memory pipe is no longer the limit.
 // vs 03   acc becomes an array; A's tile is transposed instead of B's, so that a thread's operands
 //         are consecutive in m and n; blocks are numbered in one dimension.
-// Limit   between two tiles every thread stores to shared memory and waits, twice, for all others;
-//         what is on its way occupies registers. Next: 05.
+// Limit   between two tiles every thread stores to shared memory and waits, twice, for all others.
+//         Next: 05.
 #include "common.cuh"
 
 namespace register_blocked {
@@ -29,12 +29,13 @@ __device__ __forceinline__ float4 load4(const float* p, int valid) {
 }
 
 // The first `valid` of four consecutive elements of C.
-__device__ __forceinline__ void store4(float* p, const float (&v)[4], int valid) {
+__device__ __forceinline__ void store4(float* p, float4 v, int valid) {
   if (valid >= 4) {
-    as_float4(*p) = make_float4(v[0], v[1], v[2], v[3]);
+    as_float4(*p) = v;
   } else {
-    for (int i = 0; i < 3; ++i)
-      if (i < valid) p[i] = v[i];
+    if (valid > 0) p[0] = v.x;
+    if (valid > 1) p[1] = v.y;
+    if (valid > 2) p[2] = v.z;
   }
 }
 
@@ -51,7 +52,53 @@ __device__ __forceinline__ Tile tile_of_block(int M, int N, int BM, int BN) {
   return {(first_m + rest % height) * BM, rest / height * BN};
 }
 
-// First step: 8x8 elements a thread, everything else as plain as in 02. The elements of a thread
+// First step, the bridge: the layout of 03, but a thread computes four rows of its column. A float4
+// of B then feeds 16 FMAs instead of four; those of A are broadcasts.
+namespace strip {
+constexpr int BM = 32, BN = 32, BK = 32, TM = 4;
+
+__global__ void __launch_bounds__(THREADS)
+    gemm_kernel(int M, int N, int K, const float* A, int64_t lda, const float* B, int64_t ldb,
+                float* C, int64_t ldc) {
+  __shared__ __align__(16) float sA[BM][BK], sB[BN][BK + 4];
+  const Tile tile = tile_of_block(M, N, BM, BN);
+  const int tx = threadIdx.x % 32, ty = threadIdx.x / 32;
+
+  const int a_m = threadIdx.x / 8, a_k = threadIdx.x % 8 * 4, b_k = ty * 4;
+  const bool a_row_exists = tile.m0 + a_m < M, b_column_exists = tile.n0 + tx < N;
+  const float* a = &A[(tile.m0 + a_m) * lda + a_k];
+  const float* b = &B[b_k * ldb + tile.n0 + tx];
+
+  float acc[TM] = {};
+  for (int k0 = 0; k0 < K; k0 += BK) {
+    as_float4(sA[a_m][a_k]) = load4(a + k0, a_row_exists ? K - k0 - a_k : 0);
+    float quad[4];
+    for (int i = 0; i < 4; ++i)
+      quad[i] = b_column_exists && k0 + b_k + i < K ? b[(k0 + i) * ldb] : 0.0f;
+    as_float4(sB[tx][b_k]) = make_float4(quad[0], quad[1], quad[2], quad[3]);
+    __syncthreads();
+
+    for (int k = 0; k < BK; k += 4) {
+      const float4 rB = as_float4(sB[tx][k]);
+      for (int i = 0; i < TM; ++i) {
+        const float4 rA = as_float4(sA[ty + i * 8][k]);
+        acc[i] += rA.x * rB.x;
+        acc[i] += rA.y * rB.y;
+        acc[i] += rA.z * rB.z;
+        acc[i] += rA.w * rB.w;
+      }
+    }
+    __syncthreads();
+  }
+
+  for (int i = 0; i < TM; ++i) {
+    const int row = tile.m0 + ty + i * 8, col = tile.n0 + tx;
+    if (row < M && col < N) C[row * ldc + col] = acc[i];
+  }
+}
+}  // namespace strip
+
+// Second step: 8x8 elements a thread, everything else as plain as in 02. The elements of a thread
 // are 16 apart, so that neighbouring lanes read neighbouring words.
 namespace scalar {
 constexpr int BM = 128, BN = 128, TM = 8, TN = 8;
@@ -96,7 +143,7 @@ __global__ void __launch_bounds__(THREADS)
 }
 }  // namespace scalar
 
-// Second step: the same tile, moved 16 bytes at a time. A is transposed on its way to shared
+// Third step: the same tile, moved 16 bytes at a time. A is transposed on its way to shared
 // memory; a thread owns 2x2 squares of 4x4 elements, 64 apart.
 namespace vectorized {
 constexpr int BM = 128, BN = 128, TM = 8, TN = 8;
@@ -140,7 +187,7 @@ __global__ void __launch_bounds__(THREADS)
     const int row = tile.m0 + ty * 4 + i / 4 * 64 + i % 4;
     for (int j = 0; j < TN; j += 4) {
       const int col = tile.n0 + tx * 4 + j * 16;
-      const float quad[4] = {acc[i][j], acc[i][j + 1], acc[i][j + 2], acc[i][j + 3]};
+      const float4 quad = make_float4(acc[i][j], acc[i][j + 1], acc[i][j + 2], acc[i][j + 3]);
       if (row < M) store4(&C[row * ldc + col], quad, N - col);
     }
   }
@@ -151,71 +198,113 @@ __global__ void __launch_bounds__(THREADS)
 // instead of a strip: fewer different addresses in each of its loads. With so many registers a
 // thread, one block fills a multiprocessor and no other hides its waiting for global memory: the
 // next tile is on its way to registers while this one is multiplied.
-constexpr int BM = 256, BN = 128, WM = 64, WN = 64, TM = 16, TN = 8;
-static_assert(BM / WM * (BN / WN) * 32 == THREADS);
+//
+// BK is 8 because the unrolled loop over a tile is then 18 KB of code, which the instruction cache
+// holds (05 has a variant with 16).
+//
+// BANKS adds what an FFMA needs to run at full rate: its three operands, a[i], b[j] and acc[i][j],
+// come from two banks of registers, the even and the odd ones, and each bank delivers one a clock.
+//   The order of FFMAs: along a row of acc, a[i] stays where it was read last (the reuse cache of
+//   its operand slot), and walking the next row backwards keeps b[j] for the turn as well.
+//   Where accumulators live: b[j] has the parity of j, as the float4 load lays it down. The quads
+//   of C are stored in the order (1, 0, 3, 2), so ptxas puts acc[i][j] into registers of the other
+//   parity, and b[j] and acc[i][j] are read in the same clock.
+constexpr int BM = 128, BN = 256, WM = 64, WN = 64, TM = 16, TN = 8;
+constexpr int WARPS = THREADS / 32;
+static_assert(BM / WM * (BN / WN) == WARPS);
 
+template <bool BANKS>
 __global__ void __launch_bounds__(THREADS, 1)
     gemm_kernel(int M, int N, int K, const float* A, int64_t lda, const float* B, int64_t ldb,
                 float* C, int64_t ldc) {
-  __shared__ __align__(16) float sA[BK][BM + 4], sB[BK][BN];
+  __shared__ __align__(16) float sA[BK][BM + 4], sB[BK][BN], sC[WARPS][16][32 + 4];
   const Tile tile = tile_of_block(M, N, BM, BN);
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
 
   // 4x8 lanes to a warp tile. Lanes 2i and 2i + 1 read the same quad of A, lanes i and i + 2 the
   // same quad of B: the hardware then serves a 16-byte load in two wavefronts instead of four.
   const int warp_m = warp % (BM / WM) * WM, warp_n = warp / (BM / WM) * WN;
-  const int m = warp_m + lane / 2 % 4 * 4, n = warp_n + (lane / 8 * 2 + lane % 2) * 4;
+  const int lane_m = lane / 2 % 4 * 4, lane_n = (lane / 8 * 2 + lane % 2) * 4;
 
-  // A thread copies quads of two rows of A, which lie half a tile apart, and one quad of B.
+  // A thread copies a quad of A and two quads of B, half a tile apart. Rows past M and quads past N
+  // repeat valid ones: what comes of them is not stored.
   const int a_m = threadIdx.x / 2, a_k = threadIdx.x % 2 * 4;
   const int b_k = threadIdx.x / 32, b_n = threadIdx.x % 32 * 4;
-  const int rows_left = M - tile.m0 - a_m, columns_left = N - tile.n0 - b_n;
-  const float* a_low = &A[(tile.m0 + a_m) * lda + a_k];
-  const float* a_high = a_low + BM / 2 * lda;
-  const float* b = &B[b_k * ldb + tile.n0 + b_n];
+  const int left_valid = N - tile.n0 - b_n, right_valid = left_valid - BN / 2;
+  const float* a = &A[min(tile.m0 + a_m, M - 1) * lda + a_k];
+  const float* b_left = &B[b_k * ldb + (left_valid > 0 ? tile.n0 + b_n : 0)];
+  const float* b_right = &B[b_k * ldb + (right_valid > 0 ? tile.n0 + b_n + BN / 2 : 0)];
 
-  float4 next_a_low, next_a_high, next_b;
-  const auto fetch = [&](int k0) {
-    const int k_left = K - k0 - a_k;
-    next_a_low = load4(a_low + k0, rows_left > 0 ? k_left : 0);
-    next_a_high = load4(a_high + k0, rows_left > BM / 2 ? k_left : 0);
-    next_b = load4(b + k0 * ldb, k0 + b_k < K ? columns_left : 0);
+  // The last tile along K, which K may cut, is multiplied first: the others are loaded unchecked.
+  const int tiles = ceil_div(K, BK), last_k0 = max(0, (tiles - 1) * BK);
+  const bool b_row_exists = last_k0 + b_k < K;
+  float4 next_a = load4(a + last_k0, K - last_k0 - a_k);
+  float4 next_left = load4(b_left + last_k0 * ldb, b_row_exists ? left_valid : 0);
+  float4 next_right = load4(b_right + last_k0 * ldb, b_row_exists ? right_valid : 0);
+  const auto store_next = [&] {
+    sA[a_k + 0][a_m] = next_a.x;
+    sA[a_k + 1][a_m] = next_a.y;
+    sA[a_k + 2][a_m] = next_a.z;
+    sA[a_k + 3][a_m] = next_a.w;
+    as_float4(sB[b_k][b_n]) = next_left;
+    as_float4(sB[b_k][b_n + BN / 2]) = next_right;
   };
-  const auto store_a = [&](int row, float4 a) {
-    sA[a_k + 0][row] = a.x;
-    sA[a_k + 1][row] = a.y;
-    sA[a_k + 2][row] = a.z;
-    sA[a_k + 3][row] = a.w;
-  };
+  store_next();
+  __syncthreads();
 
   float acc[TM][TN] = {};
-  fetch(0);
-  for (int k0 = 0; k0 < K; k0 += BK) {
-    store_a(a_m, next_a_low);
-    store_a(a_m + BM / 2, next_a_high);
-    as_float4(sB[b_k][b_n]) = next_b;
-    __syncthreads();
-    fetch(k0 + BK);  // past the last tile nothing is valid and nothing is read
+#pragma unroll 1
+  for (int t = 1; t <= tiles; ++t) {
+    if (t < tiles) {
+      next_a = as_float4(*a);
+      next_left = as_float4(*b_left);
+      next_right = as_float4(*b_right);
+      a += BK;
+      b_left += BK * ldb;
+      b_right += BK * ldb;
+    }
 
 #pragma unroll
     for (int k = 0; k < BK; ++k) {
       float rA[TM], rB[TN];
-      for (int i = 0; i < TM; i += 4) as_float4(rA[i]) = as_float4(sA[k][m + i * 4]);
-      for (int j = 0; j < TN; j += 4) as_float4(rB[j]) = as_float4(sB[k][n + j * 8]);
+      for (int i = 0; i < TM; i += 4)
+        as_float4(rA[i]) = as_float4(sA[k][warp_m + lane_m + i * 4]);
+      for (int j = 0; j < TN; j += 4)
+        as_float4(rB[j]) = as_float4(sB[k][warp_n + lane_n + j * 8]);
       for (int i = 0; i < TM; ++i)
-        for (int j = 0; j < TN; ++j) acc[i][j] += rA[i] * rB[j];
+        for (int step = 0; step < TN; ++step) {
+          const int j = BANKS && i % 2 == 1 ? TN - 1 - step : step;
+          acc[i][j] += rA[i] * rB[j];
+        }
     }
+
+    __syncthreads();
+    store_next();  // after the last tile nobody reads it
     __syncthreads();
   }
 
-  for (int i = 0; i < TM; ++i) {
-    const int row = tile.m0 + m + i / 4 * 16 + i % 4;
+  // Through shared memory, 16 rows of 32 elements at a time, so that a warp stores whole 128-byte
+  // lines of C.
+  const int c_row = lane / 8, c_col = lane % 8 * 4;
+#pragma unroll
+  for (int i = 0; i < TM; i += 4)
+#pragma unroll
     for (int j = 0; j < TN; j += 4) {
-      const int col = tile.n0 + n + j * 8;
-      const float quad[4] = {acc[i][j], acc[i][j + 1], acc[i][j + 2], acc[i][j + 3]};
-      if (row < M) store4(&C[row * ldc + col], quad, N - col);
+      for (int r = 0; r < 4; ++r) {
+        const float(&row)[TN] = acc[i + r];
+        as_float4(sC[warp][lane_m + r][lane_n]) =
+            BANKS ? make_float4(row[j + 1], row[j], row[j + 3], row[j + 2])
+                  : make_float4(row[j], row[j + 1], row[j + 2], row[j + 3]);
+      }
+      __syncwarp();
+      const int row0 = tile.m0 + warp_m + i * 4, col = tile.n0 + warp_n + j * 8 + c_col;
+      for (int r = c_row; r < 16; r += 4) {
+        const float4 v = as_float4(sC[warp][r][c_col]);
+        if (row0 + r < M)
+          store4(&C[(row0 + r) * ldc + col], BANKS ? make_float4(v.y, v.x, v.w, v.z) : v, N - col);
+      }
+      __syncwarp();
     }
-  }
 }
 
 template <auto KERNEL, int BM, int BN>
@@ -226,14 +315,20 @@ void launch_tiles(const Gemm<float, float>& p) {
   launch(KERNEL, dim3(ceil_div(p.M, BM) * ceil_div(p.N, BN)), dim3(THREADS), 0, p.stream, p.M, p.N,
          p.K, p.A, p.lda, p.B, p.ldb, p.C, p.ldc);
 }
+inline void gemm_strip(const Gemm<float, float>& p) {
+  launch_tiles<strip::gemm_kernel, strip::BM, strip::BN>(p);
+}
 inline void gemm_scalar(const Gemm<float, float>& p) {
   launch_tiles<scalar::gemm_kernel, scalar::BM, scalar::BN>(p);
 }
 inline void gemm_vectorized(const Gemm<float, float>& p) {
   launch_tiles<vectorized::gemm_kernel, vectorized::BM, vectorized::BN>(p);
 }
+inline void gemm_warp_tiled(const Gemm<float, float>& p) {
+  launch_tiles<gemm_kernel<false>, BM, BN>(p);
+}
 inline void gemm(const Gemm<float, float>& p) {
-  launch_tiles<gemm_kernel, BM, BN>(p);
+  launch_tiles<gemm_kernel<true>, BM, BN>(p);
 }
 
 }  // namespace register_blocked

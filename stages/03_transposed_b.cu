@@ -6,6 +6,7 @@ int main(int argc, char** argv) {
                                     {
                                         {"conflicted", transposed_b::gemm_conflicted},
                                         {"padded", transposed_b::gemm_padded},
+                                        {"shallow", transposed_b::gemm_shallow},
                                         {"transposed_b", transposed_b::gemm},
                                     },
                                     argc, argv);

@@ -4,6 +4,8 @@
 int main(int argc, char** argv) {
   return harness::run<float, float>({STAGE_NAME, STAGE_MIN_SM},
                                     {
+                                        {"bk_16", cp_async::gemm_bk_16},
+                                        {"eight_buffers", cp_async::gemm_eight_buffers},
                                         {"cp_async", cp_async::gemm},
                                     },
                                     argc, argv);

@@ -1,0 +1,10 @@
+#include "05b_split_k.cuh"
+#include "harness/harness.h"
+
+int main(int argc, char** argv) {
+  return harness::run<float, float>({STAGE_NAME, STAGE_MIN_SM},
+                                    {
+                                        {"split_k", split_k::gemm},
+                                    },
+                                    argc, argv);
+}
