@@ -13,6 +13,9 @@ if(NOT CMAKE_CUDA_COMPILER AND NOT DEFINED ENV{CUDACXX})
   endif()
 endif()
 
+# Registers of a kernel that go to local memory are a warning (and with -Werror, in CI, an error).
+set(LADDER_RESOURCE_WARNINGS -Xptxas --warn-on-spills,--warn-on-local-memory-usage)
+
 # What this machine's GPUs need; where there are none, Ampere and Hopper.
 if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
   execute_process(

@@ -2,7 +2,8 @@
 // 03 transposed_b: C[M,N] = A[M,K] * B[K,N], row-major fp32.
 // Idea    store B's tile transposed, sB[n][k], so that a thread's operands are consecutive in k
 //         and both can be read and written 16 bytes at a time.
-// vs 02   sB is transposed and its rows are padded; loads and stores of shared memory are float4; the
+// vs 02   sB is transposed and its rows are padded; loads and stores of shared memory are float4;
+// the
 //         tile is twice as deep. The thread -> C mapping is unchanged.
 // Limit   a quarter of the shared-memory instructions, but a 16-byte request of a warp is 512 bytes
 //         and takes four wavefronts: the pipe moves the same bytes as in 02. Layout cannot help;

@@ -1,9 +1,11 @@
 #pragma once
 // 05b split_k: C[M,N] = A[M,K] * B[K,N], row-major fp32.
-// Idea    the tiles that do not fill a last wave of blocks are divided along K: every multiprocessor
+// Idea    the tiles that do not fill a last wave of blocks are divided along K: every
+// multiprocessor
 //         gets the same number of K steps, even if that is the end of one tile and the beginning of
 //         the next. A second kernel adds the parts, in a fixed order.
-// vs 05   a block's work is a range of K steps instead of a tile; the part that begins a tile goes to
+// vs 05   a block's work is a range of K steps instead of a tile; the part that begins a tile goes
+// to
 //         C, any other to a workspace. No block waits for another. The loop is unchanged.
 // Limit   the FMA pipe, as in 05, now on all multiprocessors to the end. Next: 06, tensor cores.
 #include "common.cuh"
@@ -54,8 +56,8 @@ __device__ __forceinline__ Tile tile_of(int number, int M, int N) {
   return {(first_m + rest % height) * BM, rest / height * BN};
 }
 
-// Tiles 0 to whole - 1 have a block each. The `divided` tiles after them are divided among `workers`
-// blocks: all their K steps in a row, cut into equal ranges of at most one tile's length.
+// Tiles 0 to whole - 1 have a block each. The `divided` tiles after them are divided among
+// `workers` blocks: all their K steps in a row, cut into equal ranges of at most one tile's length.
 struct Split {
   int whole, divided, workers, steps;  // steps: BK deep, a tile
 
@@ -65,9 +67,9 @@ struct Split {
   }
 };
 
-// K steps `begin` to `end` of a tile, into `to`: its elements [0, rows) x [0, columns). Step 0 is the
-// tile's last along K, which K may cut; step t > 0 begins at (t - 1) * BK. `phase` counts the phases
-// of the mbarrier.
+// K steps `begin` to `end` of a tile, into `to`: its elements [0, rows) x [0, columns). Step 0 is
+// the tile's last along K, which K may cut; step t > 0 begins at (t - 1) * BK. `phase` counts the
+// phases of the mbarrier.
 __device__ __forceinline__ void multiply(const Gemm<float, float>& p, Tile tile, int begin, int end,
                                          Shared& s, unsigned& phase, float* to, int64_t ld,
                                          int rows, int columns) {
@@ -195,8 +197,8 @@ __global__ void __launch_bounds__(THREADS, 1) whole_kernel(Gemm<float, float> p,
   Shared& s = prepared_shared();
   const Tile tile = tile_of(blockIdx.x, p.M, p.N);
   unsigned phase = 0;
-  multiply(p, tile, 0, split.steps, s, phase, &p.C[tile.m0 * p.ldc + tile.n0], p.ldc,
-           p.M - tile.m0, p.N - tile.n0);
+  multiply(p, tile, 0, split.steps, s, phase, &p.C[tile.m0 * p.ldc + tile.n0], p.ldc, p.M - tile.m0,
+           p.N - tile.n0);
 }
 
 // The part that begins a tile goes to C, any other to the worker's workspace, as a tile without an
@@ -211,8 +213,8 @@ __global__ void __launch_bounds__(THREADS, 1)
     const int end = static_cast<int>(min(begin + last - step, static_cast<int64_t>(split.steps)));
     const Tile tile = tile_of(split.whole + static_cast<int>(step / split.steps), p.M, p.N);
     if (begin == 0)
-      multiply(p, tile, begin, end, s, phase, &p.C[tile.m0 * p.ldc + tile.n0], p.ldc,
-               p.M - tile.m0, p.N - tile.n0);
+      multiply(p, tile, begin, end, s, phase, &p.C[tile.m0 * p.ldc + tile.n0], p.ldc, p.M - tile.m0,
+               p.N - tile.n0);
     else
       multiply(p, tile, begin, end, s, phase, &workspace[int64_t{blockIdx.x} * BM * BN], BN, BM,
                BN);

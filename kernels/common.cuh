@@ -27,7 +27,8 @@ __host__ __device__ constexpr int ceil_div(int a, int b) {
 
 // C[M,N] = A[M,K] * B[K,N], row-major, enqueued on `stream`. Leading dimensions in elements; they
 // are 64-bit so that every `row * ld` is. K = 0 writes zeros, M = 0 or N = 0 does nothing.
-// Elements between a matrix's width and its leading dimension are neither read nor written.
+// Elements between a matrix's width and its leading dimension are never written, nor is C made of
+// what is read there.
 template <class In, class Out>
 struct Gemm {
   int M, N, K;
@@ -89,13 +90,14 @@ inline dim3 grid_2d(int M, int N, int BM, int BN) {
   return dim3(ceil_div(N, BN), ceil_div(M, BM));
 }
 
-// The most recent launch of this thread, for whoever wants to report registers and occupancy.
+// The first launch of this thread since it was last set to {}, for whoever wants to report
+// registers and occupancy: a launcher starts its main kernel first.
 struct Launch {
   const void* kernel = nullptr;
   dim3 grid, block;
   size_t smem_bytes = 0;
 };
-inline thread_local Launch last_launch;
+inline thread_local Launch first_launch;
 
 // Every kernel launch goes through here. Enqueues and returns; smem_bytes is dynamic shared memory.
 // Throws std::invalid_argument when the device has less shared memory, CudaError when CUDA refuses.
@@ -124,7 +126,7 @@ void launch(void (*kernel)(Params...), dim3 grid, dim3 block, size_t smem_bytes,
   CUDA_CHECK(cudaLaunchKernel(function, grid, block, pointers, smem_bytes, stream));
   CUDA_CHECK(cudaGetLastError());
 #endif
-  last_launch = {function, grid, block, smem_bytes};
+  if (first_launch.kernel == nullptr) first_launch = {function, grid, block, smem_bytes};
 }
 
 // The block's dynamic shared memory, seen as a T.

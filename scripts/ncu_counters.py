@@ -47,15 +47,14 @@ def main(build: Path, output: Path) -> None:
     for stage in sorted((build / "stages").glob("[0-9]*")):
         variants = run([str(stage), "--list"]).split()
         ncu = ["ncu", "--csv", "--page", "raw", "--clock-control", "none"]
-        ncu += ["--metrics", ",".join(COUNTERS)]
-        rows = kernels(run([*ncu, str(stage), "--size", str(SIZE)]))
-        if len(rows) != len(variants):
-            raise SystemExit(f"{stage.name}: {len(variants)} variants but {len(rows)} kernels")
-        result["device"] = rows[0]["device__attribute_display_name"]
-        result["counters"][stage.name] = {
-            variant: {counter: number(row, counter) for counter in COUNTERS}
-            for variant, row in zip(variants, rows, strict=True)
-        }
+        ncu += ["--metrics", ",".join(COUNTERS), str(stage), "--size", str(SIZE), "--variant"]
+        counters = result["counters"][stage.name] = {}
+        for variant in variants:
+            rows = kernels(run([*ncu, variant]))  # one, or several that follow each other
+            if not rows:
+                raise SystemExit(f"{stage.name}: ncu saw no kernel of {variant}")
+            result["device"] = rows[0]["device__attribute_display_name"]
+            counters[variant] = {c: sum(number(row, c) for row in rows) for c in COUNTERS}
     output.write_text(json.dumps(result, indent=2) + "\n")
 
 

@@ -7,6 +7,7 @@
 
 #include "common.cuh"
 #include "ptx/cp_async.cuh"
+#include "ptx/mbarrier.cuh"
 #include "simt/symbols.h"
 
 namespace {
@@ -127,6 +128,87 @@ TEST_F(CpuDevice, MissingCpAsyncWait) {
   const Numbers A(SIZE * SIZE), C(SIZE * SIZE);
   run(no_wait_kernel, A.get(), C.get());
   expect_found("reads shared memory that a cp.async has not delivered yet");
+}
+
+// Two rounds in which every thread passes a number to another through an mbarrier. What is read in
+// one round is overwritten in the next but one, when all have arrived again.
+__global__ void mbarrier_kernel(float* C, int rounds) {
+  __shared__ float sA[2][SIZE * SIZE];
+  __shared__ uint64_t barrier;
+  const int self = ROW * SIZE + COL;
+  if (self == 0) ptx::mbarrier_init(&barrier, SIZE * SIZE);
+  __syncthreads();
+  float value = static_cast<float>(self);
+  for (int round = 0; round < rounds; ++round) {
+    sA[round % 2][self] = value;
+    ptx::mbarrier_arrive(&barrier);
+    while (!ptx::mbarrier_test_wait_parity(&barrier, round % 2)) {
+    }
+    value = sA[round % 2][(self + 1) % (SIZE * SIZE)];
+  }
+  C[self] = value;
+}
+TEST_F(CpuDevice, MbarrierOrdersWhatComesBeforeTheArrival) {
+  const Numbers C(SIZE * SIZE);
+  run(mbarrier_kernel, C.get(), 5);
+  EXPECT_EQ(simt::take_findings().size(), 0u);
+  for (int i = 0; i < SIZE * SIZE; ++i)
+    EXPECT_EQ(C.get()[i], static_cast<float>((i + 5) % (SIZE * SIZE)));
+}
+
+__global__ void late_store_kernel(float* C) {
+  __shared__ float sA[SIZE * SIZE];
+  __shared__ uint64_t barrier;
+  const int self = ROW * SIZE + COL;
+  if (self == 0) ptx::mbarrier_init(&barrier, SIZE * SIZE);
+  __syncthreads();
+  ptx::mbarrier_arrive(&barrier);
+  sA[self] = 1.0f;
+  while (!ptx::mbarrier_test_wait_parity(&barrier, 0)) {
+  }
+  C[self] = sA[(self + 1) % (SIZE * SIZE)];  // BUG
+}
+TEST_F(CpuDevice, StoreBetweenArrivalAndWait) {
+  const Numbers C(SIZE * SIZE);
+  run(late_store_kernel, C.get());
+  expect_found("race: reads what another thread has written since the last barrier");
+}
+
+__global__ void no_mbarrier_wait_kernel(float* C) {
+  __shared__ float sA[SIZE * SIZE];
+  __shared__ uint64_t barrier;
+  const int self = ROW * SIZE + COL;
+  if (self == 0) ptx::mbarrier_init(&barrier, SIZE * SIZE);
+  sA[self] = 0.0f;
+  __syncthreads();
+  sA[self] = 1.0f;
+  ptx::mbarrier_arrive(&barrier);
+  // Parity 1 is that of the phase before the first: over already.
+  while (!ptx::mbarrier_test_wait_parity(&barrier, 1)) {
+  }
+  C[self] = sA[(self + SIZE * SIZE - 1) % (SIZE * SIZE)];  // BUG
+}
+TEST_F(CpuDevice, WaitForTheWrongParity) {
+  const Numbers C(SIZE * SIZE);
+  run(no_mbarrier_wait_kernel, C.get());
+  expect_found("race: reads what another thread has written since the last barrier");
+}
+
+__global__ void mbarrier_misuse_kernel(int arrivals, int count) {
+  __shared__ uint64_t barrier;
+  if (ROW == 0 && COL == 0) ptx::mbarrier_init(&barrier, count);
+  __syncthreads();
+  for (int i = 0; i < arrivals; ++i) ptx::mbarrier_arrive(&barrier);
+  while (!ptx::mbarrier_test_wait_parity(&barrier, 0)) {
+  }
+}
+TEST_F(CpuDevice, MbarrierMisuse) {
+  run(mbarrier_misuse_kernel, 0, SIZE * SIZE);
+  expect_found("waits for a phase of an mbarrier that it has not arrived at", "parity");
+  run(mbarrier_misuse_kernel, 2, SIZE * SIZE);
+  expect_found("arrives at an mbarrier twice without a wait between", "arrive");
+  run(mbarrier_misuse_kernel, 1, 7);
+  expect_found("an mbarrier for 7 arrivals in a block of 1024 threads", "init");
 }
 
 __global__ void misaligned_copy_kernel(const float* A) {

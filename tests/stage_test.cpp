@@ -30,8 +30,8 @@ std::string to_string(Shape s) {
 
 #ifdef SIMT_CPU_DEVICE
 // Both orders of the threads of a block, on one and on two OS threads: what a kernel computes must
-// depend on neither. Races and stray accesses do not depend on them and take longer to look for:
-// once, and with fewer shapes.
+// depend on neither. Few multiprocessors make small problems take more than one wave. Races and
+// stray accesses do not depend on them and take longer to look for: once, and with fewer shapes.
 struct Configuration {
   const char* suffix;
   bool reverse;
@@ -45,6 +45,7 @@ void configure(const Configuration& c) {
   simt::settings().reverse = c.reverse;
   simt::settings().os_threads = c.os_threads;
   simt::settings().trace = !c.reverse && c.os_threads == 1;
+  simt::settings().multiprocessors = c.reverse ? 132 : 5;
 }
 bool fewer_shapes() {
   return simt::settings().trace;
@@ -166,6 +167,12 @@ void stream(const Subject<In, Out>& subject) {
   EXPECT_TRUE(verify(after, reference_output(problem), problem.bound()).ok);
 }
 
+// More tiles than multiprocessors, of the largest shape that any stage has, and not a multiple.
+template <class In, class Out>
+void waves(const Subject<In, Out>& subject) {
+  expect_correct(subject, {400, 12500, 70});
+}
+
 // Offsets beyond 2^31 elements in A, B and C, by rows that are 2^26 elements apart.
 template <class In, class Out>
 void large_offsets(const Subject<In, Out>& subject) {
@@ -284,6 +291,7 @@ int run(const Stage& stage, const std::vector<Variant<In, Out>>& variants, int a
     add("leading_dimensions", leading_dimensions);
     add("refusals", refusals);
 #ifndef SIMT_CPU_DEVICE
+    add("waves", waves);
     add("stream", stream);
     add("large_offsets", large_offsets);
 #endif

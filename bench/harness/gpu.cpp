@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <utility>
 
 #include "buffers.h"
 #include "cublas.h"
@@ -43,19 +44,19 @@ int buffer_sets(double bytes, const Device& device) {
   return static_cast<int>(std::max(1.0, std::min(std::ceil(wanted), std::floor(possible))));
 }
 
-// Of the kernel launched last.
+// Of the main kernel of the variant that has run since the last call.
 KernelFacts kernel_facts() {
-  const int threads =
-      static_cast<int>(last_launch.block.x * last_launch.block.y * last_launch.block.z);
+  const Launch launch = std::exchange(first_launch, {});
+  const int threads = static_cast<int>(launch.block.x * launch.block.y * launch.block.z);
   cudaFuncAttributes attributes{};
-  CUDA_CHECK(cudaFuncGetAttributes(&attributes, last_launch.kernel));
+  CUDA_CHECK(cudaFuncGetAttributes(&attributes, launch.kernel));
   int blocks = 0, device = 0, threads_at_most = 0;
-  CUDA_CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, last_launch.kernel, threads,
-                                                           last_launch.smem_bytes));
+  CUDA_CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, launch.kernel, threads,
+                                                           launch.smem_bytes));
   CUDA_CHECK(cudaGetDevice(&device));
   CUDA_CHECK(
       cudaDeviceGetAttribute(&threads_at_most, cudaDevAttrMaxThreadsPerMultiProcessor, device));
-  return {attributes.numRegs, attributes.sharedSizeBytes + last_launch.smem_bytes, threads,
+  return {attributes.numRegs, attributes.sharedSizeBytes + launch.smem_bytes, threads,
           static_cast<double>(blocks * threads) / threads_at_most};
 }
 

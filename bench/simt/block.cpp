@@ -83,6 +83,7 @@ void Block::run(Index index, Index grid_size, Index block_size, const std::funct
     thread.index = {i % size.x, i / size.x % size.y, i / size.x / size.y};
     thread.state = State::READY;
     thread.groups = 0;
+    thread.arrived = 1;
     thread.copies.clear();
     // Stacks that start at equal offsets would all fall into the same sets of the CPU's caches.
     thread.fiber.start(stacks_ + i * STACK_BYTES, STACK_BYTES - i % WARP * 64, thread_main);
@@ -130,11 +131,36 @@ void Block::yield(bool done) {
 
 void Block::barrier(const Place& place) {
   current().waiting = place;
+  current().arrived = barriers_ + 1;
   current().state = State::AT_BARRIER;
   if (++waiting_ == live_)
     release_barrier();
   else
     yield();
+}
+
+void Block::prepare_mbarrier(uint64_t* barrier, uint32_t count, const Place& place) {
+  *barrier = 0;
+  if (count != thread_count())
+    report_finding(place, "an mbarrier for " + std::to_string(count) + " arrivals in a block of " +
+                              std::to_string(thread_count()) +
+                              " threads: this device knows only those of all threads");
+}
+
+void Block::arrive(const Place& place) {
+  if (current().arrived > barriers_)
+    report_finding(place, "arrives at an mbarrier twice without a wait between");
+  current().arrived = barriers_ + 1;
+}
+
+bool Block::wait_for_phase(uint64_t* barrier, uint32_t parity, const Place& place) {
+  const uint64_t phase = *barrier;
+  if (phase % 2 != parity) return true;  // that phase is the one before, and over
+  if (current().arrived == barriers_)
+    report_finding(place, "waits for a phase of an mbarrier that it has not arrived at");
+  this->barrier(place);
+  if (*barrier == phase) *barrier = phase + 1;
+  return true;
 }
 
 void Block::release_barrier() {

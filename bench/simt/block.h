@@ -20,9 +20,10 @@ constexpr unsigned WARP = 32;
 constexpr size_t MAX_SHARED_BYTES = 232448;  // a block, static and dynamic; that of sm_90
 
 struct Settings {
-  unsigned os_threads = 0;  // 0: as many as the machine has
-  bool reverse = false;     // run the threads of a block from the last to the first
-  bool trace = true;        // count memory accesses and look for races
+  unsigned os_threads = 0;    // 0: as many as the machine has
+  bool reverse = false;       // run the threads of a block from the last to the first
+  bool trace = true;          // count memory accesses and look for races
+  int multiprocessors = 132;  // what launchers are told: an H200's, so that they decide as there
 };
 Settings& settings();
 
@@ -51,8 +52,9 @@ struct Thread {
   Fiber fiber;
   Index index;
   State state;
-  Place waiting;    // where, when not READY
-  unsigned groups;  // cp.async groups committed so far
+  Place waiting;     // where, when not READY
+  unsigned groups;   // cp.async groups committed so far
+  uint32_t arrived;  // barriers of the block that this thread has arrived at
   std::vector<AsyncCopy> copies;
 };
 
@@ -79,13 +81,18 @@ class Block {
   Warp& warp() { return warps_[current_ / WARP]; }
   unsigned thread_count() const { return static_cast<unsigned>(threads_.size()); }
   unsigned warp_count() const { return static_cast<unsigned>(warps_.size()); }
-  uint32_t barriers() const { return barriers_; }  // __syncthreads completed, from 1
+  uint32_t barriers() const { return barriers_; }  // of the block, completed, from 1
   bool on_stack(uintptr_t address) const {
     return address - reinterpret_cast<uintptr_t>(stacks_) < stack_bytes_;
   }
   unsigned char* dynamic_shared() { return dynamic_shared_; }
 
   void barrier(const Place& place);
+  // An mbarrier of all threads of the block, whose phase is in `*barrier`: its arrival and its
+  // wait. Nobody passes the wait before all have come to it: one of the orders a GPU may choose.
+  void prepare_mbarrier(uint64_t* barrier, uint32_t count, const Place& place);
+  void arrive(const Place& place);
+  bool wait_for_phase(uint64_t* barrier, uint32_t parity, const Place& place);
   // Every live lane of the warp arrives with its operand; the last one runs `together` for all,
   // with the operands by lane and the mask of lanes that take part.
   void warp_collective(void* operand, const std::function<void(void**, uint32_t)>& together,

@@ -29,6 +29,10 @@ inline void cp_async_cg_16(void* dst, const void* src, int src_bytes,
                            simt::Place place = simt::here()) {
   cp_async(dst, src, 16, static_cast<unsigned>(src_bytes), place);
 }
+inline void cp_async_cg_16_ignore_src(void* dst, const void* src, bool ignore,
+                                      simt::Place place = simt::here()) {
+  cp_async(dst, src, 16, ignore ? 0 : 16, place);
+}
 inline void cp_async_commit_group() {
   ++simt::this_block->current().groups;
 }
@@ -47,6 +51,17 @@ void cp_async_wait_group() {
     simt::trace_async_landed(copy.to, copy.bytes);
   }
   thread.copies.resize(kept);
+}
+
+inline void mbarrier_init(uint64_t* barrier, uint32_t count, simt::Place place = simt::here()) {
+  simt::this_block->prepare_mbarrier(barrier, count, place);
+}
+inline void mbarrier_arrive(uint64_t*, simt::Place place = simt::here()) {
+  simt::this_block->arrive(place);
+}
+inline bool mbarrier_test_wait_parity(uint64_t* barrier, uint32_t parity,
+                                      simt::Place place = simt::here()) {
+  return simt::this_block->wait_for_phase(barrier, parity, place);
 }
 
 }  // namespace ptx

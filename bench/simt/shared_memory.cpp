@@ -15,8 +15,12 @@ void SharedMemory::forget() {
   ++generation_;
 }
 
+bool SharedMemory::no_barrier_between(const Moment& before, const Moment& now) {
+  return before.arrived >= now.waited;
+}
+
 bool SharedMemory::unordered(const Moment& before, const Moment& now) {
-  if (before.thread == now.thread || before.block_barriers != now.block_barriers) return false;
+  if (before.thread == now.thread || !no_barrier_between(before, now)) return false;
   const bool same_warp = before.thread / WARP_SIZE == now.thread / WARP_SIZE;
   return !same_warp || before.warp_barriers == now.warp_barriers;
 }
@@ -38,17 +42,19 @@ const char* SharedMemory::for_each_cell(uintptr_t address, unsigned bytes, Visit
 
 const char* SharedMemory::load(uintptr_t address, unsigned bytes, const Moment& now) {
   return for_each_cell(address, bytes, [&](Cell& cell) -> const char* {
-    if (cell.settled == now.block_barriers) return nullptr;
-    cell.read_by_several = cell.read && cell.last_read.block_barriers == now.block_barriers &&
-                           (cell.read_by_several || cell.last_read.thread != now.thread);
-    cell.read = true;
-    cell.last_read = now;
+    const uint32_t stage = now.arrived + now.waited;
+    if (cell.settled == stage) return nullptr;
+    if (!cell.read || now.arrived >= cell.last_read.arrived) {
+      cell.read_by_several = cell.read && now.arrived == cell.last_read.arrived &&
+                             (cell.read_by_several || cell.last_read.thread != now.thread);
+      cell.read = true;
+      cell.last_read = now;
+    }
     if (cell.in_flight) return "reads shared memory that a cp.async has not delivered yet";
     if (!cell.written) return "reads shared memory that this block has not written";
     if (unordered(cell.write, now))
       return "race: reads what another thread has written since the last barrier";
-    if (cell.read_by_several && cell.write.block_barriers != now.block_barriers)
-      cell.settled = now.block_barriers;
+    if (cell.read_by_several && !no_barrier_between(cell.write, now)) cell.settled = stage;
     return nullptr;
   });
 }
@@ -58,7 +64,7 @@ const char* SharedMemory::write(Cell& cell, const Moment& now) {
   if (cell.written && unordered(cell.write, now))
     problem = "race: writes what another thread has written since the last barrier";
   if (cell.read && (unordered(cell.last_read, now) ||
-                    (cell.read_by_several && cell.last_read.block_barriers == now.block_barriers)))
+                    (cell.read_by_several && no_barrier_between(cell.last_read, now))))
     problem = "race: writes what another thread has read since the last barrier";
   cell.written = true;
   cell.write = now;

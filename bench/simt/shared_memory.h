@@ -7,10 +7,11 @@
 
 namespace simt {
 
-// A moment in the life of a thread: accesses are ordered when a barrier of the block lies between
-// them, or, within one warp, a __syncwarp.
+// A moment in the life of a thread: two accesses are ordered when the first thread arrives at a
+// barrier of the block after its own and the second waits for that barrier before its own (a
+// __syncthreads is both), or, within one warp, when a __syncwarp lies between them.
 struct Moment {
-  uint32_t block_barriers;
+  uint32_t arrived, waited;  // barriers of the block
   uint16_t thread, warp_barriers;
 };
 
@@ -31,10 +32,11 @@ class SharedMemory {
  private:
   struct Cell {  // two bytes, the narrowest number that kernels use
     uint32_t generation = 0;
-    uint32_t settled = 0;  // at this count of block barriers more reads cannot find anything new
+    uint32_t settled = 0;  // at this stage of the block more reads cannot find anything new
     bool written = false, in_flight = false, read = false, read_by_several = false;
     Moment write, last_read;
   };
+  static bool no_barrier_between(const Moment& before, const Moment& now);
   static bool unordered(const Moment& before, const Moment& now);
   const char* write(Cell& cell, const Moment& now);
   template <class Visit>

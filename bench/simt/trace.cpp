@@ -201,7 +201,8 @@ class Tracer {
 
  private:
   static Moment now() {
-    return {this_block->barriers(), static_cast<uint16_t>(this_block->current_number()),
+    return {this_block->current().arrived, this_block->barriers(),
+            static_cast<uint16_t>(this_block->current_number()),
             static_cast<uint16_t>(this_block->warp().barriers)};
   }
 

@@ -1,6 +1,6 @@
 #pragma once
-// mbarrier (sm_80): a barrier in shared memory whose arrival and wait are two instructions. PTX ISA,
-// "Parallel Synchronization and Communication Instructions: mbarrier".
+// mbarrier (sm_80): a barrier in shared memory whose arrival and wait are two instructions. PTX
+// ISA, "Parallel Synchronization and Communication Instructions: mbarrier".
 #ifdef SIMT_CPU_DEVICE
   #include "simt/ptx.h"
 #else
