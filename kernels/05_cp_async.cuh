@@ -150,7 +150,7 @@ __global__ void __launch_bounds__(S::THREADS, 1)
     for (int k = 0; k < BK; ++k) {
       // This thread's copies of the next tile have landed, and it is done with the tile before this
       // one, whose buffer is filled next once everyone has said so.
-      if (k == BK / 2) {
+      if (k == BK / 2 - 1) {
         ptx::cp_async_wait_group<AHEAD - 1>();
         ptx::mbarrier_arrive(&s.next_tile_landed);
       }
@@ -171,7 +171,7 @@ __global__ void __launch_bounds__(S::THREADS, 1)
     }
   }
 
-  // As in 04: through shared memory, in quads (1, 0, 3, 2), 16 rows of 32 elements at a time.
+  // As in 04 through shared memory, in quads (1, 0, 3, 2), but read and stored 16 bytes at a time.
   ptx::cp_async_wait_group<0>();  // zeros may still be on their way
   __syncthreads();
   constexpr int LDC = 32 + 4;

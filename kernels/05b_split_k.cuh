@@ -67,12 +67,12 @@ struct Split {
   }
 };
 
-// K steps `begin` to `end` of a tile, into `to`: its elements [0, rows) x [0, columns). Step 0 is
-// the tile's last along K, which K may cut; step t > 0 begins at (t - 1) * BK. `phase` counts the
-// phases of the mbarrier.
+// K steps `begin` to `end` of a tile; store(row, col, quad) gets the sums. Step 0 is the tile's
+// last along K, which K may cut; step t > 0 begins at (t - 1) * BK. `phase` counts the phases of
+// the mbarrier.
+template <class Store>
 __device__ __forceinline__ void multiply(const Gemm<float, float>& p, Tile tile, int begin, int end,
-                                         Shared& s, unsigned& phase, float* to, int64_t ld,
-                                         int rows, int columns) {
+                                         Shared& s, unsigned& phase, Store store) {
   const int M = p.M, N = p.N, K = p.K;
   const float *A = p.A, *B = p.B;
   const int64_t lda = p.lda, ldb = p.ldb;
@@ -140,7 +140,7 @@ __device__ __forceinline__ void multiply(const Gemm<float, float>& p, Tile tile,
   for (int t = begin; t < end; ++t) {
 #pragma unroll
     for (int k = 0; k < BK; ++k) {
-      if (k == BK / 2) {
+      if (k == BK / 2 - 1) {
         ptx::cp_async_wait_group<AHEAD - 1>();
         ptx::mbarrier_arrive(&s.next_tile_landed);
       }
@@ -179,8 +179,7 @@ __device__ __forceinline__ void multiply(const Gemm<float, float>& p, Tile tile,
       const int row0 = warp_m + i * 4, col = warp_n + j * 8 + c_col;
       for (int r = c_row; r < 16; r += 4) {
         const float4 v = as_float4(sC[r * LDC + c_col]);
-        if (row0 + r < rows)
-          store4(&to[(row0 + r) * ld + col], make_float4(v.y, v.x, v.w, v.z), columns - col);
+        store(row0 + r, col, make_float4(v.y, v.x, v.w, v.z));
       }
       __syncwarp();
     }
@@ -193,19 +192,26 @@ __device__ __forceinline__ Shared& prepared_shared() {
   return s;
 }
 
+__device__ __forceinline__ void store_to_c(const Gemm<float, float>& p, Tile tile, int row, int col,
+                                           float4 quad) {
+  row += tile.m0, col += tile.n0;
+  if (row < p.M) store4(&p.C[row * p.ldc + col], quad, p.N - col);
+}
+
 __global__ void __launch_bounds__(THREADS, 1) whole_kernel(Gemm<float, float> p, Split split) {
   Shared& s = prepared_shared();
   const Tile tile = tile_of(blockIdx.x, p.M, p.N);
   unsigned phase = 0;
-  multiply(p, tile, 0, split.steps, s, phase, &p.C[tile.m0 * p.ldc + tile.n0], p.ldc, p.M - tile.m0,
-           p.N - tile.n0);
+  multiply(p, tile, 0, split.steps, s, phase,
+           [&](int row, int col, float4 quad) { store_to_c(p, tile, row, col, quad); });
 }
 
-// The part that begins a tile goes to C, any other to the worker's workspace, as a tile without an
-// edge. A worker has at most one such part: its first.
+// The part that begins a tile goes to C, any other to the worker's workspace. A worker has at most
+// one such part: its first.
 __global__ void __launch_bounds__(THREADS, 1)
     divided_kernel(Gemm<float, float> p, Split split, float* workspace) {
   Shared& s = prepared_shared();
+  float* const part = &workspace[int64_t{blockIdx.x} * BM * BN];
   const int64_t last = split.begin(blockIdx.x + 1);
   unsigned phase = 0;
   for (int64_t step = split.begin(blockIdx.x); step < last;) {
@@ -213,11 +219,11 @@ __global__ void __launch_bounds__(THREADS, 1)
     const int end = static_cast<int>(min(begin + last - step, static_cast<int64_t>(split.steps)));
     const Tile tile = tile_of(split.whole + static_cast<int>(step / split.steps), p.M, p.N);
     if (begin == 0)
-      multiply(p, tile, begin, end, s, phase, &p.C[tile.m0 * p.ldc + tile.n0], p.ldc, p.M - tile.m0,
-               p.N - tile.n0);
+      multiply(p, tile, begin, end, s, phase,
+               [&](int row, int col, float4 quad) { store_to_c(p, tile, row, col, quad); });
     else
-      multiply(p, tile, begin, end, s, phase, &workspace[int64_t{blockIdx.x} * BM * BN], BN, BM,
-               BN);
+      multiply(p, tile, begin, end, s, phase,
+               [&](int row, int col, float4 quad) { as_float4(part[row * BN + col]) = quad; });
     step += end - begin;
   }
 }

@@ -104,7 +104,7 @@ TEST(Cli, BadInputIsOneLineAndExitCode2) {
 }
 
 TEST(Cli, ListHelpAndVersionNeedNoGpu) {
-  EXPECT_EQ("conflicted\npadded\ntransposed_b\n", stage("--list").text);
+  EXPECT_EQ("conflicted\npadded\nshallow\ntransposed_b\n", stage("--list").text);
   EXPECT_EQ("padded\n", stage("--list --variant padded").text);
   EXPECT_EQ(0, stage("--help").code);
   EXPECT_EQ(0, stage("--version").code);
@@ -127,7 +127,7 @@ TEST_F(CliGpu, RunsChecksAndReports) {
   EXPECT_NE(outcome.text.find("transposed_b  ok"), std::string::npos) << outcome.text;
   std::ifstream file(json);
   const auto report = nlohmann::json::parse(file);
-  ASSERT_EQ(3u, report["variants"].size());
+  ASSERT_EQ(4u, report["variants"].size());
   for (const auto& variant : report["variants"]) {
     EXPECT_EQ(true, variant["check"]["ok"]);
     EXPECT_EQ(5, variant["time_ms"]["samples"]);
@@ -153,7 +153,7 @@ TEST_F(CliGpu, ProfileModeMeasuresNothing) {
   EXPECT_EQ(0, outcome.code) << outcome.text;
   std::ifstream file(json);
   const auto report = nlohmann::json::parse(file);
-  ASSERT_EQ(3u, report["variants"].size());
+  ASSERT_EQ(4u, report["variants"].size());
   EXPECT_FALSE(report["variants"][0].contains("time_ms"));
   EXPECT_FALSE(report.contains("cublas"));
 }
