@@ -26,6 +26,12 @@ using Small = Shape<32, 64, 16, 16, 32>;
 
 constexpr int GROUP = 8;
 
+// The k at which a thread arrives at the barrier of the next tile. Any in the middle of the tile
+// will do; ptxas schedules the loop differently for each, which makes up to 1% (4096^3, H200).
+constexpr int arrival(int BK) {
+  return BK / 2 - 1;
+}
+
 // A is stored transposed; rows padded by 4 keep its quads aligned and the copies free of conflicts.
 template <class S>
 struct Shared {
@@ -150,7 +156,7 @@ __global__ void __launch_bounds__(S::THREADS, 1)
     for (int k = 0; k < BK; ++k) {
       // This thread's copies of the next tile have landed, and it is done with the tile before this
       // one, whose buffer is filled next once everyone has said so.
-      if (k == BK / 2 - 1) {
+      if (k == arrival(BK)) {
         ptx::cp_async_wait_group<AHEAD - 1>();
         ptx::mbarrier_arrive(&s.next_tile_landed);
       }

@@ -2,6 +2,7 @@
 # Set-up and build, shared by the scripts beside this one; sourced, not run.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+export LC_ALL=C  # 05_cp_async comes before 05b_split_k in every list
 
 say() { printf '== %s\n' "$*"; }
 die() {

@@ -23,13 +23,13 @@ def load(folder: Path) -> list[dict]:
     for path in sorted(folder.glob("*.json")):
         try:
             report = json.loads(path.read_text())
-            _ = report["stage"], report["problem"]["m"], report["variants"]
+            _ = report["stage"], shape(report), report["variants"]
         except (json.JSONDecodeError, KeyError, TypeError) as error:
             raise BadInput(f"{path} is not a stage's report: {error!r}") from error
         reports.append(report)
     if not reports:
         raise BadInput(f"no reports in {folder}")
-    return sorted(reports, key=lambda r: (r["stage"], r["problem"]["m"]))
+    return sorted(reports, key=lambda r: (r["stage"], *(r["problem"][d] for d in "mnk")))
 
 
 def shape(report: dict) -> str:
@@ -69,20 +69,22 @@ def terminal_table(reports: list[dict]) -> str:
 ROW = re.compile(r"^\| \[(?P<stage>\d\d\w+)\](?P<link>\([^)]*\)) \| (?P<idea>[^|]*) \|.*$")
 
 
+README_SIZES = ("4096", "8192")
+
+
 def update_readme(text: str, reports: list[dict]) -> str:
     """The README with the numbers of each stage's own (its last) variant in the stage's row.
 
-    A row is `| [NN_name](link) | idea | ... |`; the cells after the idea are, for each size in the
-    reports, TFLOP/s and % of cuBLAS.
+    A row is `| [NN_name](link) | idea | ... |`; the cells after the idea are, for each size in
+    README_SIZES, TFLOP/s and % of cuBLAS.
     """
-    sizes = sorted({r["problem"]["m"] for r in reports})
-    by_key = {(r["stage"], r["problem"]["m"]): r for r in reports}
+    by_key = {(r["stage"], shape(r)): r for r in reports}
     lines = []
     for line in text.splitlines():
         row = ROW.match(line)
         if row:
             cells = []
-            for size in sizes:
+            for size in README_SIZES:
                 report = by_key.get((row["stage"], size))
                 if report is None:
                     raise BadInput(f"no report of {row['stage']} at {size}")

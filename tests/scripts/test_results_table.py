@@ -57,6 +57,13 @@ def test_readme_gets_the_last_variants_numbers_and_nothing_else_changes(folder):
     )
 
 
+def test_other_sizes_and_shapes_leave_the_readme_alone(folder):
+    text = results_table.update_readme(README, results_table.load(folder))
+    (folder / "c.json").write_text(json.dumps(report(size=1024)))
+    (folder / "d.json").write_text(json.dumps(report(k=256, tflops=1.0)))
+    assert results_table.update_readme(README, results_table.load(folder)) == text
+
+
 def test_check_notices_a_number_that_is_not_the_measured_one(folder, tmp_path, capsys):
     readme = tmp_path / "README.md"
     readme.write_text(README)
