@@ -8,6 +8,8 @@
 // Limit   the FMA pipe itself: all other instructions of the loop take issue slots from FFMAs, and
 //         two warps a scheduler cannot cover every stall. And the last wave of blocks does not fill
 //         the GPU. Next: 05b.
+#include <algorithm>
+
 #include "common.cuh"
 #include "ptx/cp_async.cuh"
 #include "ptx/mbarrier.cuh"
@@ -19,18 +21,15 @@ struct Shape {
   static constexpr int BM = BM_, BN = BN_, BK = BK_, WM = WM_, WN = WN_, PIPE = PIPE_;
   static constexpr int TM = WM / 4, TN = WN / 8;  // 4x8 lanes to a warp tile, as in 04
   static constexpr int THREADS = BM / WM * (BN / WN) * 32;
+  // The k at which a thread arrives at the barrier of the next tile. Any in the middle will do;
+  // ptxas schedules the loop differently for each, which makes up to 1% (4096^3, H200).
+  static constexpr int ARRIVAL = BK / 2 - 1;
 };
 using Large = Shape<128, 256, 8, 64, 64>;
 using Medium = Shape<64, 128, 16, 32, 64>;
 using Small = Shape<32, 64, 16, 16, 32>;
 
 constexpr int GROUP = 8;
-
-// The k at which a thread arrives at the barrier of the next tile. Any in the middle of the tile
-// will do; ptxas schedules the loop differently for each, which makes up to 1% (4096^3, H200).
-constexpr int arrival(int BK) {
-  return BK / 2 - 1;
-}
 
 // A is stored transposed; rows padded by 4 keep its quads aligned and the copies free of conflicts.
 template <class S>
@@ -156,7 +155,7 @@ __global__ void __launch_bounds__(S::THREADS, 1)
     for (int k = 0; k < BK; ++k) {
       // This thread's copies of the next tile have landed, and it is done with the tile before this
       // one, whose buffer is filled next once everyone has said so.
-      if (k == arrival(BK)) {
+      if (k == S::ARRIVAL) {
         ptx::cp_async_wait_group<AHEAD - 1>();
         ptx::mbarrier_arrive(&s.next_tile_landed);
       }

@@ -7,6 +7,8 @@
 //         to C, any other to a workspace. No block waits for another. The loop is unchanged; of the
 //         shapes only Large, because small problems are better served by small tiles.
 // Limit   the FMA pipe, as in 05, now on all multiprocessors to the end. Next: 06, tensor cores.
+#include <algorithm>
+
 #include "common.cuh"
 #include "ptx/cp_async.cuh"
 #include "ptx/mbarrier.cuh"
