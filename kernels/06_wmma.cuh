@@ -3,7 +3,8 @@
 // Idea    tensor cores: a warp multiplies 16x16 by 16x16 as one operation on fragments that are
 //         spread over its lanes.
 // vs 05   half inputs; a warp's part of C is 4x4 fragments instead of 16x8 numbers a thread; both
-//         tiles keep the layout of global memory, because load_matrix_sync reads either order.
+//         tiles keep the layout of global memory, because load_matrix_sync reads either order; one
+//         full barrier a tile.
 // Limit   a fragment load is conflict-free only with padded rows, and padding moves every other row
 //         off the 32-byte sectors. Next: 07 swizzles instead.
 #include <mma.h>
@@ -129,68 +130,95 @@ __global__ void __launch_bounds__(THREADS)
 }
 }  // namespace global
 
-// The stage: the pipeline of 05 around fragments.
-constexpr int BM = 256, BN = 128, BK = 32, WM = 64, WN = 64;
+// The stage: the pipeline of 05 around fragments, with one barrier a tile: a warp has 16 operations
+// of a tensor core for each fragment step to hide behind. A tile is 64 deep where the device has
+// the shared memory for three of them (163 KB), else 32.
+constexpr int BM = 256, BN = 128, WM = 64, WN = 64;
 constexpr int PIPE = 3;
 static_assert(BM / WM * (BN / WN) * 32 == THREADS);
 
 // Padding by 8 halves, not 1: rows have to stay 16-byte aligned. A pitch that is an odd multiple of
-// 16 bytes (80 and 272) puts the eight rows that are read together into eight different groups of
-// four banks.
-struct Tiles {
-  half A[PIPE][BM][BK + 8];
-  half B[PIPE][BK][BN + 8];
-};
+// 16 bytes (80 or 144, and 272) puts the eight rows that are read together into eight different
+// groups of four banks. With PAD = 0 they share one or two groups.
+template <int BK, int PAD>
 union Shared {
-  Tiles tiles;
+  struct Tiles {
+    half A[BM][BK + PAD];
+    half B[BK][BN + PAD];
+  } tiles[PIPE];
   float staged[THREADS / 32][MMA * (WN + 4)];  // for the epilogue, when the tiles are done with
 };
 
+// Buffers are addressed in bytes, as in 05.
+__device__ __forceinline__ half* plus_bytes(half* p, unsigned bytes) {
+  return reinterpret_cast<half*>(reinterpret_cast<char*>(p) + bytes);
+}
+
+template <int BK, int PAD>
 __global__ void __launch_bounds__(THREADS, 1)
     gemm_kernel(int M, int N, int K, const half* A, int64_t lda, const half* B, int64_t ldb,
                 half* C, int64_t ldc) {
-  Shared& shared = dynamic_shared<Shared>();
-  Tiles& s = shared.tiles;
+  constexpr int LDA = BK + PAD, LDB = BN + PAD;
+  constexpr unsigned TILE_BYTES = sizeof(typename Shared<BK, PAD>::Tiles);
+  Shared<BK, PAD>& s = dynamic_shared<Shared<BK, PAD>>();
   const Tile tile = tile_of_block(M, N, BM, BN);
   const int warp = threadIdx.x / 32;
   const int warp_m = warp % (BM / WM) * WM, warp_n = warp / (BM / WM) * WN;
 
-  // Eight halves a copy: four threads a row of A, sixteen a row of B.
-  constexpr int A_STEP = THREADS / (BK / 8), B_STEP = THREADS / (BN / 8);
+  // Eight halves a copy. Rows past M and columns past N repeat valid ones: what comes of them is
+  // not stored.
+  constexpr int A_STEP = THREADS / (BK / 8), A_COPIES = BM / A_STEP;
+  constexpr int B_STEP = THREADS / (BN / 8), B_COPIES = BK / B_STEP;
   const int a_m = threadIdx.x / (BK / 8), a_k = threadIdx.x % (BK / 8) * 8;
   const int b_k = threadIdx.x / (BN / 8), b_n = threadIdx.x % (BN / 8) * 8;
-  // Rows past M repeat the last one: what comes of them is not stored.
-  const half* a_rows[BM / A_STEP];
-  for (int i = 0; i < BM / A_STEP; ++i)
-    a_rows[i] = &A[min(tile.m0 + a_m + i * A_STEP, M - 1) * lda + a_k];
-  const half* b_row = &B[b_k * ldb + tile.n0 + b_n];
-  const int b_bytes = max(0, min(8, N - tile.n0 - b_n)) * 2;
+  const int b_valid = max(0, min(8, N - tile.n0 - b_n));
+  half* const a_to = &s.tiles[0].A[a_m][a_k];
+  half* const b_to = &s.tiles[0].B[b_k][b_n];
+  const half* a_from[A_COPIES];
+  for (int i = 0; i < A_COPIES; ++i)
+    a_from[i] = &A[min(tile.m0 + a_m + i * A_STEP, M - 1) * lda + a_k];
+  const half* b_from = &B[b_k * ldb + (b_valid > 0 ? tile.n0 + b_n : 0)];
 
-  // The tile to copy next: its first k and its buffer. Past K, zeros are filled in.
-  int copy_k0 = 0, copy_buffer = 0;
-  const auto copy_tile = [&] {
-    const int a_bytes = max(0, min(8, K - copy_k0 - a_k)) * 2;
-    for (int i = 0; i < BM / A_STEP; ++i)
-      ptx::cp_async_cg_16(&s.A[copy_buffer][a_m + i * A_STEP][a_k], a_rows[i] + copy_k0, a_bytes);
-    for (int i = 0; i < BK / B_STEP; ++i)
-      ptx::cp_async_cg_16(&s.B[copy_buffer][b_k + i * B_STEP][b_n], b_row + i * B_STEP * ldb,
-                          copy_k0 + b_k + i * B_STEP < K ? b_bytes : 0);
+  // The last tile along K, which K may cut, is multiplied first: the others are copied unchecked.
+  const int tiles = ceil_div(K, BK), last_k0 = max(0, (tiles - 1) * BK);
+  const int a_valid = max(0, min(8, K - last_k0 - a_k));
+  for (int i = 0; i < A_COPIES; ++i)
+    ptx::cp_async_cg_16(a_to + i * A_STEP * LDA, a_from[i] + last_k0, a_valid * 2);
+  for (int i = 0; i < B_COPIES; ++i) {
+    const int k = last_k0 + i * B_STEP;
+    ptx::cp_async_cg_16(b_to + i * B_STEP * LDB, b_from + k * ldb, k + b_k < K ? b_valid * 2 : 0);
+  }
+  ptx::cp_async_commit_group();
+
+  // The other copies go round the buffers, a tile in `parts`. Past the last tile, zeros are filled
+  // in.
+  int copy_k0 = 0;
+  unsigned copy_buffer = TILE_BYTES;
+  const auto copy = [&](int part, int parts, bool exists) {
+    for (int i = part; i < A_COPIES; i += parts)
+      ptx::cp_async_cg_16_ignore_src(plus_bytes(a_to, copy_buffer) + i * A_STEP * LDA,
+                                     a_from[i] + copy_k0, !exists);
+    for (int i = part; i < B_COPIES; i += parts)
+      ptx::cp_async_cg_16_ignore_src(plus_bytes(b_to, copy_buffer) + i * B_STEP * LDB,
+                                     b_from + i * B_STEP * ldb, !exists);
+    if (part < parts - 1) return;
     ptx::cp_async_commit_group();
     copy_k0 += BK;
-    copy_buffer = copy_buffer == PIPE - 1 ? 0 : copy_buffer + 1;
-    b_row += BK * ldb;
+    b_from += BK * ldb;
+    copy_buffer = (copy_buffer + TILE_BYTES) % (PIPE * TILE_BYTES);
   };
+  for (int t = 1; t < PIPE - 1; ++t) copy(0, 1, t < tiles);
 
+  half* const a_fragment = &s.tiles[0].A[warp_m][0];
+  half* const b_fragment = &s.tiles[0].B[0][warp_n];
   FragmentA rA[2][WM / MMA];
   FragmentB rB[2][WN / MMA];
-  const auto load_fragments = [&](int to, int buffer, int k) {
+  const auto load_fragments = [&](int to, unsigned buffer, int k) {
     for (int i = 0; i < WM / MMA; ++i)
-      load_matrix_sync(rA[to][i], &s.A[buffer][warp_m + i * MMA][k], BK + 8);
+      load_matrix_sync(rA[to][i], plus_bytes(a_fragment, buffer) + i * MMA * LDA + k, LDA);
     for (int j = 0; j < WN / MMA; ++j)
-      load_matrix_sync(rB[to][j], &s.B[buffer][k][warp_n + j * MMA], BN + 8);
+      load_matrix_sync(rB[to][j], plus_bytes(b_fragment, buffer) + k * LDB + j * MMA, LDB);
   };
-
-  for (int t = 0; t < PIPE - 1; ++t) copy_tile();
   ptx::cp_async_wait_group<PIPE - 2>();
   __syncthreads();
   load_fragments(0, 0, 0);
@@ -198,31 +226,32 @@ __global__ void __launch_bounds__(THREADS, 1)
   FragmentC acc[WM / MMA][WN / MMA];
   for (auto& row : acc)
     for (auto& f : row) fill_fragment(f, 0.0f);
-  int buffer = 0;
+  constexpr int STEPS = BK / MMA;
+  unsigned buffer = 0;
 #pragma unroll 1
-  for (int k0 = 0; k0 < K; k0 += BK) {
+  for (int t = 0; t < tiles; ++t) {
 #pragma unroll
-    for (int k = 0; k < BK; k += MMA) {
-      if (k == BK - MMA) {
+    for (int k = 0; k < STEPS; ++k) {
+      if (k == STEPS - 1) {
         // The next tile is complete once every thread has waited for its own copies. Passing the
         // barrier also means that everyone is done with this tile, whose buffer is filled next.
         ptx::cp_async_wait_group<PIPE - 2>();
         __syncthreads();
-        buffer = buffer == PIPE - 1 ? 0 : buffer + 1;
+        buffer = (buffer + TILE_BYTES) % (PIPE * TILE_BYTES);
       }
-      load_fragments((k / MMA + 1) % 2, buffer, (k + MMA) % BK);
-      if (k == 0) copy_tile();
+      load_fragments((k + 1) % 2, buffer, (k + 1) % STEPS * MMA);
+      if (k < STEPS - 1) copy(k, STEPS - 1, t + PIPE - 1 < tiles);
 
       for (int i = 0; i < WM / MMA; ++i)
         for (int j = 0; j < WN / MMA; ++j)
-          mma_sync(acc[i][j], rA[k / MMA % 2][i], rB[k / MMA % 2][j], acc[i][j]);
+          mma_sync(acc[i][j], rA[k % 2][i], rB[k % 2][j], acc[i][j]);
     }
   }
 
   ptx::cp_async_wait_group<0>();
   __syncthreads();  // the staging area overlays the tiles: no copy, no reader may be left
   for (int i = 0; i < WM / MMA; ++i)
-    store_rows<WN>(shared.staged[warp], WN + 4, acc[i], C, ldc, tile.m0 + warp_m + i * MMA,
+    store_rows<WN>(s.staged[warp], WN + 4, acc[i], C, ldc, tile.m0 + warp_m + i * MMA,
                    tile.n0 + warp_n, M, N);
 }
 
@@ -237,12 +266,29 @@ inline void gemm_global(const Gemm<half, half>& p) {
          dim3(THREADS), 0, p.stream, p.M, p.N, p.K, p.A, p.lda, p.B, p.ldb, p.C, p.ldc);
 }
 
-inline void gemm(const Gemm<half, half>& p) {
+template <int BK, int PAD>
+void gemm_depth(const Gemm<half, half>& p) {
   require_valid(p);
   require_aligned_rows(p);
   if (p.M == 0 || p.N == 0) return;
-  launch(gemm_kernel, dim3(ceil_div(p.M, BM) * ceil_div(p.N, BN)), dim3(THREADS), sizeof(Shared),
-         p.stream, p.M, p.N, p.K, p.A, p.lda, p.B, p.ldb, p.C, p.ldc);
+  launch(gemm_kernel<BK, PAD>, dim3(ceil_div(p.M, BM) * ceil_div(p.N, BN)), dim3(THREADS),
+         sizeof(Shared<BK, PAD>), p.stream, p.M, p.N, p.K, p.A, p.lda, p.B, p.ldb, p.C, p.ldc);
+}
+
+inline void gemm_unpadded(const Gemm<half, half>& p) {
+  gemm_depth<32, 0>(p);
+}
+inline void gemm_shallow(const Gemm<half, half>& p) {
+  gemm_depth<32, 8>(p);
+}
+inline void gemm(const Gemm<half, half>& p) {
+  int device = 0, available = 0;
+  CUDA_CHECK(cudaGetDevice(&device));
+  CUDA_CHECK(cudaDeviceGetAttribute(&available, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
+  if (sizeof(Shared<64, 8>) <= static_cast<size_t>(available))
+    gemm_depth<64, 8>(p);
+  else
+    gemm_depth<32, 8>(p);
 }
 
 }  // namespace wmma

@@ -5,6 +5,8 @@ int main(int argc, char** argv) {
   return harness::run<half, half>({STAGE_NAME, STAGE_MIN_SM},
                                   {
                                       {"wmma_global", wmma::gemm_global},
+                                      {"unpadded", wmma::gemm_unpadded},
+                                      {"shallow", wmma::gemm_shallow},
                                       {"wmma", wmma::gemm},
                                   },
                                   argc, argv);
