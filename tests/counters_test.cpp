@@ -28,7 +28,10 @@ constexpr const char* MERGED =
 constexpr const char* ARBITRATION =
     "ncu adds the few cycles in which reads of the staged results meet other traffic of the cache";
 constexpr const char* REPEATED =
-    "lanes past N repeat an address, and a 16-byte cp.async counts its sector again for each pair";
+    "lanes past M or N repeat an address, and a 16-byte cp.async counts its sector again for each "
+    "pair";
+constexpr const char* OFF_THE_GRID =
+    "a 16-byte cp.async to a padded row that is off the 32-byte grid fetches its sector alone";
 constexpr Exception EXCEPTIONS[] = {
     {"02_smem_tiled", "smem_tiled", "wavefronts_mem_shared_op_ld", Exception::ZERO_OR_NOT, MERGED},
     {"03_transposed_b", "conflicted", "mem_shared_op_ld", Exception::ZERO_OR_NOT, MERGED},
@@ -44,8 +47,9 @@ constexpr Exception EXCEPTIONS[] = {
      REPEATED},
     {"05b_split_k", "", "mem_shared_op_ld", Exception::WITHIN_3_PERCENT, ARBITRATION},
     {"06_wmma", "", "mem_shared_op_ld", Exception::WITHIN_3_PERCENT, ARBITRATION},
-    {"06_wmma", "wmma", "sectors_pipe_lsu_mem_global_op_ld", Exception::FEWER,
-     "a 16-byte cp.async to a padded row that is off the 32-byte grid fetches its sector alone"},
+    {"06_wmma", "unpadded", "sectors_pipe_lsu_mem_global_op_ld", Exception::FEWER, REPEATED},
+    {"06_wmma", "shallow", "sectors_pipe_lsu_mem_global_op_ld", Exception::FEWER, OFF_THE_GRID},
+    {"06_wmma", "wmma", "sectors_pipe_lsu_mem_global_op_ld", Exception::FEWER, OFF_THE_GRID},
 };
 
 const Exception* exception_for(const std::string& stage, const std::string& variant,
