@@ -50,6 +50,11 @@ void configure(const Configuration& c) {
 bool fewer_shapes() {
   return simt::settings().trace;
 }
+// Exact data shows any dependence on the order; random data, which need a reference in double, are
+// for one configuration.
+bool random_data() {
+  return !simt::settings().reverse && simt::settings().os_threads == 2;
+}
 void expect_no_findings(const std::string& where) {
   for (const simt::Finding& f : simt::take_findings()) ADD_FAILURE() << where << ": " << f.what;
 }
@@ -62,6 +67,9 @@ void configure(const Configuration&) {}
 bool fewer_shapes() {
   return false;
 }
+bool random_data() {
+  return true;
+}
 void expect_no_findings(const std::string&) {}
 #endif
 
@@ -69,7 +77,7 @@ void expect_no_findings(const std::string&) {}
 template <class In, class Out>
 void expect_correct(const Subject<In, Out>& subject, Shape shape, Padding padding = {}) {
   for (const Data data : {Data::EXACT, Data::UNIFORM}) {
-    if (data == Data::UNIFORM && fewer_shapes()) continue;
+    if (data == Data::UNIFORM && !random_data()) continue;
     const Problem<In, Out> problem(shape, data, 7, padding);
     BufferSets<In, Out> sets(problem, 1);
     const Output<Out> output = sets.run_poisoned(subject.variant.gemm, nullptr);
