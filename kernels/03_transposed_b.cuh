@@ -2,8 +2,7 @@
 // 03 transposed_b: C[M,N] = A[M,K] * B[K,N], row-major fp32.
 // Idea    store B's tile transposed, sB[n][k], so that a thread's operands are consecutive in k
 //         and both can be read and written 16 bytes at a time.
-// vs 02   sB is transposed and its rows are padded; loads and stores of shared memory are float4;
-// the
+// vs 02   sB is transposed and its rows are padded; loads and stores of shared memory are float4; a
 //         tile is twice as deep. The thread -> C mapping is unchanged.
 // Limit   a quarter of the shared-memory instructions, but a 16-byte request of a warp is 512 bytes
 //         and takes four wavefronts: the pipe moves the same bytes as in 02. Layout cannot help;
@@ -108,34 +107,25 @@ __global__ void __launch_bounds__(THREADS, 2)
   if (row < M && col < N) C[row * ldc + col] = acc;
 }
 
-template <int PAD>
-void gemm_scalar(const Gemm<float, float>& p) {
+template <auto KERNEL>
+void launch_tiles(const Gemm<float, float>& p) {
   require_valid(p);
   require_aligned_rows(p);
   if (p.M == 0 || p.N == 0) return;
-  launch(gemm_scalar_kernel<PAD>, grid_2d(p.M, p.N, BM, BN), dim3(BN, BM), 0, p.stream, p.M, p.N,
-         p.K, p.A, p.lda, p.B, p.ldb, p.C, p.ldc);
+  launch(KERNEL, grid_2d(p.M, p.N, BM, BN), dim3(BN, BM), 0, p.stream, p.M, p.N, p.K, p.A, p.lda,
+         p.B, p.ldb, p.C, p.ldc);
 }
 inline void gemm_conflicted(const Gemm<float, float>& p) {
-  gemm_scalar<0>(p);
+  launch_tiles<gemm_scalar_kernel<0>>(p);
 }
 inline void gemm_padded(const Gemm<float, float>& p) {
-  gemm_scalar<1>(p);
-}
-
-template <int BK>
-void gemm_depth(const Gemm<float, float>& p) {
-  require_valid(p);
-  require_aligned_rows(p);
-  if (p.M == 0 || p.N == 0) return;
-  launch(gemm_kernel<BK>, grid_2d(p.M, p.N, BM, BN), dim3(BN, BM), 0, p.stream, p.M, p.N, p.K, p.A,
-         p.lda, p.B, p.ldb, p.C, p.ldc);
+  launch_tiles<gemm_scalar_kernel<1>>(p);
 }
 inline void gemm_shallow(const Gemm<float, float>& p) {
-  gemm_depth<32>(p);
+  launch_tiles<gemm_kernel<32>>(p);
 }
 inline void gemm(const Gemm<float, float>& p) {
-  gemm_depth<64>(p);
+  launch_tiles<gemm_kernel<64>>(p);
 }
 
 }  // namespace transposed_b

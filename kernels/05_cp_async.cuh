@@ -221,9 +221,7 @@ double busiest(const Gemm<float, float>& p, int multiprocessors) {
 // A small problem has too few large tiles for all multiprocessors; small tiles are slower (to 0.97
 // and 0.70 of Large, measured at 4096^3 on an H200). Takes the shape that promises the least time.
 inline void gemm(const Gemm<float, float>& p) {
-  int device = 0, multiprocessors = 0;
-  CUDA_CHECK(cudaGetDevice(&device));
-  CUDA_CHECK(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device));
+  const int multiprocessors = device_attribute(cudaDevAttrMultiProcessorCount);
   const double large = busiest<Large>(p, multiprocessors);
   const double medium = busiest<Medium>(p, multiprocessors) / 0.97;
   const double small = busiest<Small>(p, multiprocessors) / 0.70;

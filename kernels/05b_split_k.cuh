@@ -261,9 +261,7 @@ inline void gemm(const Gemm<float, float>& p) {
   require_valid(p);
   require_aligned_rows(p);
   if (p.M == 0 || p.N == 0) return;
-  int device = 0, multiprocessors = 0;
-  CUDA_CHECK(cudaGetDevice(&device));
-  CUDA_CHECK(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device));
+  const int multiprocessors = device_attribute(cudaDevAttrMultiProcessorCount);
 
   // One block fills a multiprocessor. Divided tiles cost up to 15% more than whole ones (8192^3,
   // H200): a last wave that is nearly full is not worth it.
@@ -280,8 +278,10 @@ inline void gemm(const Gemm<float, float>& p) {
 
   // The pool of cudaMallocAsync gives unused memory back at every synchronisation unless told to
   // keep it; asking for it again then takes longer than a small product.
+  int device = 0;
   cudaMemPool_t pool;
   uint64_t keep = UINT64_MAX;
+  CUDA_CHECK(cudaGetDevice(&device));
   CUDA_CHECK(cudaDeviceGetDefaultMemPool(&pool, device));
   CUDA_CHECK(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &keep));
   float* workspace = nullptr;

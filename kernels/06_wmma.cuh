@@ -282,9 +282,7 @@ inline void gemm_shallow(const Gemm<half, half>& p) {
   gemm_depth<32, 8>(p);
 }
 inline void gemm(const Gemm<half, half>& p) {
-  int device = 0, available = 0;
-  CUDA_CHECK(cudaGetDevice(&device));
-  CUDA_CHECK(cudaDeviceGetAttribute(&available, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
+  const int available = device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin);
   if (sizeof(Shared<64, 8>) <= static_cast<size_t>(available))
     gemm_depth<64, 8>(p);
   else

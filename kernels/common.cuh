@@ -90,6 +90,14 @@ inline dim3 grid_2d(int M, int N, int BM, int BN) {
   return dim3(ceil_div(N, BN), ceil_div(M, BM));
 }
 
+// Of the current device.
+inline int device_attribute(cudaDeviceAttr attribute) {
+  int device = 0, value = 0;
+  CUDA_CHECK(cudaGetDevice(&device));
+  CUDA_CHECK(cudaDeviceGetAttribute(&value, attribute, device));
+  return value;
+}
+
 // The first launch of this thread since it was last set to {}, for whoever wants to report
 // registers and occupancy: a launcher starts its main kernel first.
 struct Launch {
@@ -112,9 +120,7 @@ void launch(void (*kernel)(Params...), dim3 grid, dim3 block, size_t smem_bytes,
 #else
   constexpr size_t DEFAULT_SMEM = 48 * 1024;  // more must be asked for, kernel by kernel
   if (smem_bytes > DEFAULT_SMEM) {
-    int device = 0, available = 0;
-    CUDA_CHECK(cudaGetDevice(&device));
-    CUDA_CHECK(cudaDeviceGetAttribute(&available, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
+    const int available = device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin);
     if (smem_bytes > static_cast<size_t>(available))
       throw std::invalid_argument("this kernel needs " + std::to_string(smem_bytes) +
                                   " bytes of shared memory a block; the device has " +

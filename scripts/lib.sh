@@ -101,6 +101,14 @@ build() {
   "$CMAKE" --build build --parallel "$(nproc)"
 }
 
+# run_tests BUILD_FOLDER [OPTION OF ctest ...]
+run_tests() {
+  local folder=$1
+  shift
+  "$(dirname "$(command -v "$CMAKE")")/ctest" --test-dir "$folder" --output-on-failure \
+    --parallel "$(nproc)" "$@"
+}
+
 # Succeeds when there is a GPU that CUDA programs can use.
 have_gpu() { command -v nvidia-smi >/dev/null && nvidia-smi -L >/dev/null 2>&1; }
 

@@ -11,5 +11,4 @@ set_up
   say "pytest could not be installed: the tests of the scripts are left out"
 build
 say "testing"
-ctest=$(dirname "$(command -v "$CMAKE")")/ctest
-"$ctest" --test-dir build --output-on-failure --parallel "$(nproc)" "$@"
+run_tests build "$@"

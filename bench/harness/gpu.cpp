@@ -50,12 +50,10 @@ KernelFacts kernel_facts() {
   const int threads = static_cast<int>(launch.block.x * launch.block.y * launch.block.z);
   cudaFuncAttributes attributes{};
   CUDA_CHECK(cudaFuncGetAttributes(&attributes, launch.kernel));
-  int blocks = 0, device = 0, threads_at_most = 0;
+  int blocks = 0;
   CUDA_CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, launch.kernel, threads,
                                                            launch.smem_bytes));
-  CUDA_CHECK(cudaGetDevice(&device));
-  CUDA_CHECK(
-      cudaDeviceGetAttribute(&threads_at_most, cudaDevAttrMaxThreadsPerMultiProcessor, device));
+  const int threads_at_most = device_attribute(cudaDevAttrMaxThreadsPerMultiProcessor);
   return {attributes.numRegs, attributes.sharedSizeBytes + launch.smem_bytes, threads,
           static_cast<double>(blocks * threads) / threads_at_most};
 }

@@ -153,14 +153,13 @@ void Block::arrive(const Place& place) {
   current().arrived = barriers_ + 1;
 }
 
-bool Block::wait_for_phase(uint64_t* barrier, uint32_t parity, const Place& place) {
+void Block::wait_for_phase(uint64_t* barrier, uint32_t parity, const Place& place) {
   const uint64_t phase = *barrier;
-  if (phase % 2 != parity) return true;  // that phase is the one before, and over
+  if (phase % 2 != parity) return;  // that phase is the one before, and over
   if (current().arrived == barriers_)
     report_finding(place, "waits for a phase of an mbarrier that it has not arrived at");
   this->barrier(place);
   if (*barrier == phase) *barrier = phase + 1;
-  return true;
 }
 
 void Block::release_barrier() {

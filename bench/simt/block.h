@@ -92,7 +92,7 @@ class Block {
   // wait. Nobody passes the wait before all have come to it: one of the orders a GPU may choose.
   void prepare_mbarrier(uint64_t* barrier, uint32_t count, const Place& place);
   void arrive(const Place& place);
-  bool wait_for_phase(uint64_t* barrier, uint32_t parity, const Place& place);
+  void wait_for_phase(uint64_t* barrier, uint32_t parity, const Place& place);
   // Every live lane of the warp arrives with its operand; the last one runs `together` for all,
   // with the operands by lane and the mask of lanes that take part.
   void warp_collective(void* operand, const std::function<void(void**, uint32_t)>& together,

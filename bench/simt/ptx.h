@@ -59,9 +59,11 @@ inline void mbarrier_init(uint64_t* barrier, uint32_t count, simt::Place place =
 inline void mbarrier_arrive(uint64_t*, simt::Place place = simt::here()) {
   simt::this_block->arrive(place);
 }
+// Comes back when the phase is complete: the kernel's loop around it turns once.
 inline bool mbarrier_test_wait_parity(uint64_t* barrier, uint32_t parity,
                                       simt::Place place = simt::here()) {
-  return simt::this_block->wait_for_phase(barrier, parity, place);
+  simt::this_block->wait_for_phase(barrier, parity, place);
+  return true;
 }
 
 }  // namespace ptx

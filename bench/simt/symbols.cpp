@@ -30,20 +30,6 @@ uintptr_t load_offset() {
   return offset;
 }
 
-// Of the program's own thread-local storage.
-uintptr_t thread_local_bytes() {
-  uintptr_t bytes = 0;
-  dl_iterate_phdr(
-      [](dl_phdr_info* info, size_t, void* result) {
-        for (int i = 0; i < info->dlpi_phnum; ++i)
-          if (info->dlpi_phdr[i].p_type == PT_TLS)
-            *static_cast<uintptr_t*>(result) = info->dlpi_phdr[i].p_memsz;
-        return 1;
-      },
-      &bytes);
-  return bytes;
-}
-
 std::vector<std::string> output_lines(const std::string& command) {
   std::vector<std::string> lines;
   FILE* pipe = popen(command.c_str(), "r");
@@ -65,6 +51,20 @@ bool is_part_of_the_device(const std::string& file) {
 }
 
 }  // namespace
+
+ThreadLocalStorage thread_local_storage() {
+  ThreadLocalStorage storage;
+  dl_iterate_phdr(
+      [](dl_phdr_info* info, size_t, void* result) {
+        for (int i = 0; i < info->dlpi_phnum; ++i)
+          if (info->dlpi_phdr[i].p_type == PT_TLS)
+            *static_cast<ThreadLocalStorage*>(result) = {
+                reinterpret_cast<uintptr_t>(info->dlpi_tls_data), info->dlpi_phdr[i].p_memsz};
+        return 1;  // the program itself comes first
+      },
+      &storage);
+  return storage;
+}
 
 std::vector<SourceLine> source_lines(const std::vector<const void*>& instructions) {
   static std::map<const void*, SourceLine> known;
@@ -119,6 +119,7 @@ const std::vector<SharedArray>& shared_arrays() {
     std::vector<SharedArray> found;
     // "offset size kind name". Thread-local data has the kinds of other data, but offsets from 0
     // on; a kernel's local static is named kernel(parameters)::array.
+    const uintptr_t end = thread_local_storage().bytes;
     for (const std::string& line : output_lines("nm -S -C '" + executable() + "' 2>/dev/null")) {
       std::istringstream words(line);
       std::string kind, name;
@@ -127,7 +128,7 @@ const std::vector<SharedArray>& shared_arrays() {
       std::getline(words, name);
       const size_t colons = name.rfind("::");
       if (!words || kind.find_first_of("bBdDuVW") != 0 || colons == std::string::npos) continue;
-      if (name.find("kernel") == std::string::npos || offset >= thread_local_bytes()) continue;
+      if (name.find("kernel") == std::string::npos || offset >= end) continue;
       name = name.substr(colons + 2);
       if (name.find('(') == std::string::npos) found.push_back({offset, bytes, name});
     }

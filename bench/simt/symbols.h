@@ -23,6 +23,12 @@ SourceLine source_line(const Place& place);
 // The text of a line, without indentation; "" when the file cannot be read.
 std::string source_text(const SourceLine& line);
 
+// The calling thread's copy of the program's own thread-local storage: where __shared__ arrays are.
+struct ThreadLocalStorage {
+  uintptr_t begin = 0, bytes = 0;
+};
+ThreadLocalStorage thread_local_storage();
+
 // A __shared__ array: where it begins in the thread-local storage of the program.
 struct SharedArray {
   uintptr_t offset, bytes;

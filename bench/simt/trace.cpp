@@ -1,7 +1,5 @@
 #include "trace.h"
 
-#include <link.h>
-
 #include <algorithm>
 #include <cstring>
 #include <deque>
@@ -140,8 +138,9 @@ struct Site {
 class Tracer {
  public:
   void cover(const void* dynamic_shared) {
-    find_thread_local_storage();
-    static_shared_.cover(static_begin_, static_bytes_);
+    const ThreadLocalStorage storage = thread_local_storage();
+    static_begin_ = storage.begin;
+    static_shared_.cover(static_begin_, storage.bytes);
     dynamic_begin_ = reinterpret_cast<uintptr_t>(dynamic_shared);
     dynamic_shared_.cover(dynamic_begin_, MAX_SHARED_BYTES);
   }
@@ -300,22 +299,6 @@ class Tracer {
       site.totals.sample.push_back(request.mask >> lane & 1 ? int64_t{request.offset[lane]} : -1);
   }
 
-  // __shared__ arrays are thread_local variables: one copy for each OS thread, that is for each
-  // block that is running.
-  void find_thread_local_storage() {
-    dl_iterate_phdr(
-        [](dl_phdr_info* info, size_t, void* self) {
-          auto* tracer = static_cast<Tracer*>(self);
-          for (int i = 0; i < info->dlpi_phnum; ++i) {
-            if (info->dlpi_phdr[i].p_type != PT_TLS) continue;
-            tracer->static_begin_ = reinterpret_cast<uintptr_t>(info->dlpi_tls_data);
-            tracer->static_bytes_ = info->dlpi_phdr[i].p_memsz;
-          }
-          return 1;  // the program itself comes first
-        },
-        this);
-  }
-
   struct Cached {
     uintptr_t id = 0;
     unsigned bytes = 0;
@@ -325,7 +308,6 @@ class Tracer {
   };
 
   uintptr_t static_begin_ = 0, dynamic_begin_ = 0;
-  size_t static_bytes_ = 0;
   SharedMemory static_shared_, dynamic_shared_;
   const Allocation* last_ = nullptr;
   const SharedArray* last_array_ = nullptr;
