@@ -66,4 +66,15 @@ inline bool mbarrier_test_wait_parity(uint64_t* barrier, uint32_t parity,
   return true;
 }
 
+// See ptx.cpp.
+void ldmatrix(uint32_t (&r)[4], const void* row, bool transposed, const simt::Place& place);
+inline void ldmatrix_x4(uint32_t (&r)[4], const void* row, simt::Place place = simt::here()) {
+  ldmatrix(r, row, false, place);
+}
+inline void ldmatrix_x4_trans(uint32_t (&r)[4], const void* row, simt::Place place = simt::here()) {
+  ldmatrix(r, row, true, place);
+}
+void mma_m16n8k16_f32_f16(float (&d)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1,
+                          simt::Place place = simt::here());
+
 }  // namespace ptx

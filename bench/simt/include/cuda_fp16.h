@@ -28,20 +28,23 @@ inline half __float2half(float value) {
   return {static_cast<uint16_t>(sign | ((u - 0x38000000) >> 13))};
 }
 
+// x in the lower bits. One number, so that a copy is one access.
+struct half2 {
+  uint32_t bits;
+};
+inline half2 __floats2half2_rn(float x, float y) {
+  return {__float2half(x).bits | static_cast<uint32_t>(__float2half(y).bits) << 16};
+}
+
 inline float __half2float(half value) {
   const uint32_t sign = static_cast<uint32_t>(value.bits & 0x8000) << 16;
-  const uint32_t exponent = value.bits >> 10 & 31, mantissa = value.bits & 0x3FF;
-  uint32_t u;
-  if (exponent == 31) {
-    u = sign | 0x7F800000 | mantissa << 13;
-  } else if (exponent != 0) {
-    u = sign | (exponent + 112) << 23 | mantissa << 13;
-  } else {
-    const float magnitude = static_cast<float>(mantissa) * 0x1p-24f;
-    std::memcpy(&u, &magnitude, 4);
-    u |= sign;
-  }
-  float result;
-  std::memcpy(&result, &u, 4);
-  return result;
+  uint32_t u = static_cast<uint32_t>(value.bits & 0x7FFF) << 13;
+  float magnitude;
+  std::memcpy(&magnitude, &u, 4);
+  magnitude *= 0x1p112f;  // the difference of the exponents' biases; subnormals become normal
+  std::memcpy(&u, &magnitude, 4);
+  if (magnitude >= 65536) u |= 0x7F800000;  // infinity or NaN
+  u |= sign;
+  std::memcpy(&magnitude, &u, 4);
+  return magnitude;
 }

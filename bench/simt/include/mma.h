@@ -3,6 +3,7 @@
 // accumulators.
 #include "cuda_fp16.h"
 #include "cuda_runtime.h"
+#include "simt/ptx.h"
 
 namespace nvcuda {
 namespace wmma {
@@ -17,15 +18,21 @@ enum layout_t { mem_row_major };
 template <class Use, int M, int N, int K, class T, class Layout = void>
 struct fragment {
   static_assert(M == 16 && N == 16 && K == 16, "the CPU device knows 16x16x16 only");
-  T x[8];
+  alignas(4) T x[8];
 };
 
-// Our choice for all three: two neighbours in each 8x8 quadrant, as mma.sync's accumulators lie.
+// Our choice is that of mma.sync: two neighbours in each 8x8 quadrant.
 struct Position {
   unsigned row, column;
 };
 inline Position position(unsigned lane, unsigned i) {
   return {lane / 4 + (i / 2 % 2) * 8, lane % 4 * 2 + i % 2 + (i / 4) * 8};
+}
+inline Position position_in(matrix_a, unsigned lane, unsigned i) {
+  return position(lane, i);
+}
+inline Position position_in(matrix_b, unsigned lane, unsigned i) {
+  return {lane % 4 * 2 + i % 2 + (i / 2 % 2) * 8, lane / 4 + (i / 4) * 8};
 }
 
 template <class Fragment, class T>
@@ -41,7 +48,7 @@ SIMT_UNTRACED void load_matrix_sync(fragment<Use, 16, 16, 16, half, Layout>& f, 
                                     unsigned ld, simt::Place place = simt::here()) {
   const unsigned lane = simt::this_block->lane();
   for (unsigned i = 0; i < 8; ++i) {
-    const Position at = position(lane, i);
+    const Position at = position_in(Use{}, lane, i);
     f.x[i] = p[size_t{at.row} * ld + at.column];
   }
   if (simt::find_allocation(reinterpret_cast<uintptr_t>(p)) != nullptr) {
@@ -73,39 +80,18 @@ SIMT_UNTRACED inline void store_matrix_sync(float* p,
       nullptr, [](void**, uint32_t) {}, place);
 }
 
-// d = a * b + c, accumulated in fp32, k by k.
+// d = a * b + c, accumulated in fp32: two operations of 8 columns, as on the GPU.
 template <class LayoutA, class LayoutB>
-SIMT_UNTRACED void mma_sync(fragment<accumulator, 16, 16, 16, float>& d,
-                            const fragment<matrix_a, 16, 16, 16, half, LayoutA>& a,
-                            const fragment<matrix_b, 16, 16, 16, half, LayoutB>& b,
-                            const fragment<accumulator, 16, 16, 16, float>& c,
-                            simt::Place place = simt::here()) {
-  struct Operands {
-    float* d;
-    const half *a, *b;
-    const float* c;
-  } operands{d.x, a.x, b.x, c.x};
-  simt::this_block->warp_collective(
-      &operands,
-      [&](void** lanes, uint32_t mask) {
-        if (mask != ~0u) simt::report_finding(place, "mma_sync by a part of a warp");
-        float A[16][16] = {}, B[16][16] = {}, C[16][16] = {};
-        const auto each = [&](auto visit) {
-          for (unsigned lane = 0; lane < simt::WARP; ++lane)
-            for (unsigned i = 0; (mask >> lane & 1) != 0 && i < 8; ++i)
-              visit(*static_cast<Operands*>(lanes[lane]), i, position(lane, i));
-        };
-        each([&](const Operands& o, unsigned i, Position at) {
-          A[at.row][at.column] = __half2float(o.a[i]);
-          B[at.row][at.column] = __half2float(o.b[i]);
-          C[at.row][at.column] = o.c[i];
-        });
-        for (unsigned i = 0; i < 16; ++i)
-          for (unsigned k = 0; k < 16; ++k)
-            for (unsigned j = 0; j < 16; ++j) C[i][j] += A[i][k] * B[k][j];
-        each([&](Operands& o, unsigned i, Position at) { o.d[i] = C[at.row][at.column]; });
-      },
-      place);
+void mma_sync(fragment<accumulator, 16, 16, 16, float>& d,
+              const fragment<matrix_a, 16, 16, 16, half, LayoutA>& a,
+              const fragment<matrix_b, 16, 16, 16, half, LayoutB>& b,
+              const fragment<accumulator, 16, 16, 16, float>& c, simt::Place place = simt::here()) {
+  const auto& A = reinterpret_cast<const uint32_t(&)[4]>(a.x);
+  const auto& B = reinterpret_cast<const uint32_t(&)[4]>(b.x);
+  d = c;
+  for (int j = 0; j < 2; ++j)
+    ptx::mma_m16n8k16_f32_f16(reinterpret_cast<float(&)[4]>(d.x[j * 4]), A, B[j * 2], B[j * 2 + 1],
+                              place);
 }
 
 }  // namespace wmma

@@ -1,0 +1,75 @@
+#include "ptx.h"
+
+#include "include/cuda_fp16.h"
+
+namespace ptx {
+
+// Element (row, column) of an 8x8 matrix is in the lower (0) or upper half of a register of lane
+// row * 4 + column / 2.
+void ldmatrix(uint32_t (&r)[4], const void* row, bool transposed, const simt::Place& place) {
+  if (reinterpret_cast<uintptr_t>(row) % 16 != 0)
+    simt::report_finding(place, "ldmatrix with an address that is no multiple of 16");
+  simt::trace_access(place, row, 16, simt::Operation::LOAD);
+  struct Operands {
+    uint32_t* r;
+    uint16_t row[8];
+  } operands{r, {}};
+  std::memcpy(operands.row, row, sizeof operands.row);
+  simt::this_block->warp_collective(
+      &operands,
+      [&](void** lanes, uint32_t mask) {
+        if (mask != ~0u) return simt::report_finding(place, "ldmatrix by a part of a warp");
+        const auto of = [&](unsigned lane) { return static_cast<Operands*>(lanes[lane]); };
+        for (unsigned lane = 0; lane < simt::WARP; ++lane)
+          for (unsigned i = 0; i < 4; ++i) {
+            const auto element = [&](unsigned upper) -> uint32_t {
+              const unsigned row = lane / 4, column = lane % 4 * 2 + upper;
+              return transposed ? of(i * 8 + column)->row[row] : of(i * 8 + row)->row[column];
+            };
+            of(lane)->r[i] = element(0) | element(1) << 16;
+          }
+      },
+      place);
+}
+
+// Register 2j + i of `a` is from the 8x8 matrix at row 8i and column 8j, as ldmatrix would load it;
+// b0 and b1 those at rows 0 and 8, transposed; d[2i] and d[2i + 1] two neighbours at row 8i.
+void mma_m16n8k16_f32_f16(float (&d)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1,
+                          simt::Place place) {
+  struct Operands {
+    float* d;
+    const uint32_t* a;
+    uint32_t b[2];
+  } operands{d, a, {b0, b1}};
+  simt::this_block->warp_collective(
+      &operands,
+      [&](void** lanes, uint32_t mask) {
+        if (mask != ~0u) return simt::report_finding(place, "mma.sync by a part of a warp");
+        const auto number = [](uint32_t pair, unsigned upper) {
+          return __half2float({static_cast<uint16_t>(pair >> (upper * 16))});
+        };
+        float A[16][16], B[16][8], D[16][8];
+        const auto each = [&](auto visit) {
+          for (unsigned lane = 0; lane < simt::WARP; ++lane)
+            for (unsigned upper = 0; upper < 2; ++upper)
+              visit(*static_cast<Operands*>(lanes[lane]), upper, lane / 4, lane % 4 * 2 + upper);
+        };
+        each([&](const Operands& o, unsigned upper, unsigned row, unsigned column) {
+          for (unsigned i = 0; i < 2; ++i) {
+            for (unsigned j = 0; j < 2; ++j)
+              A[row + i * 8][column + j * 8] = number(o.a[2 * j + i], upper);
+            B[column + i * 8][row] = number(o.b[i], upper);
+            D[row + i * 8][column] = o.d[2 * i + upper];
+          }
+        });
+        for (unsigned i = 0; i < 16; ++i)
+          for (unsigned k = 0; k < 16; ++k)
+            for (unsigned j = 0; j < 8; ++j) D[i][j] += A[i][k] * B[k][j];
+        each([&](Operands& o, unsigned upper, unsigned row, unsigned column) {
+          for (unsigned i = 0; i < 2; ++i) o.d[2 * i + upper] = D[row + i * 8][column];
+        });
+      },
+      place);
+}
+
+}  // namespace ptx
