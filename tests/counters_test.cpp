@@ -50,6 +50,7 @@ constexpr Exception EXCEPTIONS[] = {
     {"06_wmma", "unpadded", "sectors_pipe_lsu_mem_global_op_ld", Exception::FEWER, REPEATED},
     {"06_wmma", "shallow", "sectors_pipe_lsu_mem_global_op_ld", Exception::FEWER, OFF_THE_GRID},
     {"06_wmma", "wmma", "sectors_pipe_lsu_mem_global_op_ld", Exception::FEWER, OFF_THE_GRID},
+    {"07_mma_sync", "", "sectors_pipe_lsu_mem_global_op_ld", Exception::FEWER, REPEATED},
 };
 
 const Exception* exception_for(const std::string& stage, const std::string& variant,
