@@ -1,0 +1,172 @@
+#pragma once
+// 08 tma: C[M,N] = A[M,K] * B[K,N], row-major, fp16 in, fp32 accumulate, fp16 out.
+// Idea    one thread asks the copy engine (TMA) for a whole tile; it comes swizzled, with zeros
+//         where the matrix ends, and an mbarrier counts its bytes.
+// vs 07   two tensor maps and an mbarrier a buffer instead of twelve cp.asyncs a thread: no
+//         addresses, no edges, no groups to count. The swizzle is the same one.
+// Limit   still mma.sync: every operand goes through registers. Next: 09.
+#include <cuda/ptx>
+
+#include "common.cuh"
+#include "ptx/mma.cuh"
+#include "ptx/tensor_map.cuh"
+
+namespace tma {
+
+using namespace cuda::ptx;
+
+constexpr int THREADS = 256;
+constexpr int MMA_M = 16, MMA_N = 8, MMA_K = 16;
+constexpr int GROUP = 8;
+constexpr int BM = 256, BN = 128, BK = 64, WM = 64, WN = 64;
+constexpr int PIPE = 4;
+static_assert(BM / WM * (BN / WN) * 32 == THREADS);
+
+struct Tile {
+  int m0, n0;
+};
+__device__ __forceinline__ Tile tile_of_block(int M, int N, int BM, int BN) {
+  const int tiles_m = ceil_div(M, BM), tiles_n = ceil_div(N, BN);
+  const int first_m = blockIdx.x / (GROUP * tiles_n) * GROUP;
+  const int height = min(GROUP, tiles_m - first_m);
+  const int rest = blockIdx.x % (GROUP * tiles_n);
+  return {(first_m + rest % height) * BM, rest / height * BN};
+}
+
+// TMA's 128-byte swizzle.
+__device__ __forceinline__ int swizzle(int row, int col) {
+  return col ^ row % 8 * 8;
+}
+
+// A row of a box is 128 bytes: B comes in two, one for each column of warps.
+struct Shared {
+  struct Tiles {
+    half A[BM][BK];
+    half B[BN / WN][BK][WN];
+  };
+  union {
+    Tiles tiles[PIPE];
+    half staged[THREADS / 32][WM][WN];  // for the epilogue, when the tiles are done with
+  };
+  uint64_t full[PIPE];  // completes when a tile has landed
+};
+
+__device__ __forceinline__ half* plus_bytes(half* p, unsigned bytes) {
+  return reinterpret_cast<half*>(reinterpret_cast<char*>(p) + bytes);
+}
+
+__global__ void __launch_bounds__(THREADS, 1)
+    gemm_kernel(int M, int N, int K, const __grid_constant__ CUtensorMap map_A,
+                const __grid_constant__ CUtensorMap map_B, half* C, int64_t ldc) {
+  constexpr unsigned TILE_BYTES = sizeof(Shared::Tiles);
+  Shared& s = dynamic_shared<Shared>();
+  const Tile tile = tile_of_block(M, N, BM, BN);
+  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  const int warp_m = warp % (BM / WM) * WM, warp_n = warp / (BM / WM) * WN;
+
+  if (threadIdx.x == 0) {
+    for (uint64_t& barrier : s.full) mbarrier_init(&barrier, 1);
+    fence_mbarrier_init(sem_release, scope_cluster);  // TMA sees them, too
+  }
+  __syncthreads();
+
+  // By one thread: the barrier expects the bytes, TMA counts them as they land.
+  const int tiles = ceil_div(K, BK);
+  const auto copy = [&](int t) {
+    const int to = t % PIPE;
+    mbarrier_arrive_expect_tx(sem_release, scope_cta, space_shared, &s.full[to], TILE_BYTES);
+    cp_async_bulk_tensor(space_cluster, space_global, s.tiles[to].A, &map_A, {t * BK, tile.m0},
+                         &s.full[to]);
+    for (int j = 0; j < BN / WN; ++j)
+      cp_async_bulk_tensor(space_cluster, space_global, s.tiles[to].B[j], &map_B,
+                           {tile.n0 + j * WN, t * BK}, &s.full[to]);
+  };
+  if (threadIdx.x == 0)
+    for (int t = 0; t < min(PIPE - 1, tiles); ++t) copy(t);
+
+  const int block_col = swizzle(lane, lane / 16 * 8);
+  half* const a_fragment = &s.tiles[0].A[warp_m + lane % 16][0];
+  half* const b_fragment = &s.tiles[0].B[warp_n / WN][lane % 16][0];
+  uint32_t rA[2][WM / MMA_M][4];
+  uint32_t rB[2][WN / 16][4];  // two fragments of 8 columns each
+  const auto load_fragments = [&](int to, unsigned buffer, int k) {
+    for (int i = 0; i < WM / MMA_M; ++i)
+      ptx::ldmatrix_x4(rA[to][i],
+                       plus_bytes(a_fragment, buffer) + i * MMA_M * BK + (block_col ^ k));
+    for (int j = 0; j < WN / 16; ++j)
+      ptx::ldmatrix_x4_trans(rB[to][j],
+                             plus_bytes(b_fragment, buffer) + k * WN + (block_col ^ j * 16));
+  };
+  while (!mbarrier_try_wait_parity(&s.full[0], 0)) {
+  }
+  load_fragments(0, 0, 0);
+
+  float acc[WM / MMA_M][WN / MMA_N][4] = {};
+  constexpr int STEPS = BK / MMA_K;
+  unsigned buffer = 0;
+#pragma unroll 1
+  for (int t = 0; t < tiles; ++t) {
+#pragma unroll
+    for (int k = 0; k < STEPS; ++k) {
+      if (k == STEPS - 1) {
+        // Everyone is done with this tile, whose buffer is filled next.
+        __syncthreads();
+        const int next = t + 1;
+        if (next < tiles)
+          while (!mbarrier_try_wait_parity(&s.full[next % PIPE], next / PIPE % 2)) {
+          }
+        buffer = (buffer + TILE_BYTES) % (PIPE * TILE_BYTES);
+      }
+      if (k == 0 && threadIdx.x == 0 && t + PIPE - 1 < tiles) copy(t + PIPE - 1);
+      load_fragments((k + 1) % 2, buffer, (k + 1) % STEPS * MMA_K);
+
+      for (int i = 0; i < WM / MMA_M; ++i)
+        for (int n = 0; n < WN / MMA_N; ++n) {
+          const int j = i % 2 == 0 ? n : WN / MMA_N - 1 - n;  // a snake: rB stays at the turn
+          const uint32_t(&b)[4] = rB[k % 2][j / 2];
+          ptx::mma_m16n8k16_f32_f16(acc[i][j], rA[k % 2][i], b[j % 2 * 2], b[j % 2 * 2 + 1]);
+        }
+    }
+  }
+
+  // To C by way of shared memory, each warp for itself: a lane has pairs of neighbours, a store
+  // wants eight.
+  __syncthreads();  // the staging area overlays the tiles: no reader may be left
+  half(*const staged)[WN] = s.staged[warp];
+#pragma unroll
+  for (int i = 0; i < WM / MMA_M; ++i)
+#pragma unroll
+    for (int j = 0; j < WN / MMA_N; ++j)
+#pragma unroll
+      for (int h = 0; h < 2; ++h) {
+        const int row = i * MMA_M + h * 8 + lane / 4, col = j * MMA_N + lane % 4 * 2;
+        *reinterpret_cast<half2*>(&staged[row][swizzle(row, col)]) =
+            __floats2half2_rn(acc[i][j][h * 2], acc[i][j][h * 2 + 1]);
+      }
+  __syncwarp();
+  for (int i = lane; i < WM * WN / 8; i += 32) {
+    const int row = i / (WN / 8), col = i % (WN / 8) * 8;
+    const int m = tile.m0 + warp_m + row, n = tile.n0 + warp_n + col;
+    const half* const from = &staged[row][swizzle(row, col)];
+    if (m < M && n + 8 <= N)
+      *reinterpret_cast<uint4*>(&C[m * ldc + n]) = *reinterpret_cast<const uint4*>(from);
+    else if (m < M)
+      for (int e = 0; e < N - n; ++e) C[m * ldc + n + e] = from[e];
+  }
+}
+
+// Throws CudaError where there is no TMA.
+inline void gemm(const Gemm<half, half>& p) {
+  require_valid(p);
+  require_aligned_rows(p);
+  if (p.M == 0 || p.N == 0) return;
+  if (p.K == 0) {  // a tensor map has no place for an empty matrix
+    CUDA_CHECK(cudaMemset2DAsync(p.C, p.ldc * sizeof(half), 0, p.N * sizeof(half), p.M, p.stream));
+    return;
+  }
+  launch(gemm_kernel, dim3(ceil_div(p.M, BM) * ceil_div(p.N, BN)), dim3(THREADS), sizeof(Shared),
+         p.stream, p.M, p.N, p.K, ptx::tensor_map(p.A, p.M, p.K, p.lda, BM),
+         ptx::tensor_map(p.B, p.K, p.N, p.ldb, BK), p.C, p.ldc);
+}
+
+}  // namespace tma

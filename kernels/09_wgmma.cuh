@@ -1,0 +1,153 @@
+#pragma once
+// 09 wgmma: C[M,N] = A[M,K] * B[K,N], row-major, fp16 in, fp32 accumulate, fp16 out.
+// Idea    a warpgroup of four warps multiplies 64x256 by 16 straight from shared memory: one
+//         instruction, no ldmatrix, no registers for A and B.
+// vs 08   wgmma on descriptors of the tiles instead of fragments; the tile is 128x256, because B is
+//         read from shared memory once for each 64 rows.
+// Limit   the same threads wait for the copies, start the multiplications, wait for them, and meet
+//         at a barrier. Next: 10.
+#include <cuda/ptx>
+
+#include "common.cuh"
+#include "ptx/tensor_map.cuh"
+#include "ptx/wgmma.cuh"
+
+namespace wgmma {
+
+using namespace cuda::ptx;
+
+constexpr int WARPGROUP = 128;
+constexpr int THREADS = 2 * WARPGROUP;
+constexpr int MMA_M = 64, MMA_N = 256, MMA_K = 16;
+constexpr int GROUP = 16;
+constexpr int BM = 128, BN = 256, BK = 64;
+constexpr int BOX = 64;  // columns of a box: 128 bytes
+constexpr int PIPE = 4;
+static_assert(BM / MMA_M * WARPGROUP == THREADS && BN == MMA_N);
+
+struct Tile {
+  int m0, n0;
+};
+__device__ __forceinline__ Tile tile_of_block(int M, int N, int BM, int BN) {
+  const int tiles_m = ceil_div(M, BM), tiles_n = ceil_div(N, BN);
+  const int first_m = blockIdx.x / (GROUP * tiles_n) * GROUP;
+  const int height = min(GROUP, tiles_m - first_m);
+  const int rest = blockIdx.x % (GROUP * tiles_n);
+  return {(first_m + rest % height) * BM, rest / height * BN};
+}
+
+// TMA's 128-byte swizzle.
+__device__ __forceinline__ int swizzle(int row, int col) {
+  return col ^ row % 8 * 8;
+}
+
+struct Shared {
+  struct Tiles {
+    half A[BM][BK];
+    half B[BN / BOX][BK][BOX];
+  };
+  union {
+    Tiles tiles[PIPE];
+    half staged[THREADS / 32][16][BN];  // for the epilogue, when the tiles are done with
+  };
+  uint64_t full[PIPE];  // completes when a tile has landed
+};
+
+// Of row `m` and column `k` of A's tile: rows along k, eight of them 1024 bytes from the next
+// eight.
+__device__ __forceinline__ uint64_t descriptor_a(const Shared::Tiles& tile, int m, int k) {
+  return ptx::wgmma_descriptor(&tile.A[m][k], 0, 8 * BK * sizeof(half));
+}
+// Of row `k` of B's tile: rows along n, in boxes of 64; eight rows are 1024 bytes from the next
+// eight.
+__device__ __forceinline__ uint64_t descriptor_b(const Shared::Tiles& tile, int k) {
+  return ptx::wgmma_descriptor(&tile.B[0][k][0], BK * BOX * sizeof(half), 8 * BOX * sizeof(half));
+}
+
+__global__ void __launch_bounds__(THREADS, 1)
+    gemm_kernel(int M, int N, int K, const __grid_constant__ CUtensorMap map_A,
+                const __grid_constant__ CUtensorMap map_B, half* C, int64_t ldc) {
+  Shared& s = dynamic_shared<Shared>();
+  const Tile tile = tile_of_block(M, N, BM, BN);
+  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  const int group_m = threadIdx.x / WARPGROUP * MMA_M;
+
+  if (threadIdx.x == 0) {
+    for (uint64_t& barrier : s.full) mbarrier_init(&barrier, 1);
+    fence_mbarrier_init(sem_release, scope_cluster);  // TMA sees them, too
+  }
+  __syncthreads();
+
+  // By one thread: the barrier expects the bytes, TMA counts them as they land.
+  const int tiles = ceil_div(K, BK);
+  const auto copy = [&](int t) {
+    const int to = t % PIPE;
+    mbarrier_arrive_expect_tx(sem_release, scope_cta, space_shared, &s.full[to],
+                              sizeof(Shared::Tiles));
+    cp_async_bulk_tensor(space_cluster, space_global, s.tiles[to].A, &map_A, {t * BK, tile.m0},
+                         &s.full[to]);
+    for (int j = 0; j < BN / BOX; ++j)
+      cp_async_bulk_tensor(space_cluster, space_global, s.tiles[to].B[j], &map_B,
+                           {tile.n0 + j * BOX, t * BK}, &s.full[to]);
+  };
+  if (threadIdx.x == 0)
+    for (int t = 0; t < min(PIPE - 1, tiles); ++t) copy(t);
+
+  float acc[BN / 2] = {};
+#pragma unroll 1
+  for (int t = 0; t < tiles; ++t) {
+    while (!mbarrier_try_wait_parity(&s.full[t % PIPE], t / PIPE % 2)) {
+    }
+    const Shared::Tiles& now = s.tiles[t % PIPE];
+    ptx::wgmma_fence();
+#pragma unroll
+    for (int k = 0; k < BK; k += MMA_K)
+      ptx::wgmma_m64k16_f32_f16(acc, descriptor_a(now, group_m, k), descriptor_b(now, k), true);
+    ptx::wgmma_commit_group();
+    // While these run, the buffer of the tile before is filled again: both warpgroups are done with
+    // it when each has waited for its own multiplications.
+    ptx::wgmma_wait_group<1>();
+    __syncthreads();
+    if (threadIdx.x == 0 && t + PIPE - 1 < tiles) copy(t + PIPE - 1);
+  }
+  ptx::wgmma_wait_group<0>();
+
+  // To C by way of shared memory, each warp its 16 rows: a lane has pairs of neighbours, laid out
+  // as in 07, a store wants eight.
+  __syncthreads();  // the staging area overlays the tiles: no reader may be left
+  half(*const staged)[BN] = s.staged[warp];
+#pragma unroll
+  for (int j = 0; j < BN / 8; ++j)
+#pragma unroll
+    for (int h = 0; h < 2; ++h) {
+      const int row = h * 8 + lane / 4, col = j * 8 + lane % 4 * 2;
+      *reinterpret_cast<half2*>(&staged[row][swizzle(row, col)]) =
+          __floats2half2_rn(acc[j * 4 + h * 2], acc[j * 4 + h * 2 + 1]);
+    }
+  __syncwarp();
+  for (int i = lane; i < 16 * BN / 8; i += 32) {
+    const int row = i / (BN / 8), col = i % (BN / 8) * 8;
+    const int m = tile.m0 + warp * 16 + row, n = tile.n0 + col;
+    const half* const from = &staged[row][swizzle(row, col)];
+    if (m < M && n + 8 <= N)
+      *reinterpret_cast<uint4*>(&C[m * ldc + n]) = *reinterpret_cast<const uint4*>(from);
+    else if (m < M)
+      for (int e = 0; e < N - n; ++e) C[m * ldc + n + e] = from[e];
+  }
+}
+
+// Throws CudaError where there is no TMA.
+inline void gemm(const Gemm<half, half>& p) {
+  require_valid(p);
+  require_aligned_rows(p);
+  if (p.M == 0 || p.N == 0) return;
+  if (p.K == 0) {  // a tensor map has no place for an empty matrix
+    CUDA_CHECK(cudaMemset2DAsync(p.C, p.ldc * sizeof(half), 0, p.N * sizeof(half), p.M, p.stream));
+    return;
+  }
+  launch(gemm_kernel, dim3(ceil_div(p.M, BM) * ceil_div(p.N, BN)), dim3(THREADS), sizeof(Shared),
+         p.stream, p.M, p.N, p.K, ptx::tensor_map(p.A, p.M, p.K, p.lda, BM),
+         ptx::tensor_map(p.B, p.K, p.N, p.ldb, BK), p.C, p.ldc);
+}
+
+}  // namespace wgmma

@@ -1,0 +1,43 @@
+#pragma once
+// What TMA has to know of a matrix in global memory. CUDA driver API, "Tensor Map Object
+// Management".
+#include <cuda.h>
+#include <cudaTypedefs.h>
+
+#include "../common.cuh"
+
+namespace ptx {
+
+// Describes a row-major matrix of halves for copies of boxes of `box_rows` x 64 elements. `ld` in
+// elements. In shared memory a box is box_rows rows of 128 bytes in which TMA swizzles the 16-byte
+// chunks as 07 does (chunk XOR row % 8); it has to start at a multiple of 1024 bytes. What a box
+// has outside the matrix is read as zero and not written. Throws CudaError when the driver has no
+// TMA or refuses.
+inline CUtensorMap tensor_map(const half* matrix, int rows, int cols, int64_t ld, int box_rows) {
+  static const auto encode = [] {
+    void* function = nullptr;
+    cudaDriverEntryPointQueryResult found{};
+    // Not linked: libcuda is only there where there is a GPU.
+    CUDA_CHECK(cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &function, 12000,
+                                                cudaEnableDefault, &found));
+    if (found != cudaDriverEntryPointSuccess)
+      throw CudaError("this driver has no cuTensorMapEncodeTiled; TMA needs CUDA 12");
+    return reinterpret_cast<PFN_cuTensorMapEncodeTiled_v12000>(function);
+  }();
+  const cuuint64_t sizes[] = {static_cast<cuuint64_t>(cols), static_cast<cuuint64_t>(rows)};
+  const cuuint64_t row_bytes[] = {static_cast<cuuint64_t>(ld) * sizeof(half)};
+  const cuuint32_t box[] = {64, static_cast<cuuint32_t>(box_rows)};
+  const cuuint32_t steps[] = {1, 1};
+  CUtensorMap map;
+  const CUresult status =
+      encode(&map, CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 2, const_cast<half*>(matrix), sizes, row_bytes,
+             box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+             CU_TENSOR_MAP_L2_PROMOTION_L2_128B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  if (status != CUDA_SUCCESS)
+    throw CudaError("cuTensorMapEncodeTiled refuses " + std::to_string(rows) + " x " +
+                    std::to_string(cols) + " with a leading dimension of " + std::to_string(ld) +
+                    ": error " + std::to_string(status));
+  return map;
+}
+
+}  // namespace ptx
