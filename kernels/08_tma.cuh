@@ -117,7 +117,7 @@ __global__ void __launch_bounds__(THREADS, 1)
           }
         buffer = (buffer + TILE_BYTES) % (PIPE * TILE_BYTES);
       }
-      if (k == 0 && threadIdx.x == 0 && t + PIPE - 1 < tiles) copy(t + PIPE - 1);
+      if (k == 1 && threadIdx.x == 0 && t + PIPE - 1 < tiles) copy(t + PIPE - 1);
       load_fragments((k + 1) % 2, buffer, (k + 1) % STEPS * MMA_K);
 
       for (int i = 0; i < WM / MMA_M; ++i)

@@ -64,6 +64,7 @@ __device__ __forceinline__ uint64_t descriptor_b(const Shared::Tiles& tile, int 
   return ptx::wgmma_descriptor(&tile.B[0][k][0], BK * BOX * sizeof(half), 8 * BOX * sizeof(half));
 }
 
+template <int IN_FLIGHT>
 __global__ void __launch_bounds__(THREADS, 1)
     gemm_kernel(int M, int N, int K, const __grid_constant__ CUtensorMap map_A,
                 const __grid_constant__ CUtensorMap map_B, half* C, int64_t ldc) {
@@ -93,7 +94,7 @@ __global__ void __launch_bounds__(THREADS, 1)
   if (threadIdx.x == 0)
     for (int t = 0; t < min(PIPE - 1, tiles); ++t) copy(t);
 
-  float acc[BN / 2] = {};
+  float acc[BN / 2];
 #pragma unroll 1
   for (int t = 0; t < tiles; ++t) {
     while (!mbarrier_try_wait_parity(&s.full[t % PIPE], t / PIPE % 2)) {
@@ -102,11 +103,12 @@ __global__ void __launch_bounds__(THREADS, 1)
     ptx::wgmma_fence();
 #pragma unroll
     for (int k = 0; k < BK; k += MMA_K)
-      ptx::wgmma_m64k16_f32_f16(acc, descriptor_a(now, group_m, k), descriptor_b(now, k), true);
+      ptx::wgmma_m64k16_f32_f16(acc, descriptor_a(now, group_m, k), descriptor_b(now, k),
+                                t > 0 || k > 0);
     ptx::wgmma_commit_group();
-    // While these run, the buffer of the tile before is filled again: both warpgroups are done with
-    // it when each has waited for its own multiplications.
-    ptx::wgmma_wait_group<1>();
+    // Both warpgroups are done with the tile before when each has waited for all but IN_FLIGHT = 1
+    // of its groups; its buffer is filled again while that one runs.
+    ptx::wgmma_wait_group<IN_FLIGHT>();
     __syncthreads();
     if (threadIdx.x == 0 && t + PIPE - 1 < tiles) copy(t + PIPE - 1);
   }
@@ -137,7 +139,8 @@ __global__ void __launch_bounds__(THREADS, 1)
 }
 
 // Throws CudaError where there is no TMA.
-inline void gemm(const Gemm<half, half>& p) {
+template <int IN_FLIGHT>
+void gemm_in_flight(const Gemm<half, half>& p) {
   require_valid(p);
   require_aligned_rows(p);
   if (p.M == 0 || p.N == 0) return;
@@ -145,9 +148,17 @@ inline void gemm(const Gemm<half, half>& p) {
     CUDA_CHECK(cudaMemset2DAsync(p.C, p.ldc * sizeof(half), 0, p.N * sizeof(half), p.M, p.stream));
     return;
   }
-  launch(gemm_kernel, dim3(ceil_div(p.M, BM) * ceil_div(p.N, BN)), dim3(THREADS), sizeof(Shared),
-         p.stream, p.M, p.N, p.K, ptx::tensor_map(p.A, p.M, p.K, p.lda, BM),
+  launch(gemm_kernel<IN_FLIGHT>, dim3(ceil_div(p.M, BM) * ceil_div(p.N, BN)), dim3(THREADS),
+         sizeof(Shared), p.stream, p.M, p.N, p.K, ptx::tensor_map(p.A, p.M, p.K, p.lda, BM),
          ptx::tensor_map(p.B, p.K, p.N, p.ldb, BK), p.C, p.ldc);
+}
+
+// Waits for every tile's multiplications before it starts the next one's.
+inline void gemm_drained(const Gemm<half, half>& p) {
+  gemm_in_flight<0>(p);
+}
+inline void gemm(const Gemm<half, half>& p) {
+  gemm_in_flight<1>(p);
 }
 
 }  // namespace wgmma

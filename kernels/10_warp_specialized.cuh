@@ -101,7 +101,6 @@ __global__ void __launch_bounds__(THREADS, 1)
                                {tile.n0 + j * BOX, t * BK}, &s.full[to]);
       }
     }
-    __syncthreads();  // with the consumers' below
     return;
   }
 
@@ -109,7 +108,11 @@ __global__ void __launch_bounds__(THREADS, 1)
   ptx::setmaxnreg_inc<232>();
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   const int group_m = threadIdx.x / WARPGROUP * MMA_M;
-  float acc[BN / 2] = {};
+  // The buffer of a tile goes back to the producer.
+  const auto release = [&](int t) {
+    if (threadIdx.x % WARPGROUP == 0) mbarrier_arrive(&s.empty[t % PIPE]);
+  };
+  float acc[BN / 2];
 #pragma unroll 1
   for (int t = 0; t < tiles; ++t) {
     while (!mbarrier_try_wait_parity(&s.full[t % PIPE], t / PIPE % 2)) {
@@ -118,17 +121,20 @@ __global__ void __launch_bounds__(THREADS, 1)
     ptx::wgmma_fence();
 #pragma unroll
     for (int k = 0; k < BK; k += MMA_K)
-      ptx::wgmma_m64k16_f32_f16(acc, descriptor_a(now, group_m, k), descriptor_b(now, k), true);
+      ptx::wgmma_m64k16_f32_f16(acc, descriptor_a(now, group_m, k), descriptor_b(now, k),
+                                t > 0 || k > 0);
     ptx::wgmma_commit_group();
-    // While these run, the buffer of the tile before goes back to the producer.
-    ptx::wgmma_wait_group<1>();
-    if (t > 0 && threadIdx.x % WARPGROUP == 0) mbarrier_arrive(&s.empty[(t - 1) % PIPE]);
+    ptx::wgmma_wait_group<1>();  // while these run, those of the tile before are done
+    if (t > 0) release(t - 1);
   }
   ptx::wgmma_wait_group<0>();
+  release(tiles - 1);
 
   // To C by way of shared memory, each warp its 16 rows: a lane has pairs of neighbours, laid out
-  // as in 07, a store wants eight.
-  __syncthreads();  // the staging area overlays the tiles: no reader and no copy may be left
+  // as in 07, a store wants eight. The staging area overlays the tiles: neither consumer may still
+  // read one.
+  while (!mbarrier_try_wait_parity(&s.empty[(tiles - 1) % PIPE], (tiles - 1) / PIPE % 2)) {
+  }
   half(*const staged)[BN] = s.staged[warp];
 #pragma unroll
   for (int j = 0; j < BN / 8; ++j)

@@ -4,8 +4,8 @@
 //         one's operands are already coming. Two blocks share what both of them read.
 // vs 10   a loop over tiles of C in both roles; clusters of two, one below the other, of which each
 //         block loads half of B for both (multicast); stmatrix and TMA stores, which run on beside
-//         the next tile's multiplications.
-// Limit   the tensor core and the power it takes.
+//         the next tile's multiplications; narrower tiles for small problems.
+// Limit   power: the tensor cores are busy 98% of the time, at 1.5 of 1.98 GHz (H200, 8192^3).
 #include <cuda/ptx>
 
 #include "common.cuh"
@@ -23,7 +23,6 @@ constexpr int WARPGROUP = 128;
 constexpr int CONSUMERS = 2;  // warpgroups that multiply
 constexpr int THREADS = (CONSUMERS + 1) * WARPGROUP;
 constexpr int MMA_M = 64, MMA_K = 16;
-constexpr int GROUP = 8;
 constexpr int BM = 128, BK = 64;
 constexpr int BOX = 64;  // columns of a box: 128 bytes
 static_assert(BM == CONSUMERS * MMA_M);
@@ -33,6 +32,7 @@ struct Tile {
 };
 // In groups as before; BM is the height of a cluster.
 __device__ __forceinline__ Tile tile_of_cluster(int index, int M, int N, int BM, int BN) {
+  constexpr int GROUP = 8;
   const int tiles_m = ceil_div(M, BM), tiles_n = ceil_div(N, BN);
   const int first_m = index / (GROUP * tiles_n) * GROUP;
   const int height = min(GROUP, tiles_m - first_m);
@@ -55,7 +55,7 @@ struct Shared {
   Tiles tiles[PIPE];
   half staged[CONSUMERS * WARPGROUP / 32][2][16][BOX];  // two boxes a warp, on their way to C
   uint64_t full[PIPE];                                  // completes when a tile has landed
-  uint64_t empty[PIPE];  // completes when the consumers of both blocks have multiplied it
+  uint64_t empty[PIPE];  // completes when the consumers of all blocks have multiplied it
 };
 
 // Of row `m` and column `k` of A's tile: rows along k, eight of them 1024 bytes from the next
@@ -76,6 +76,7 @@ __device__ __forceinline__ uint32_t as_halves(float low, float high) {
   return reinterpret_cast<const uint32_t&>(pair);
 }
 
+// Rows of a cluster's tile of C are divided among its blocks, columns are common to them.
 template <int CLUSTER, int BN>
 __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THREADS, 1)
     gemm_kernel(int M, int N, int K, const __grid_constant__ CUtensorMap map_A,
@@ -84,10 +85,10 @@ __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THREADS, 1)
   constexpr int PIPE = Shared<BN>::PIPE;
   using Tiles = typename Shared<BN>::Tiles;
   Shared<BN>& s = dynamic_shared<Shared<BN>>();
-  const int tiles = ceil_div(K, BK);
+  const int steps = ceil_div(K, BK);
+  const int tiles = ceil_div(M, CLUSTER * BM) * ceil_div(N, BN);
   const int clusters = gridDim.x / CLUSTER, cluster = blockIdx.x / CLUSTER;
   const int rank = blockIdx.x % CLUSTER;
-  const int c_tiles = ceil_div(M, CLUSTER * BM) * ceil_div(N, BN);
 
   if (threadIdx.x == 0) {
     for (uint64_t& barrier : s.full) mbarrier_init(&barrier, 1);
@@ -98,45 +99,48 @@ __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THREADS, 1)
   barrier_cluster_arrive();
   barrier_cluster_wait();
 
-  unsigned step = 0;  // tiles of operands since the start: buffer step % PIPE, round step / PIPE
+  // Counts the tiles of operands since the start: they are in buffer step % PIPE, in its round
+  // step / PIPE.
+  unsigned step = 0;
   if (threadIdx.x >= CONSUMERS * WARPGROUP) {  // the producer
-    ptx::setmaxnreg_dec<24>();
+    ptx::setmaxnreg_dec<40>();
     if (threadIdx.x == CONSUMERS * WARPGROUP) {
-      for (int index = cluster; index < c_tiles; index += clusters) {
+      for (int index = cluster; index < tiles; index += clusters) {
         const Tile tile = tile_of_cluster(index, M, N, CLUSTER * BM, BN);
-        for (int t = 0; t < tiles; ++t, ++step) {
+        for (int t = 0; t < steps; ++t, ++step) {
           const unsigned to = step % PIPE;
-          // Nobody in either block may still read what lies there. The first time round nobody
-          // does: the phase before the first, of parity 1, counts as complete.
+          // Nobody in any block may still read what lies there. The first time round nobody does:
+          // the phase before the first, of parity 1, counts as complete.
           while (!mbarrier_try_wait_parity(&s.empty[to], (step / PIPE + 1) % 2)) {
           }
-          // All of the tile lands here, half of B by the other block's order.
+          // All of it lands here, a part of B by the other block's order. That may come first; the
+          // phase still waits for this arrival.
           mbarrier_arrive_expect_tx(sem_release, scope_cta, space_shared, &s.full[to],
                                     sizeof(Tiles));
           cp_async_bulk_tensor(space_cluster, space_global, s.tiles[to].A, &map_A,
                                {t * BK, tile.m0 + rank * BM}, &s.full[to]);
-          for (int i = 0; i < BN / BOX / CLUSTER; ++i) {
-            const int j = rank * (BN / BOX / CLUSTER) + i;
-            cp_async_bulk_tensor(space_cluster, space_global, s.tiles[to].B[j], &map_B,
-                                 {tile.n0 + j * BOX, t * BK}, &s.full[to],
+          constexpr int ROWS = BK / CLUSTER;  // of each box of B
+          for (int j = 0; j < BN / BOX; ++j)
+            cp_async_bulk_tensor(space_cluster, space_global, s.tiles[to].B[j][rank * ROWS], &map_B,
+                                 {tile.n0 + j * BOX, t * BK + rank * ROWS}, &s.full[to],
                                  static_cast<uint16_t>((1 << CLUSTER) - 1));
-          }
         }
       }
     }
   } else {  // the consumers
-    ptx::setmaxnreg_inc<240>();
+    ptx::setmaxnreg_inc<232>();
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const int group_m = threadIdx.x / WARPGROUP * MMA_M;
+    // The buffer of a step goes back to the producers of all blocks.
     const auto release = [&](unsigned step) {
       if (threadIdx.x % WARPGROUP < CLUSTER)
         ptx::mbarrier_arrive_cluster(&s.empty[step % PIPE], threadIdx.x % WARPGROUP);
     };
-    for (int index = cluster; index < c_tiles; index += clusters) {
+    for (int index = cluster; index < tiles; index += clusters) {
       const Tile tile = tile_of_cluster(index, M, N, CLUSTER * BM, BN);
       float acc[BN / 2];
 #pragma unroll 1
-      for (int t = 0; t < tiles; ++t, ++step) {
+      for (int t = 0; t < steps; ++t, ++step) {
         while (!mbarrier_try_wait_parity(&s.full[step % PIPE], step / PIPE % 2)) {
         }
         const Tiles& now = s.tiles[step % PIPE];
@@ -146,8 +150,7 @@ __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THREADS, 1)
           ptx::wgmma_m64k16_f32_f16(acc, descriptor_a(now, group_m, k), descriptor_b(now, k),
                                     t > 0 || k > 0);
         ptx::wgmma_commit_group();
-        // While these run, the buffer of the tile before goes back to both producers.
-        ptx::wgmma_wait_group<1>();
+        ptx::wgmma_wait_group<1>();  // while these run, those of the step before are done
         if (t > 0) release(step - 1);
       }
       ptx::wgmma_wait_group<0>();
@@ -156,8 +159,10 @@ __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THREADS, 1)
       // Each warp stores its 16 rows, box by box.
 #pragma unroll
       for (int j = 0; j < BN / BOX; ++j) {
-        half(*const staged)[BOX] = s.staged[warp][j % 2];
-        if (lane == 0) cp_async_bulk_wait_group_read(n32_t<1>());  // the box before last is read
+        // The box that was here before is on its way; of the others, one may still wait.
+        constexpr int STAGED = BN > BOX ? 2 : 1;
+        half(*const staged)[BOX] = s.staged[warp][j % STAGED];
+        if (lane == 0) cp_async_bulk_wait_group_read(n32_t<STAGED - 1>());
         __syncwarp();
 #pragma unroll
         for (int col = 0; col < BOX; col += 16) {
@@ -174,8 +179,7 @@ __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THREADS, 1)
             cp_async_bulk_tensor(space_global, space_shared, &map_C, {n, m}, staged);
             cp_async_bulk_commit_group();
           }
-        } else {
-          // TMA would write all of the 16 bytes in which a row ends.
+        } else {  // TMA would write all of the 16 bytes in which a row ends
           for (int row = 0; row < min(16, M - m); ++row)
             for (int col = lane; col < min(BOX, N - n); col += 32)
               C[(m + row) * ldc + n + col] = staged[row][swizzle(row, col)];
@@ -199,16 +203,33 @@ void gemm_cluster(const Gemm<half, half>& p) {
     CUDA_CHECK(cudaMemset2DAsync(p.C, p.ldc * sizeof(half), 0, p.N * sizeof(half), p.M, p.stream));
     return;
   }
-  const int c_tiles = ceil_div(p.M, CLUSTER * BM) * ceil_div(p.N, BN);
-  const int clusters = device_attribute(cudaDevAttrMultiProcessorCount) / CLUSTER;
-  launch(gemm_kernel<CLUSTER, BN>, dim3(CLUSTER * (c_tiles < clusters ? c_tiles : clusters)),
-         dim3(THREADS), sizeof(Shared<BN>), p.stream, p.M, p.N, p.K,
-         ptx::tensor_map(p.A, p.M, p.K, p.lda, BM), ptx::tensor_map(p.B, p.K, p.N, p.ldb, BK),
+  // No more clusters than it takes to be done in as many waves: power that an idle multiprocessor
+  // saves is the others' clock.
+  const int tiles = ceil_div(p.M, CLUSTER * BM) * ceil_div(p.N, BN);
+  const int waves = ceil_div(tiles, device_attribute(cudaDevAttrMultiProcessorCount) / CLUSTER);
+  launch(gemm_kernel<CLUSTER, BN>, dim3(ceil_div(tiles, waves) * CLUSTER), dim3(THREADS),
+         sizeof(Shared<BN>), p.stream, p.M, p.N, p.K, ptx::tensor_map(p.A, p.M, p.K, p.lda, BM),
+         ptx::tensor_map(p.B, p.K, p.N, p.ldb, BK / CLUSTER),
          ptx::tensor_map(p.C, p.M, p.N, p.ldc, 16), p.C, p.ldc);
 }
 
+inline void gemm_alone(const Gemm<half, half>& p) {
+  gemm_cluster<1, 256>(p);
+}
 inline void gemm(const Gemm<half, half>& p) {
-  gemm_cluster<2, 256>(p);
+  // A step along K of a tile of 256, 128 or 64 columns takes 0.72, 0.39, 0.22 us (H200, 8192^3):
+  // that of its columns and 24 more.
+  const int clusters = device_attribute(cudaDevAttrMultiProcessorCount) / 2;
+  const auto cost = [&](int BN) {
+    return static_cast<int64_t>(ceil_div(ceil_div(p.M, 2 * BM) * ceil_div(p.N, BN), clusters)) *
+           (BN + 24);
+  };
+  if (cost(256) <= cost(128) && cost(256) <= cost(64))
+    gemm_cluster<2, 256>(p);
+  else if (cost(128) <= cost(64))
+    gemm_cluster<2, 128>(p);
+  else
+    gemm_cluster<2, 64>(p);
 }
 
 }  // namespace persistent_cluster

@@ -141,7 +141,7 @@ using simt::dynamic_shared;
 #elif defined(__CUDACC__)
 template <class T>
 __device__ __forceinline__ T& dynamic_shared() {
-  extern __shared__ __align__(128) unsigned char bytes[];
+  extern __shared__ __align__(1024) unsigned char bytes[];
   return *reinterpret_cast<T*>(bytes);
 }
 #endif

@@ -2,7 +2,7 @@
 #include "harness/harness.h"
 
 int main(int argc, char** argv) {
-  return harness::run<float, float>({STAGE_NAME, STAGE_MIN_SM},
+  return harness::run<float, float>({STAGE_NAME, STAGE_ARCHITECTURE},
                                     {
                                         {"strip", register_blocked::gemm_strip},
                                         {"scalar", register_blocked::gemm_scalar},

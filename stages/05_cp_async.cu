@@ -2,7 +2,7 @@
 #include "harness/harness.h"
 
 int main(int argc, char** argv) {
-  return harness::run<float, float>({STAGE_NAME, STAGE_MIN_SM},
+  return harness::run<float, float>({STAGE_NAME, STAGE_ARCHITECTURE},
                                     {
                                         {"bk_16", cp_async::gemm_bk_16},
                                         {"eight_buffers", cp_async::gemm_eight_buffers},

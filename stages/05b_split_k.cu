@@ -2,7 +2,7 @@
 #include "harness/harness.h"
 
 int main(int argc, char** argv) {
-  return harness::run<float, float>({STAGE_NAME, STAGE_MIN_SM},
+  return harness::run<float, float>({STAGE_NAME, STAGE_ARCHITECTURE},
                                     {
                                         {"split_k", split_k::gemm},
                                     },

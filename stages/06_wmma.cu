@@ -2,7 +2,7 @@
 #include "harness/harness.h"
 
 int main(int argc, char** argv) {
-  return harness::run<half, half>({STAGE_NAME, STAGE_MIN_SM},
+  return harness::run<half, half>({STAGE_NAME, STAGE_ARCHITECTURE},
                                   {
                                       {"wmma_global", wmma::gemm_global},
                                       {"unpadded", wmma::gemm_unpadded},

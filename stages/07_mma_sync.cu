@@ -2,7 +2,7 @@
 #include "harness/harness.h"
 
 int main(int argc, char** argv) {
-  return harness::run<half, half>({STAGE_NAME, STAGE_MIN_SM},
+  return harness::run<half, half>({STAGE_NAME, STAGE_ARCHITECTURE},
                                   {
                                       {"unswizzled", mma_sync::gemm_unswizzled},
                                       {"two_buffers", mma_sync::gemm_two_buffers},

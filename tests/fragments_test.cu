@@ -90,7 +90,7 @@ std::string figure(Left row_of_left, Right row_of_right) {
 TEST(Fragments, LieAsTheHeaderOfTheStageShows) {
 #ifndef SIMT_CPU_DEVICE
   try {
-    harness::select_device(0, 80);
+    harness::select_device(0, "80");
   } catch (const harness::NoDevice& error) {
     GTEST_SKIP() << error.what();
   }

@@ -32,7 +32,7 @@ class HarnessGpu : public testing::Test {
  protected:
   void SetUp() override {
     try {
-      device = select_device(0, 50);
+      device = select_device(0, "50");
     } catch (const NoDevice& error) {
       GTEST_SKIP() << error.what();
     }
@@ -45,8 +45,8 @@ class HarnessGpu : public testing::Test {
     testing::internal::CaptureStdout();
     testing::internal::CaptureStderr();
     const int code =
-        run<float, float>({"00_test", 50}, {{"subject", gemm}}, static_cast<int>(arguments.size()),
-                          const_cast<char**>(arguments.data()));
+        run<float, float>({"00_test", "50"}, {{"subject", gemm}},
+                          static_cast<int>(arguments.size()), const_cast<char**>(arguments.data()));
     out = testing::internal::GetCapturedStdout();
     err = testing::internal::GetCapturedStderr();
     return code;
@@ -79,8 +79,9 @@ TEST_F(HarnessGpu, DeviceIsDescribed) {
   EXPECT_GT(device.multiprocessors, 0);
   EXPECT_GT(device.clock_mhz, 100);
   EXPECT_GT(device.memory_gb_s, 10);
-  EXPECT_THROW(select_device(1000, 50), UsageError);
-  EXPECT_THROW(select_device(0, 999), NoDevice);
+  EXPECT_THROW(select_device(1000, "50"), UsageError);
+  EXPECT_THROW(select_device(0, "999"), NoDevice);
+  EXPECT_THROW(select_device(0, "50a"), NoDevice);
 }
 
 TEST_F(HarnessGpu, RotationCoversEverySet) {

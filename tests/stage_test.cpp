@@ -7,6 +7,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <iostream>
+#include <memory>
+#include <random>
 
 #include "harness/buffers.h"
 #include "harness/device.h"
@@ -175,10 +177,41 @@ void stream(const Subject<In, Out>& subject) {
   EXPECT_TRUE(verify(after, reference_output(problem), problem.bound()).ok);
 }
 
-// More tiles than multiprocessors, of the largest shape that any stage has, and not a multiple.
+// More tiles than multiprocessors, and not a multiple, for each width of tile that a stage chooses.
 template <class In, class Out>
 void waves(const Subject<In, Out>& subject) {
   expect_correct(subject, {400, 12500, 70});
+  expect_correct(subject, {1600, 1530, 200});
+  expect_correct(subject, {4000, 4090, 100});
+}
+
+// Launches that nothing separates, of 20 shapes that are as different as chance has it. Under
+// compute-sanitizer, LADDER_LAUNCHES says how many.
+template <class In, class Out>
+void back_to_back(const Subject<In, Out>& subject) {
+  constexpr int SHAPES = 20;
+  const char* const wanted = std::getenv("LADDER_LAUNCHES");
+  const int rounds = (wanted == nullptr ? 2000 : std::atoi(wanted)) / SHAPES;
+  ASSERT_GT(rounds, 0);
+  std::mt19937 random(7);
+  const auto size = [&] { return std::uniform_int_distribution(1, 600)(random); };
+  std::vector<std::unique_ptr<Problem<In, Out>>> problems;
+  std::vector<std::unique_ptr<BufferSets<In, Out>>> sets;
+  for (int i = 0; i < SHAPES; ++i) {
+    const Shape shape{size(), size(), size()};
+    problems.push_back(std::make_unique<Problem<In, Out>>(shape, Data::EXACT, random()));
+    sets.push_back(std::make_unique<BufferSets<In, Out>>(*problems.back(), 1));
+  }
+  for (int round = 0; round < rounds; ++round) {
+    const size_t checked = static_cast<size_t>(round % SHAPES);
+    const auto all = [&](const Gemm<In, Out>&) {
+      for (const auto& set : sets) subject.variant.gemm(set->gemm(0, nullptr));
+    };
+    const Problem<In, Out>& problem = *problems[checked];
+    const Verdict verdict = verify(sets[checked]->run_poisoned(all, nullptr),
+                                   reference_output(problem), problem.bound());
+    ASSERT_TRUE(verdict.ok) << to_string(problem.shape) << ": " << verdict.message;
+  }
 }
 
 // Offsets beyond 2^31 elements in A, B and C, by rows that are 2^26 elements apart.
@@ -274,7 +307,7 @@ int run(const Stage& stage, const std::vector<Variant<In, Out>>& variants, int a
   testing::InitGoogleTest(&argc, argv);
 #ifndef SIMT_CPU_DEVICE
   try {
-    select_device(0, stage.min_sm);
+    select_device(0, stage.architecture);
   } catch (const NoDevice& error) {
     std::cout << stage.name << ": " << error.what() << "\n";
     return EXIT_NO_DEVICE;
@@ -300,6 +333,7 @@ int run(const Stage& stage, const std::vector<Variant<In, Out>>& variants, int a
     add("refusals", refusals);
 #ifndef SIMT_CPU_DEVICE
     add("waves", waves);
+    add("back_to_back", back_to_back);
     add("stream", stream);
     add("large_offsets", large_offsets);
 #endif

@@ -20,7 +20,7 @@ std::string version_string(int version) {  // 13000 means 13.0
 
 }  // namespace
 
-Device select_device(int id, int min_sm) {
+Device select_device(int id, const std::string& architecture) {
   int count = 0;
   const cudaError_t status = cudaGetDeviceCount(&count);
   if (status != cudaSuccess || count == 0)
@@ -37,10 +37,12 @@ Device select_device(int id, int min_sm) {
   device.kind = "cuda";
   device.name = properties.name;
   device.sm = properties.major * 10 + properties.minor;
-  if (device.sm < min_sm)
-    throw NoDevice(fmt::format("needs compute capability {}.{}; device {} ({}) has {}.{}",
-                               min_sm / 10, min_sm % 10, id, device.name, properties.major,
-                               properties.minor));
+  const int wanted = std::stoi(architecture);
+  const bool no_other = architecture.back() == 'a';
+  if (device.sm < wanted || (no_other && device.sm != wanted))
+    throw NoDevice(fmt::format("needs compute capability {}.{}{}; device {} ({}) has {}.{}",
+                               wanted / 10, wanted % 10, no_other ? ", no other" : "", id,
+                               device.name, properties.major, properties.minor));
   device.multiprocessors = properties.multiProcessorCount;
   device.l2_bytes = static_cast<uint64_t>(properties.l2CacheSize);
   device.clock_mhz = attribute(cudaDevAttrClockRate, id) / 1e3;

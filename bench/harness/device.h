@@ -22,7 +22,7 @@ struct Device {
 };
 
 // Makes device number `id` current. Throws NoDevice when there is none or its compute capability is
-// below min_sm, UsageError when the number is too large.
-Device select_device(int id, int min_sm);
+// not what `architecture` (see Stage) asks for, UsageError when the number is too large.
+Device select_device(int id, const std::string& architecture);
 
 }  // namespace harness

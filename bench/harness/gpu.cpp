@@ -73,7 +73,7 @@ class Session {
  public:
   Session(const Stage& stage, const Options& options)
       : options_(options),
-        device_(select_device(options.device, stage.min_sm)),
+        device_(select_device(options.device, stage.architecture)),
         shape_{options.m, options.n, options.k} {
     const double bytes = bytes_per_set<In, Out>(shape_);
     require_memory(bytes);

@@ -10,8 +10,8 @@ namespace harness {
 
 // Both come from the stage's line in CMakeLists.txt.
 struct Stage {
-  std::string name;  // the shared basename, "03_transposed_b"
-  int min_sm;        // lowest compute capability it runs on, 80 for 8.0
+  std::string name;          // the shared basename, "03_transposed_b"
+  std::string architecture;  // what it runs on: "80" is 8.0 and up, "90a" is 9.0 alone
 };
 
 template <class In, class Out>
@@ -25,7 +25,7 @@ enum Exit {
   EXIT_OK = 0,
   EXIT_FAILED = 1,      // a wrong result, or CUDA reported an error
   EXIT_BAD_INPUT = 2,   // an option, size or path that cannot be served
-  EXIT_NO_DEVICE = 77,  // no GPU, or one of too low a compute capability
+  EXIT_NO_DEVICE = 77,  // no GPU, or one of the wrong compute capability
 };
 
 // Runs the variants as the command line says and returns the exit code. The stage's own variant is

@@ -63,8 +63,10 @@ int run(const Stage& stage, const std::vector<Variant<In, Out>>& variants, int a
   try {
     return run_stage(stage, variants, argc, argv);
   } catch (const NoDevice& error) {
-    return fail(fmt::format("{}; stages/cpu/{} runs on any machine", error.what(), stage.name),
-                EXIT_NO_DEVICE);
+    const bool on_cpu = stage.architecture.back() != 'a';  // see bench/simt/no_cpu_device.cpp
+    return fail(
+        error.what() + (on_cpu ? "; stages/cpu/" + stage.name + " runs on any machine" : ""),
+        EXIT_NO_DEVICE);
   } catch (const UsageError& error) {
     return fail(error.what(), EXIT_BAD_INPUT);
   } catch (const std::invalid_argument& error) {  // a launcher cannot serve this shape or device
