@@ -1,5 +1,5 @@
 # Enables CUDA where there is a toolkit. Sets LADDER_CUDA, and CMAKE_CUDA_ARCHITECTURES unless given.
-set(LADDER_CUDA_VERSION 12.4)
+set(LADDER_CUDA_VERSION 12.5)
 set(LADDER_CUDA OFF)
 if(LADDER_SANITIZE)
   return()

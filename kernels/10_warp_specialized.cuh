@@ -4,8 +4,8 @@
 //         mbarriers a buffer, "full" and "empty", and never all together.
 // vs 09   the roles; the ring of buffers with its second barrier; setmaxnreg, which gives the
 //         registers that a copying warpgroup does not need to the others.
-// Limit   a block starts with empty buffers and ends with a store during which nothing multiplies;
-//         each block reads its B alone. Next: 11.
+// Limit   power, as before: the roles gain nothing by themselves. A block still starts with empty
+//         buffers and ends with a store during which nothing multiplies. Next: 11.
 #include <cuda/ptx>
 
 #include "common.cuh"
