@@ -188,7 +188,7 @@ __global__ void __launch_bounds__(THREADS, 1)
         *reinterpret_cast<half2*>(&staged[row][swizzle<SWIZZLED>(row, col)]) =
             __floats2half2_rn(acc[i][j][h * 2], acc[i][j][h * 2 + 1]);
       }
-  __syncwarp();
+  __syncwarp();  // all of it is written before any lane reads
   for (int i = lane; i < WM * WN / 8; i += 32) {
     const int row = i / (WN / 8), col = i % (WN / 8) * 8;
     const int m = tile.m0 + warp_m + row, n = tile.n0 + warp_n + col;

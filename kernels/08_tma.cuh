@@ -98,6 +98,7 @@ __global__ void __launch_bounds__(THREADS, 1)
       ptx::ldmatrix_x4_trans(rB[to][j],
                              plus_bytes(b_fragment, buffer) + k * WN + (block_col ^ j * 16));
   };
+  // Phase t / PIPE of a buffer's barrier is over when tile t has landed.
   while (!mbarrier_try_wait_parity(&s.full[0], 0)) {
   }
   load_fragments(0, 0, 0);
@@ -110,8 +111,7 @@ __global__ void __launch_bounds__(THREADS, 1)
 #pragma unroll
     for (int k = 0; k < STEPS; ++k) {
       if (k == STEPS - 1) {
-        // Everyone is done with this tile, whose buffer is filled next.
-        __syncthreads();
+        __syncthreads();  // everyone is done with this tile, whose buffer is filled next
         const int next = t + 1;
         if (next < tiles)
           while (!mbarrier_try_wait_parity(&s.full[next % PIPE], next / PIPE % 2)) {
@@ -144,7 +144,7 @@ __global__ void __launch_bounds__(THREADS, 1)
         *reinterpret_cast<half2*>(&staged[row][swizzle(row, col)]) =
             __floats2half2_rn(acc[i][j][h * 2], acc[i][j][h * 2 + 1]);
       }
-  __syncwarp();
+  __syncwarp();  // all of it is written before any lane reads
   for (int i = lane; i < WM * WN / 8; i += 32) {
     const int row = i / (WN / 8), col = i % (WN / 8) * 8;
     const int m = tile.m0 + warp_m + row, n = tile.n0 + warp_n + col;

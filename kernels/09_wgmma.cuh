@@ -98,10 +98,11 @@ __global__ void __launch_bounds__(THREADS, 1)
   float acc[BN / 2];
 #pragma unroll 1
   for (int t = 0; t < tiles; ++t) {
+    // Phase t / PIPE of a buffer's barrier is over when tile t has landed.
     while (!mbarrier_try_wait_parity(&s.full[t % PIPE], t / PIPE % 2)) {
     }
     const Shared::Tiles& now = s.tiles[t % PIPE];
-    ptx::wgmma_fence();
+    ptx::wgmma_fence();  // what was done to acc before comes first
 #pragma unroll
     for (int k = 0; k < BK; k += MMA_K)
       ptx::wgmma_m64k16_f32_f16(acc, descriptor_a(now, group_m, k), descriptor_b(now, k),
@@ -127,7 +128,7 @@ __global__ void __launch_bounds__(THREADS, 1)
       *reinterpret_cast<half2*>(&staged[row][swizzle(row, col)]) =
           __floats2half2_rn(acc[j * 4 + h * 2], acc[j * 4 + h * 2 + 1]);
     }
-  __syncwarp();
+  __syncwarp();  // all of it is written before any lane reads
   for (int i = lane; i < 16 * BN / 8; i += 32) {
     const int row = i / (BN / 8), col = i % (BN / 8) * 8;
     const int m = tile.m0 + warp * 16 + row, n = tile.n0 + col;

@@ -93,9 +93,9 @@ __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THREADS, 1)
   if (threadIdx.x == 0) {
     for (uint64_t& barrier : s.full) mbarrier_init(&barrier, 1);
     for (uint64_t& barrier : s.empty) mbarrier_init(&barrier, CLUSTER * CONSUMERS);
-    fence_mbarrier_init(sem_release, scope_cluster);
+    fence_mbarrier_init(sem_release, scope_cluster);  // TMA sees them, too
   }
-  // The other block and its TMA see the barriers, too.
+  // No arrival and no tile of the other block may come before these are there.
   barrier_cluster_arrive();
   barrier_cluster_wait();
 
@@ -145,10 +145,11 @@ __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THREADS, 1)
       float acc[BN / 2];
 #pragma unroll 1
       for (int t = 0; t < steps; ++t, ++step) {
+        // Phase step / PIPE is over when all of the tile has landed.
         while (!mbarrier_try_wait_parity(&s.full[step % PIPE], step / PIPE % 2)) {
         }
         const Tiles& now = s.tiles[step % PIPE];
-        ptx::wgmma_fence();
+        ptx::wgmma_fence();  // what was done to acc before comes first
 #pragma unroll
         for (int k = 0; k < BK; k += MMA_K)
           ptx::wgmma_m64k16_f32_f16(acc, descriptor_a(now, group_m, k), descriptor_b(now, k),
@@ -167,7 +168,7 @@ __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THREADS, 1)
         constexpr int STAGED = BN > BOX ? 2 : 1;
         half(*const staged)[BOX] = s.staged[warp][j % STAGED];
         if (lane == 0) cp_async_bulk_wait_group_read(n32_t<STAGED - 1>());
-        __syncwarp();
+        __syncwarp();  // no lane writes before lane 0, who sent it, has waited
 #pragma unroll
         for (int col = 0; col < BOX; col += 16) {
           const float* const a = &acc[(j * BOX + col) / 2];
@@ -175,8 +176,8 @@ __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THREADS, 1)
                                      as_halves(a[4], a[5]), as_halves(a[6], a[7])};
           ptx::stmatrix_x4(&staged[lane % 16][swizzle(lane % 16, col + lane / 16 * 8)], block);
         }
-        fence_proxy_async(space_shared);  // TMA sees what was written
-        __syncwarp();
+        fence_proxy_async(space_shared);  // TMA sees what this lane has written
+        __syncwarp();                     // and all lanes have
         const int m = tile.m0 + rank * BM + warp * 16, n = tile.n0 + j * BOX;
         if (n + BOX <= N || N % 8 == 0) {
           if (lane == 0) {
@@ -190,7 +191,7 @@ __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THREADS, 1)
         }
       }
     }
-    if (lane == 0) cp_async_bulk_wait_group_read(n32_t<0>());
+    if (lane == 0) cp_async_bulk_wait_group_read(n32_t<0>());  // the last boxes are still read
   }
   // A block's shared memory stays until the other one has sent its last arrival and tile.
   barrier_cluster_arrive();
