@@ -8,6 +8,7 @@
 #include "common.cuh"
 #include "ptx/cp_async.cuh"
 #include "ptx/mbarrier.cuh"
+#include "ptx/mma.cuh"
 #include "simt/symbols.h"
 
 namespace {
@@ -338,6 +339,37 @@ TEST_F(CpuDevice, ConfigurationsThatNoGpuTakesAreRefused) {
                std::invalid_argument);
   EXPECT_THROW(launch(divergent_barrier_kernel, dim3(1), dim3(1), 232449, nullptr),
                std::invalid_argument);
+}
+
+__global__ void misaligned_ldmatrix_kernel(float* C) {
+  __shared__ __align__(16) uint16_t sA[SIZE * 8 + 8];
+  const int lane = threadIdx.x;
+  for (int i = lane; i < SIZE * 8 + 8; i += SIZE) sA[i] = 0;
+  __syncwarp();
+  uint32_t r[4];
+  ptx::ldmatrix_x4(r, &sA[lane * 8 + 1]);  // BUG
+  C[lane] = static_cast<float>(r[0]);
+}
+TEST_F(CpuDevice, LdmatrixOffThe16ByteGrid) {
+  const Numbers C(SIZE);
+  launch(misaligned_ldmatrix_kernel, dim3(1), dim3(SIZE), 0, nullptr, C.get());
+  expect_found("ldmatrix with an address that is no multiple of 16");
+}
+
+__global__ void half_a_warp_kernel(float* C) {
+  if (threadIdx.x >= 16) return;
+  const uint32_t a[4] = {};
+  float d[4] = {};
+  ptx::mma_m16n8k16_f32_f16(d, a, 0, 0);  // BUG
+  C[threadIdx.x] = d[0];
+}
+TEST_F(CpuDevice, MmaByAPartOfAWarp) {
+  for (const bool reverse : {false, true}) {  // the lanes that take no part return last, or first
+    simt::settings().reverse = reverse;
+    const Numbers C(SIZE);
+    launch(half_a_warp_kernel, dim3(1), dim3(SIZE), 0, nullptr, C.get());
+    expect_found(reverse ? "mma.sync by a part of a warp" : "deadlock: threads wait here");
+  }
 }
 
 // Every half and many floats: the conversions against the definition.
