@@ -1,0 +1,265 @@
+#!/usr/bin/env python3
+"""Checks what the documentation claims of the kernels against what was measured.
+
+claims.py                                every claim of docs/claims.yaml, its numbers, the verdict
+claims.py --results DIR --counters FILE  other measurements than the committed ones
+claims.py --cpu-stages DIR               claims on counters once more, with those that the CPU
+                                         device predicts now (DIR: build/stages/cpu)
+
+A claim is a sentence and an expression over named variants that has to hold:
+
+  - id: transposed-conflicts
+    claim: Storing B transposed without padding makes it five times slower.
+    holds: time(03_transposed_b/conflicted) > 5 * time(03_transposed_b/padded)
+
+and, where the CPU device's counters are known to be others than ncu's, `not_predicted`: why.
+
+Results, at 4096 or the shape given (tflops(05_cp_async/cp_async, 8192)): time (ms), tflops,
+percent_of_cublas, percent_of_peak, sustained_percent_of_cublas, registers, shared_bytes, threads,
+occupancy. Counters, at 128: requests_ld, sectors_ld, sectors_per_request_ld, wavefronts_ld,
+bank_conflicts_ld, and the same with _st. Numbers, + - * /, comparisons, and, or, not. A number that
+is not there is an error. Exit code: 0 all hold, 1 one does not or cannot be told, 2 bad input.
+"""
+
+import argparse
+import ast
+import json
+import operator
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import yaml
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+class BadInput(Exception):
+    """Something the user can put right; the message is one line."""
+
+
+class Untold(Exception):
+    """Why a claim can be neither true nor false."""
+
+
+RESULTS = {
+    "time": lambda v: v["time_ms"]["median"],
+    "tflops": lambda v: v["tflops"],
+    "percent_of_cublas": lambda v: v["percent_of_cublas"],
+    "percent_of_peak": lambda v: v["percent_of_peak"],
+    "sustained_percent_of_cublas": lambda v: v["sustained"]["percent_of_cublas"],
+    "registers": lambda v: v["registers"],
+    "shared_bytes": lambda v: v["shared_bytes"],
+    "threads": lambda v: v["threads"],
+    "occupancy": lambda v: v["occupancy"],
+}
+COUNTERS = {
+    f"{name}_{op}": f"l1tex__{counter}_op_{op}.sum"
+    for op in ("ld", "st")
+    for name, counter in {
+        "requests": "t_requests_pipe_lsu_mem_global",
+        "sectors": "t_sectors_pipe_lsu_mem_global",
+        "wavefronts": "data_pipe_lsu_wavefronts_mem_shared",
+        "bank_conflicts": "data_bank_conflicts_pipe_lsu_mem_shared",
+    }.items()
+}
+RATIOS = {f"sectors_per_request_{op}": (f"sectors_{op}", f"requests_{op}") for op in ("ld", "st")}
+OPERATORS = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+}
+
+
+def shape(problem: dict) -> str:
+    m, n, k = (problem[d] for d in "mnk")
+    return str(m) if m == n == k else f"{m}x{n}x{k}"
+
+
+class Measurements:
+    """Numbers by (stage/variant, shape), and counters by stage/variant."""
+
+    def __init__(self, results: Path, counters: dict):
+        self.variants = {}
+        for path in sorted(results.glob("*.json")):
+            report = json.loads(path.read_text())
+            for variant in report["variants"]:
+                key = f"{report['stage']}/{variant['name']}", shape(report["problem"])
+                self.variants[key] = variant
+        if not self.variants:
+            raise BadInput(f"no reports in {results}")
+        self.counters = {
+            f"{stage}/{variant}": numbers
+            for stage, variants in counters.items()
+            for variant, numbers in variants.items()
+        }
+
+    def number(self, name: str, variant: str, at: str | None) -> float:
+        if name in RATIOS:
+            above, below = (self.number(part, variant, at) for part in RATIOS[name])
+            return above / below
+        if name in COUNTERS:
+            if at is not None:
+                raise Untold(f"{name} takes no shape")
+            if variant not in self.counters:
+                raise Untold(f"no counters of {variant}")
+            if COUNTERS[name] not in self.counters[variant]:
+                raise Untold(f"no {COUNTERS[name]} of {variant}")
+            return self.counters[variant][COUNTERS[name]]
+        if name not in RESULTS:
+            known = ", ".join([*RESULTS, *COUNTERS, *RATIOS])
+            raise Untold(f"no function '{name}'; there are: {known}")
+        found = self.variants.get((variant, at or "4096"))
+        if found is None:
+            raise Untold(f"no results of {variant} at {at or '4096'}")
+        try:
+            value = RESULTS[name](found)
+        except KeyError:
+            value = None
+        if value is None:
+            raise Untold(f"no {name} in the results of {variant} at {at or '4096'}")
+        return value
+
+
+def parse(text: str) -> ast.expr:
+    """Variants and rectangles are names to us, but not to Python's parser."""
+    quoted = re.sub(r"\b(\d\d\w*/\w+|\d+x\d+x\d+)\b", r'"\1"', text)
+    try:
+        return ast.parse(quoted, mode="eval").body
+    except SyntaxError as error:
+        raise Untold(f"'{text}' is no expression: {error.msg}") from error
+
+
+def evaluate(node: ast.expr, measured: Measurements, numbers: dict):
+    """The value of an expression; `numbers` collects those it is made of."""
+
+    def value(part):
+        return evaluate(part, measured, numbers)
+
+    match node:
+        case ast.Constant(value=int() | float() as number):
+            return number
+        case ast.BinOp(left, op, right) if type(op) in OPERATORS:
+            return OPERATORS[type(op)](value(left), value(right))
+        case ast.UnaryOp(ast.Not(), operand):
+            return not value(operand)
+        case ast.BoolOp(op, values):  # all of them: a number that is missing is an error
+            return (all if isinstance(op, ast.And) else any)([value(v) for v in values])
+        case ast.Compare(left, ops, others) if all(type(op) in OPERATORS for op in ops):
+            sides = [value(side) for side in [left, *others]]
+            return all(
+                OPERATORS[type(op)](a, b) for op, a, b in zip(ops, sides, sides[1:], strict=False)
+            )
+        case ast.Call(ast.Name(name), [ast.Constant(str() as variant), *rest], []) if len(rest) < 2:
+            at = str(rest[0].value) if rest and isinstance(rest[0], ast.Constant) else None
+            number = measured.number(name, variant, at)
+            numbers[f"{name}({variant}{', ' + at if at else ''})"] = number
+            return number
+    raise Untold(f"'{ast.unparse(node)}' is not understood; see claims.py --help")
+
+
+def uses_counters_only(text: str) -> bool:
+    functions = set(re.findall(r"(\w+)\(\d\d", text))
+    return bool(functions) and functions <= {*COUNTERS, *RATIOS}
+
+
+def load_claims(path: Path) -> list[dict]:
+    try:
+        claims = yaml.safe_load(path.read_text())
+    except (OSError, yaml.YAMLError) as error:
+        raise BadInput(f"{path}: {' '.join(str(error).split())}") from error
+    seen = set()
+    for claim in claims if isinstance(claims, list) else [None]:
+        if not isinstance(claim, dict) or set(claim) - {"not_predicted"} != {
+            "id",
+            "claim",
+            "holds",
+        }:
+            raise BadInput(f"{path}: a claim has an id, a claim and holds; found: {claim}")
+        if not isinstance(claim["holds"], str):
+            raise BadInput(f"{path}: '{claim['id']}' holds no expression: {claim['holds']}")
+        if claim["id"] in seen:
+            raise BadInput(f"{path}: the id '{claim['id']}' stands twice")
+        seen.add(claim["id"])
+    return claims
+
+
+def check(claims: list[dict], measured: Measurements, heading: str) -> int:
+    """Prints every claim with its numbers. How many do not hold."""
+    bad = 0
+    for claim in claims:
+        numbers: dict[str, float] = {}
+        try:
+            holds = evaluate(parse(claim["holds"]), measured, numbers)
+            if not isinstance(holds, bool):
+                raise Untold(f"'{claim['holds']}' is a number, not a comparison")
+            verdict = "holds" if holds else "FALSE"
+        except (Untold, ZeroDivisionError) as reason:
+            holds, verdict = False, f"ERROR: {reason}"
+        bad += not holds
+        print(f"{claim['id']}: {claim['claim']}\n  {claim['holds']}")
+        for name, number in numbers.items():
+            print(f"    {name} = {number:.6g}")
+        print(f"  {verdict}")
+    print(f"== {heading}: {len(claims) - bad} of {len(claims)} claims hold")
+    return bad
+
+
+def predicted_counters(stages: Path, wanted: set[str]) -> dict:
+    """By stage and variant, from the CPU device, now."""
+    counters = {}
+    for name in sorted(wanted):
+        with tempfile.TemporaryDirectory() as folder:
+            report = Path(folder) / "report.json"
+            command = [stages / name, "--size", "128", "--json", report]
+            try:
+                done = subprocess.run(command, capture_output=True, text=True)
+            except OSError as error:
+                raise BadInput(f"{stages / name}: {error.strerror}") from error
+            if done.returncode != 0:
+                raise BadInput(done.stderr.strip() or f"{name} ends with {done.returncode}")
+            variants = json.loads(report.read_text())["variants"]
+        counters[name] = {v["name"]: v["totals"] for v in variants}
+    return counters
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--claims", type=Path, default=ROOT / "docs/claims.yaml")
+    parser.add_argument("--results", type=Path, default=ROOT / "docs/results/h200")
+    parser.add_argument("--counters", type=Path, default=ROOT / "tests/data/ncu_h200.json")
+    parser.add_argument("--cpu-stages", type=Path)
+    options = parser.parse_args(arguments)
+    try:
+        claims = load_claims(options.claims)
+        try:
+            counters = json.loads(options.counters.read_text())["counters"]
+        except (OSError, ValueError, KeyError) as error:
+            raise BadInput(f"{options.counters} holds no counters: {error}") from error
+        bad = check(claims, Measurements(options.results, counters), "as measured")
+        if options.cpu_stages:
+            on_counters = [
+                c for c in claims if uses_counters_only(c["holds"]) and "not_predicted" not in c
+            ]
+            stages = set(re.findall(r"\b(\d\d\w*)/", " ".join(c["holds"] for c in on_counters)))
+            predicted = predicted_counters(options.cpu_stages, stages)
+            bad += check(on_counters, Measurements(options.results, predicted), "as predicted")
+    except BadInput as error:
+        print(f"claims.py: {error}", file=sys.stderr)
+        return 2
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
