@@ -209,14 +209,24 @@ void gemm_pipe(const Gemm<half, half>& p) {
          sizeof(Shared<PIPE>), p.stream, p.M, p.N, p.K, p.A, p.lda, p.B, p.ldb, p.C, p.ldc);
 }
 
+// Three buffers take 147 KB of shared memory; where a device has less, there are two.
+template <bool SWIZZLED>
+void gemm_deep(const Gemm<half, half>& p) {
+  const int available = device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin);
+  if (sizeof(Shared<3>) <= static_cast<size_t>(available))
+    gemm_pipe<3, SWIZZLED>(p);
+  else
+    gemm_pipe<2, SWIZZLED>(p);
+}
+
 inline void gemm_unswizzled(const Gemm<half, half>& p) {
-  gemm_pipe<3, false>(p);
+  gemm_deep<false>(p);
 }
 inline void gemm_two_buffers(const Gemm<half, half>& p) {
   gemm_pipe<2, true>(p);
 }
 inline void gemm(const Gemm<half, half>& p) {
-  gemm_pipe<3, true>(p);
+  gemm_deep<true>(p);
 }
 
 }  // namespace mma_sync
