@@ -1,0 +1,79 @@
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "scripts"))
+import plot  # noqa: E402
+
+
+def report(stage, size, tflops, kind="fp32", name="Some GPU"):
+    variant = {"name": "own", "tflops": tflops, "percent_of_cublas": 50.0}
+    return {
+        "stage": stage,
+        "device": {"name": name},
+        "problem": {"m": size, "n": size, "k": size, "input": kind},
+        "variants": [{"name": "other", "tflops": 1.0}, variant],
+        "cublas": {"tflops": 2 * tflops},
+    }
+
+
+@pytest.fixture
+def reports():
+    return [
+        report("01_naive", 4096, 6.0),
+        report("01_naive", 8192, 7.0),
+        report("06_wmma", 1000, 300.0, "fp16"),
+        report("06_wmma", 4096, 400.0, "fp16"),
+    ]
+
+
+def test_the_ladder_has_a_bar_for_each_stage_at_4096(reports):
+    (axes,) = plot.ladder(reports).axes
+    assert [bar.get_width() for bar in axes.patches] == [6.0, 400.0]
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["01_naive", "06_wmma"]
+    assert "TFLOP/s" in axes.get_xlabel() and "Some GPU, 4096" in axes.get_title(loc="left")
+    assert {t.get_text() for t in axes.texts} == {"6 (50%)", "400 (50%)"}
+    cublas = [line.get_xdata()[0] for line in axes.lines]
+    assert cublas == [12.0, 800.0]
+
+
+def test_sizes_has_a_line_for_each_stage_and_cublas(reports):
+    fp32, fp16 = plot.sizes(reports).axes
+    stage, cublas = fp32.lines
+    assert list(stage.get_xdata()) == [4096, 8192] and list(stage.get_ydata()) == [6.0, 7.0]
+    assert stage.get_label() == "01_naive" and list(cublas.get_ydata()) == [12.0, 14.0]
+    assert fp32.get_xlabel() == "M = N = K" and fp32.get_ylabel() == "TFLOP/s"
+    assert list(fp16.lines[0].get_xdata()) == [4096]  # 1000 is no power of two
+
+
+def test_files_for_both_themes_and_the_same_from_the_same_numbers(reports, tmp_path):
+    results = tmp_path / "results"
+    results.mkdir()
+    for number, r in enumerate(reports):
+        (results / f"{number}.json").write_text(json.dumps(r))
+    for out in ("a", "b"):
+        assert plot.main([str(results), str(tmp_path / out)]) == 0
+    names = ["ladder_dark.svg", "ladder_light.svg", "sizes_dark.svg", "sizes_light.svg"]
+    assert sorted(p.name for p in (tmp_path / "a").iterdir()) == names
+    for name in names:
+        text = (tmp_path / "a" / name).read_text()
+        assert text == (tmp_path / "b" / name).read_text()
+        assert "01_naive" in text and "TFLOP/s" in text
+        assert plot.THEMES["dark" if "dark" in name else "light"] in text
+
+
+def test_results_of_two_devices_are_refused(reports, tmp_path, capsys):
+    reports.append(report("02_smem_tiled", 4096, 9.0, name="Another GPU"))
+    for number, r in enumerate(reports):
+        (tmp_path / f"{number}.json").write_text(json.dumps(r))
+    assert plot.main([str(tmp_path), str(tmp_path / "out")]) == 2
+    assert "results of several devices: Another GPU, Some GPU" in capsys.readouterr().err
+
+
+def test_the_committed_plots_are_those_of_the_committed_results(tmp_path):
+    assert plot.main([str(ROOT / "docs/results/h200"), str(tmp_path)]) == 0
+    for path in tmp_path.iterdir():
+        assert path.read_text() == (ROOT / "docs/figures" / path.name).read_text(), path.name
