@@ -87,15 +87,14 @@ def sizes(reports: list[dict]) -> Figure:
     figure, grid = plt.subplots(len(kinds), 1, figsize=(7, 4 * len(kinds)), layout="constrained")
     for kind, axes in zip(kinds, [grid] if len(kinds) == 1 else grid, strict=True):
         at = [r for r in squares(reports) if r["problem"]["input"] == kind]
-        stages = [s for s in dict.fromkeys(r["stage"] for r in at)]
-        for number, stage in enumerate(stages):
+        stages = dict.fromkeys(r["stage"] for r in at)
+        for stage in stages:
             line = [r for r in at if r["stage"] == stage]
             axes.plot(
                 [r["problem"]["m"] for r in line],
                 [own(r)["tflops"] for r in line],
                 marker="o",
                 markersize=4,
-                color=plt.get_cmap("viridis")(number / max(1, len(stages) - 1)),
                 label=stage,
             )
         ticks = sorted({r["problem"]["m"] for r in at})
