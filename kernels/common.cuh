@@ -135,7 +135,7 @@ void launch(void (*kernel)(Params...), dim3 grid, dim3 block, size_t smem_bytes,
   if (first_launch.kernel == nullptr) first_launch = {function, grid, block, smem_bytes};
 }
 
-// The block's dynamic shared memory, seen as a T.
+// The block's dynamic shared memory, seen as a T; aligned for the boxes of 08 to 11.
 #if defined(SIMT_CPU_DEVICE)
 using simt::dynamic_shared;
 #elif defined(__CUDACC__)
