@@ -33,11 +33,10 @@ from pathlib import Path
 
 import yaml
 
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from results_table import BadInput, load, shape
+
 ROOT = Path(__file__).resolve().parents[1]
-
-
-class BadInput(Exception):
-    """Something the user can put right; the message is one line."""
 
 
 class Untold(Exception):
@@ -80,23 +79,14 @@ OPERATORS = {
 }
 
 
-def shape(problem: dict) -> str:
-    m, n, k = (problem[d] for d in "mnk")
-    return str(m) if m == n == k else f"{m}x{n}x{k}"
-
-
 class Measurements:
     """Numbers by (stage/variant, shape), and counters by stage/variant."""
 
     def __init__(self, results: Path, counters: dict):
         self.variants = {}
-        for path in sorted(results.glob("*.json")):
-            report = json.loads(path.read_text())
+        for report in load(results):
             for variant in report["variants"]:
-                key = f"{report['stage']}/{variant['name']}", shape(report["problem"])
-                self.variants[key] = variant
-        if not self.variants:
-            raise BadInput(f"no reports in {results}")
+                self.variants[f"{report['stage']}/{variant['name']}", shape(report)] = variant
         self.counters = {
             f"{stage}/{variant}": numbers
             for stage, variants in counters.items()

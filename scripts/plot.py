@@ -18,7 +18,7 @@ from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from results_table import BadInput, load, shape
+from results_table import BadInput, load, own, shape
 
 ROOT = Path(__file__).resolve().parents[1]
 LADDER_SIZE = 4096
@@ -31,11 +31,6 @@ SETTINGS = {
     "axes.spines.top": False,
     "axes.spines.right": False,
 }
-
-
-def own(report: dict) -> dict:
-    """The variant that is the stage's own, the last."""
-    return report["variants"][-1]
 
 
 def squares(reports: list[dict]) -> list[dict]:

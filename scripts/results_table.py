@@ -37,6 +37,11 @@ def shape(report: dict) -> str:
     return str(m) if m == n == k else f"{m}x{n}x{k}"
 
 
+def own(report: dict) -> dict:
+    """The variant that is the stage's own, the last."""
+    return report["variants"][-1]
+
+
 NOT_TIMED = ("not timed",) * 4
 
 
@@ -88,8 +93,8 @@ def update_readme(text: str, reports: list[dict]) -> str:
                 report = by_key.get((row["stage"], size))
                 if report is None:
                     raise BadInput(f"no report of {row['stage']} at {size}")
-                own = report["variants"][-1]
-                cells += [f"{own['tflops']:.1f}", f"{own['percent_of_cublas']:.1f}"]
+                variant = own(report)
+                cells += [f"{variant['tflops']:.1f}", f"{variant['percent_of_cublas']:.1f}"]
             line = f"| [{row['stage']}]{row['link']} | {row['idea']} | {' | '.join(cells)} |"
         lines.append(line)
     return "\n".join(lines) + "\n"

@@ -19,7 +19,7 @@ else
   else
     say "there is no NVIDIA GPU here (nvidia-smi finds none)"
   fi
-  say "this is a functional run on the CPU, at 256^3; it says nothing about the speed of a GPU"
+  say "this is a functional run on the CPU, at 256^3 unless told otherwise; it says nothing about the speed of a GPU"
   folder=build/stages/cpu
 fi
 mapfile -t names < <(all_stages "$folder")

@@ -19,16 +19,14 @@ import sys
 import tempfile
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from results_table import README_SIZES, BadInput, own
+
 BUILD = Path(__file__).resolve().parents[1] / "build" / "stages"
 SQUARES = ["1024", "2048", "4096", "8192", "16384"]
 # Layers of language models, and a shape that divides by nothing.
 OTHERS = ["4096x11008x4096", "4096x4096x11008", "16x4096x4096", "8192x1280x8192", "4095x4097x4093"]
-ALL_VARIANTS = ["4096", "8192"]
 NO_DEVICE = 77
-
-
-class BadInput(Exception):
-    """Something the user can put right; the message is one line."""
 
 
 class StageFailed(Exception):
@@ -48,28 +46,28 @@ def sizes(shape: str) -> list[str]:
 
 
 def own_percent(report: dict) -> float:
-    return report["variants"][-1].get("percent_of_cublas", 0.0)
+    return own(report).get("percent_of_cublas", 0.0)
 
 
-def measure(executable: Path, shape: str) -> dict:
-    """One process. Raises StageFailed."""
+def measure(executable: Path, shape: str) -> str:
+    """The report of one process, as it wrote it. Raises StageFailed."""
     m, n, k = sizes(shape)
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.json"
         command = [executable, "--m", m, "--n", n, "--k", k, "--json", report]
-        if shape not in ALL_VARIANTS:
+        if shape not in README_SIZES:
             variants = subprocess.run([executable, "--list"], capture_output=True, text=True)
             command += ["--variant", *variants.stdout.split()[-1:]]
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode != 0:
             raise StageFailed(done.stderr.strip() or done.stdout.strip(), done.returncode)
-        return json.loads(report.read_text())
+        return report.read_text()
 
 
-def keep(report: dict, path: Path) -> None:
+def keep(report: str, path: Path) -> None:
     """Whole or not at all."""
     partial = path.with_suffix(".partial")
-    partial.write_text(json.dumps(report, indent=2) + "\n")
+    partial.write_text(report)
     os.replace(partial, path)
 
 
@@ -89,9 +87,9 @@ def sweep(folder: Path, stages: list[Path], shapes: list[str], processes: int) -
             print(f"  {failure}", file=sys.stderr)
             failed += failure.code != NO_DEVICE
             continue
-        reports.sort(key=own_percent)
-        keep(reports[len(reports) // 2], path)
-        print(" ".join(f"{own_percent(report):.1f}" for report in reports), "% of cuBLAS")
+        ranked = sorted((own_percent(json.loads(report)), report) for report in reports)
+        keep(ranked[len(ranked) // 2][1], path)
+        print(" ".join(f"{percent:.1f}" for percent, _ in ranked), "% of cuBLAS")
     return 1 if failed else 0
 
 

@@ -38,11 +38,10 @@ Device select_device(int id, const std::string& architecture) {
   device.name = properties.name;
   device.sm = properties.major * 10 + properties.minor;
   const int wanted = std::stoi(architecture);
-  const bool no_other = architecture.back() == 'a';
-  if (device.sm < wanted || (no_other && device.sm != wanted))
+  if (device.sm < wanted || (no_other(architecture) && device.sm != wanted))
     throw NoDevice(fmt::format("needs compute capability {}.{}{}; device {} ({}) has {}.{}",
-                               wanted / 10, wanted % 10, no_other ? ", no other" : "", id,
-                               device.name, properties.major, properties.minor));
+                               wanted / 10, wanted % 10, no_other(architecture) ? ", no other" : "",
+                               id, device.name, properties.major, properties.minor));
   device.multiprocessors = properties.multiProcessorCount;
   device.l2_bytes = static_cast<uint64_t>(properties.l2CacheSize);
   device.clock_mhz = attribute(cudaDevAttrClockRate, id) / 1e3;

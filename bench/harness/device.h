@@ -21,6 +21,11 @@ struct Device {
   std::string driver, toolkit;  // CUDA versions, "13.0"
 };
 
+// Whether an architecture (see Stage) is one compute capability and no other, as "90a" is.
+inline bool no_other(const std::string& architecture) {
+  return architecture.back() == 'a';
+}
+
 // Makes device number `id` current. Throws NoDevice when there is none or its compute capability is
 // not what `architecture` (see Stage) asks for, UsageError when the number is too large.
 Device select_device(int id, const std::string& architecture);

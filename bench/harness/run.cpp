@@ -7,6 +7,7 @@
 #include <new>
 #include <optional>
 
+#include "device.h"
 #include "execute.h"
 #include "random.h"
 
@@ -63,7 +64,7 @@ int run(const Stage& stage, const std::vector<Variant<In, Out>>& variants, int a
   try {
     return run_stage(stage, variants, argc, argv);
   } catch (const NoDevice& error) {
-    const bool on_cpu = stage.architecture.back() != 'a';  // see bench/simt/no_cpu_device.cpp
+    const bool on_cpu = !no_other(stage.architecture);  // see bench/simt/no_cpu_device.cpp
     return fail(
         error.what() + (on_cpu ? "; stages/cpu/" + stage.name + " runs on any machine" : ""),
         EXIT_NO_DEVICE);
