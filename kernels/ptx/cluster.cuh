@@ -7,8 +7,8 @@ namespace ptx {
 
 // Arrives at the barrier that block `rank` of the cluster has where this block has `barrier`, which
 // may be this block's own. Orders no accesses of this thread to memory that the other block sees:
-// that would be `.release.cluster`, a fence, with which stage 11 takes 1.4 times as long (8192^3,
-// H200).
+// that would be `.release.cluster`, a fence, with which a persistent 10b takes 1.4 times as long
+// (8192^3, H200).
 __device__ __forceinline__ void mbarrier_arrive_cluster(uint64_t* barrier, uint32_t rank) {
   asm volatile(
       "{\n"
