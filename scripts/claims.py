@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Checks what the documentation claims of the kernels against what was measured.
 
-claims.py                                every claim of docs/claims.yaml, its numbers, the verdict
-claims.py --results DIR --counters FILE  other measurements than the committed ones
-claims.py --cpu-stages DIR               claims on counters once more, with those that the CPU
-                                         device predicts now (DIR: build/stages/cpu)
+claims.py                    every claim of docs/claims.yaml, its numbers, the verdict
+claims.py --results DIR      with other measurements than the committed ones
+claims.py --cpu-stages DIR   claims on counters at 128 once more, with those that the CPU device
+                             predicts now (DIR: build/stages/cpu)
 
 A claim is a sentence and an expression over named variants that has to hold:
 
@@ -16,9 +16,13 @@ and, where the CPU device's counters are known to be others than ncu's, `not_pre
 
 Results, at 4096 or the shape given (tflops(05_cp_async/cp_async, 8192)): time (ms), tflops,
 percent_of_cublas, percent_of_peak, sustained_percent_of_cublas, registers, shared_bytes, threads,
-occupancy. Counters, at 128: requests_ld, sectors_ld, sectors_per_request_ld, wavefronts_ld,
-bank_conflicts_ld, and the same with _st. Numbers, + - * /, comparisons, and, or, not. A number that
-is not there is an error. Exit code: 0 all hold, 1 one does not or cannot be told, 2 bad input.
+occupancy. Counters of ncu, at 128 or, with a second argument, at 4096: requests_ld, sectors_ld,
+sectors_per_request_ld, wavefronts_ld, bank_conflicts_ld, and the same with _st. At 4096 only:
+instructions, copies (cp.async), matrix_loads (ldmatrix), dram_bytes, l2_sectors (read from L2),
+sm_sectors (that the SMs received), issue, fma_pipe, tensor_pipe, shared_pipe, dram, warps_active,
+l2_hits (all in %), clock (Hz), threads_per_instruction, stall_REASON (warps that wait for it, by
+issued instruction). Numbers, + - * /, comparisons, and, or, not. A number that is not there is an
+error. Exit code: 0 all hold, 1 one does not or cannot be told, 2 bad input.
 """
 
 import argparse
@@ -37,6 +41,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from results_table import BadInput, load, shape
 
 ROOT = Path(__file__).resolve().parents[1]
+COUNTERS_AT_128 = ROOT / "tests/data/ncu_h200.json"
 
 
 class Untold(Exception):
@@ -64,6 +69,24 @@ COUNTERS = {
         "bank_conflicts": "data_bank_conflicts_pipe_lsu_mem_shared",
     }.items()
 }
+LIMITS = {
+    "instructions": "smsp__inst_executed.sum",
+    "copies": "smsp__inst_executed_op_ldgsts.sum",
+    "matrix_loads": "smsp__inst_executed_op_ldsm.sum",
+    "dram_bytes": "dram__bytes_read.sum",
+    "l2_sectors": "lts__t_sectors_op_read.sum",
+    "sm_sectors": "l1tex__m_xbar2l1tex_read_sectors.sum",
+    "issue": "smsp__issue_active.avg.pct_of_peak_sustained_active",
+    "fma_pipe": "sm__pipe_fma_cycles_active.avg.pct_of_peak_sustained_active",
+    "tensor_pipe": "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active",
+    "shared_pipe": "l1tex__data_pipe_lsu_wavefronts.avg.pct_of_peak_sustained_elapsed",
+    "dram": "dram__throughput.avg.pct_of_peak_sustained_elapsed",
+    "warps_active": "sm__warps_active.avg.pct_of_peak_sustained_active",
+    "l2_hits": "lts__t_sector_hit_rate.pct",
+    "clock": "smsp__cycles_elapsed.avg.per_second",
+    "threads_per_instruction": "smsp__thread_inst_executed_per_inst_executed.ratio",
+}
+STALL = "smsp__average_warps_issue_stalled_{}_per_issue_active.ratio"
 RATIOS = {f"sectors_per_request_{op}": (f"sectors_{op}", f"requests_{op}") for op in ("ld", "st")}
 OPERATORS = {
     ast.Add: operator.add,
@@ -79,17 +102,28 @@ OPERATORS = {
 }
 
 
+PREDICTED_SIZE = "128"
+
+
+def counter_of(name: str) -> str | None:
+    """ncu's name of a counter."""
+    if name.startswith("stall_"):
+        return STALL.format(name.removeprefix("stall_"))
+    return COUNTERS.get(name) or LIMITS.get(name)
+
+
 class Measurements:
     """Numbers by (stage/variant, shape), and counters by stage/variant."""
 
-    def __init__(self, results: Path, counters: dict):
+    def __init__(self, results: Path, counters: list[dict]):
         self.variants = {}
         for report in load(results):
             for variant in report["variants"]:
                 self.variants[f"{report['stage']}/{variant['name']}", shape(report)] = variant
         self.counters = {
-            f"{stage}/{variant}": numbers
-            for stage, variants in counters.items()
+            (f"{stage}/{variant}", str(of_size["size"])): numbers
+            for of_size in counters
+            for stage, variants in of_size["counters"].items()
             for variant, numbers in variants.items()
         }
 
@@ -97,16 +131,16 @@ class Measurements:
         if name in RATIOS:
             above, below = (self.number(part, variant, at) for part in RATIOS[name])
             return above / below
-        if name in COUNTERS:
-            if at is not None:
-                raise Untold(f"{name} takes no shape")
-            if variant not in self.counters:
-                raise Untold(f"no counters of {variant}")
-            if COUNTERS[name] not in self.counters[variant]:
-                raise Untold(f"no {COUNTERS[name]} of {variant}")
-            return self.counters[variant][COUNTERS[name]]
+        counter = counter_of(name)
+        if counter:
+            at = at or (PREDICTED_SIZE if name in COUNTERS else "4096")
+            if (variant, at) not in self.counters:
+                raise Untold(f"no counters of {variant} at {at}")
+            if counter not in self.counters[variant, at]:
+                raise Untold(f"no {counter} of {variant} at {at}")
+            return self.counters[variant, at][counter]
         if name not in RESULTS:
-            known = ", ".join([*RESULTS, *COUNTERS, *RATIOS])
+            known = ", ".join([*RESULTS, *COUNTERS, *RATIOS, *LIMITS, "stall_REASON"])
             raise Untold(f"no function '{name}'; there are: {known}")
         found = self.variants.get((variant, at or "4096"))
         if found is None:
@@ -157,9 +191,13 @@ def evaluate(node: ast.expr, measured: Measurements, numbers: dict):
     raise Untold(f"'{ast.unparse(node)}' is not understood; see claims.py --help")
 
 
-def uses_counters_only(text: str) -> bool:
-    functions = set(re.findall(r"(\w+)\(\d\d", text))
-    return bool(functions) and functions <= {*COUNTERS, *RATIOS}
+def is_predicted(claim: dict) -> bool:
+    """Made of nothing but counters at 128."""
+    calls = re.findall(r"(\w+)\(\s*\d\d\w*/\w+\s*([,)])", claim["holds"])
+    functions = {name for name, _ in calls}
+    alone = all(after == ")" for _, after in calls)
+    known = functions <= {*COUNTERS, *RATIOS}
+    return bool(calls) and alone and known and "not_predicted" not in claim
 
 
 def load_claims(path: Path) -> list[dict]:
@@ -204,13 +242,22 @@ def check(claims: list[dict], measured: Measurements, heading: str) -> int:
     return bad
 
 
+def load_counters(path: Path) -> dict:
+    try:
+        counters = json.loads(path.read_text())
+        _ = counters["counters"], counters["size"]
+    except (OSError, ValueError, KeyError) as error:
+        raise BadInput(f"{path} holds no counters: {error!r}") from error
+    return counters
+
+
 def predicted_counters(stages: Path, wanted: set[str]) -> dict:
-    """By stage and variant, from the CPU device, now."""
+    """As ncu_counters.py writes them, from the CPU device, now."""
     counters = {}
     for name in sorted(wanted):
         with tempfile.TemporaryDirectory() as folder:
             report = Path(folder) / "report.json"
-            command = [stages / name, "--size", "128", "--json", report]
+            command = [stages / name, "--size", PREDICTED_SIZE, "--json", report]
             try:
                 done = subprocess.run(command, capture_output=True, text=True)
             except OSError as error:
@@ -219,7 +266,7 @@ def predicted_counters(stages: Path, wanted: set[str]) -> dict:
                 raise BadInput(done.stderr.strip() or f"{name} ends with {done.returncode}")
             variants = json.loads(report.read_text())["variants"]
         counters[name] = {v["name"]: v["totals"] for v in variants}
-    return counters
+    return {"size": PREDICTED_SIZE, "counters": counters}
 
 
 def main(arguments: list[str]) -> int:
@@ -228,23 +275,19 @@ def main(arguments: list[str]) -> int:
     )
     parser.add_argument("--claims", type=Path, default=ROOT / "docs/claims.yaml")
     parser.add_argument("--results", type=Path, default=ROOT / "docs/results/h200")
-    parser.add_argument("--counters", type=Path, default=ROOT / "tests/data/ncu_h200.json")
     parser.add_argument("--cpu-stages", type=Path)
     options = parser.parse_args(arguments)
     try:
         claims = load_claims(options.claims)
-        try:
-            counters = json.loads(options.counters.read_text())["counters"]
-        except (OSError, ValueError, KeyError) as error:
-            raise BadInput(f"{options.counters} holds no counters: {error}") from error
+        counters = [
+            load_counters(path) for path in (COUNTERS_AT_128, options.results / "counters.json")
+        ]
         bad = check(claims, Measurements(options.results, counters), "as measured")
         if options.cpu_stages:
-            on_counters = [
-                c for c in claims if uses_counters_only(c["holds"]) and "not_predicted" not in c
-            ]
-            stages = set(re.findall(r"\b(\d\d\w*)/", " ".join(c["holds"] for c in on_counters)))
+            predictable = [claim for claim in claims if is_predicted(claim)]
+            stages = set(re.findall(r"\b(\d\d\w*)/", " ".join(c["holds"] for c in predictable)))
             predicted = predicted_counters(options.cpu_stages, stages)
-            bad += check(on_counters, Measurements(options.results, predicted), "as predicted")
+            bad += check(predictable, Measurements(options.results, [predicted]), "as predicted")
     except BadInput as error:
         print(f"claims.py: {error}", file=sys.stderr)
         return 2

@@ -78,6 +78,14 @@ venv_install() {
   .venv/bin/python -m pip install -q --disable-pip-version-check --retries 1 "$@"
 }
 
+# python_with MODULE PACKAGE: sets PYTHON to one that has MODULE, the system's or that of .venv.
+python_with() {
+  for PYTHON in python3 .venv/bin/python; do
+    if "$PYTHON" -c "import $1" 2>/dev/null; then return; fi
+  done
+  venv_install "$2" || die "the Python package $2 is needed, and could not be installed into .venv"
+}
+
 set_up() {
   # shellcheck disable=SC2086  # a list of words
   install_packages $PACKAGES

@@ -1,11 +1,15 @@
 #!/usr/bin/env python3
-"""Measures with ncu what the CPU device predicts: the counters of every variant at 128^3.
+"""Measures counters of every variant with ncu, and writes them as JSON.
 
-ncu_counters.py BUILD_FOLDER OUTPUT.json     needs ncu and a GPU
+ncu_counters.py BUILD_FOLDER OUTPUT.json               what the CPU device predicts, at 128^3
+ncu_counters.py BUILD_FOLDER OUTPUT.json --size 4096   those, and what limits a kernel
 
-The output is {"device": name, "counters": {stage: {variant: {counter: value}}}}.
+Needs ncu and a GPU. The output is {"device": name, "size": 128, "counters": {stage: {variant:
+{counter: value}}}}. A variant of several kernels has their sum, or for ratios and percentages the
+average weighted by time.
 """
 
+import argparse
 import csv
 import io
 import json
@@ -13,8 +17,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-SIZE = 128
-COUNTERS = [
+PREDICTED_SIZE = 128
+PREDICTED = [
     f"{name}_{op}.sum"
     for op in ("op_ld", "op_st")
     for name in (
@@ -24,10 +28,62 @@ COUNTERS = [
         "l1tex__data_bank_conflicts_pipe_lsu_mem_shared",
     )
 ]
+TIME = "gpu__time_duration.sum"
+STALLS = [
+    f"smsp__average_warps_issue_stalled_{reason}_per_issue_active.ratio"
+    for reason in [
+        "barrier",
+        "branch_resolving",
+        "dispatch_stall",
+        "drain",
+        "gmma",
+        "imc_miss",
+        "lg_throttle",
+        "long_scoreboard",
+        "math_pipe_throttle",
+        "membar",
+        "mio_throttle",
+        "misc",
+        "no_instruction",
+        "not_selected",
+        "selected",
+        "short_scoreboard",
+        "sleeping",
+        "tex_throttle",
+        "wait",
+    ]
+]
+LIMITS = [
+    TIME,
+    "smsp__inst_executed.sum",
+    "smsp__inst_executed_op_ldgsts.sum",
+    "smsp__inst_executed_op_ldsm.sum",
+    "dram__bytes_read.sum",
+    "dram__bytes_write.sum",
+    "lts__t_sectors_op_read.sum",
+    "l1tex__m_xbar2l1tex_read_sectors.sum",
+    "smsp__issue_active.avg.pct_of_peak_sustained_active",
+    "sm__pipe_fma_cycles_active.avg.pct_of_peak_sustained_active",
+    "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active",
+    "sm__warps_active.avg.pct_of_peak_sustained_active",
+    "sm__throughput.avg.pct_of_peak_sustained_elapsed",
+    "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed",
+    "l1tex__data_pipe_lsu_wavefronts.avg.pct_of_peak_sustained_elapsed",
+    "dram__throughput.avg.pct_of_peak_sustained_elapsed",
+    "lts__t_sector_hit_rate.pct",
+    "smsp__cycles_elapsed.avg.per_second",
+    "smsp__thread_inst_executed_per_inst_executed.ratio",
+    *STALLS,
+]
 
 
 def run(command: list[str]) -> str:
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode != 0:
+        raise SystemExit(
+            f"{' '.join(command[:1])} failed: {done.stdout[-600:]}{done.stderr[-600:]}"
+        )
+    return done.stdout
 
 
 def kernels(text: str) -> list[dict]:
@@ -36,31 +92,49 @@ def kernels(text: str) -> list[dict]:
     return list(csv.DictReader(io.StringIO("\n".join(lines))))[1:]
 
 
-def number(row: dict, counter: str) -> int:
+def number(row: dict, counter: str) -> float:
     if not row.get(counter):
         raise SystemExit(f"ncu reported no {counter}: does this GPU have it? (ncu --query-metrics)")
-    return int(float(row[counter].replace(",", "")))
+    value = float(row[counter].replace(",", ""))
+    return int(value) if value.is_integer() else value
 
 
-def main(build: Path, output: Path) -> None:
-    result = {"device": None, "counters": {}}
-    for stage in sorted((build / "stages").glob("[0-9]*")):
-        if not (build / "tests" / f"{stage.name}_cpu_test").exists():
+def combined(rows: list[dict], counter: str) -> float:
+    values = [number(row, counter) for row in rows]
+    if counter.endswith(".sum"):
+        return sum(values)
+    if len(rows) == 1:
+        return values[0]
+    times = [number(row, TIME) for row in rows]
+    return sum(v * t for v, t in zip(values, times, strict=True)) / sum(times)
+
+
+def main(arguments: list[str]) -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("build", type=Path)
+    parser.add_argument("output", type=Path)
+    parser.add_argument("--size", type=int, default=PREDICTED_SIZE)
+    options = parser.parse_args(arguments)
+    predicted_only = options.size == PREDICTED_SIZE
+    counters = PREDICTED if predicted_only else PREDICTED + LIMITS
+    result = {"device": None, "size": options.size, "counters": {}}
+    for stage in sorted((options.build / "stages").glob("[0-9]*")):
+        if predicted_only and not (options.build / "tests" / f"{stage.name}_cpu_test").exists():
             continue  # the CPU device cannot run it
-        variants = run([str(stage), "--list"]).split()
-        ncu = ["ncu", "--csv", "--page", "raw", "--clock-control", "none"]
-        ncu += ["--metrics", ",".join(COUNTERS), str(stage), "--size", str(SIZE), "--variant"]
-        counters = result["counters"][stage.name] = {}
-        for variant in variants:
-            rows = kernels(run([*ncu, variant]))  # one, or several that follow each other
+        # Units as they are, not scaled: bytes, not Gbyte.
+        ncu = ["ncu", "--csv", "--page", "raw", "--print-units", "base", "--clock-control", "none"]
+        ncu += ["--metrics", ",".join(counters), str(stage), "--size", str(options.size)]
+        for variant in run([str(stage), "--list"]).split():
+            rows = kernels(run([*ncu, "--variant", variant]))  # one, or several in sequence
             if not rows:
                 raise SystemExit(f"{stage.name}: ncu saw no kernel of {variant}")
             result["device"] = rows[0]["device__attribute_display_name"]
-            counters[variant] = {c: sum(number(row, c) for row in rows) for c in COUNTERS}
-    output.write_text(json.dumps(result, indent=2) + "\n")
+            of_stage = result["counters"].setdefault(stage.name, {})
+            of_stage[variant] = {c: combined(rows, c) for c in counters}
+    options.output.write_text(json.dumps(result, indent=2) + "\n")
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 3:
-        sys.exit(__doc__)
-    main(Path(sys.argv[1]), Path(sys.argv[2]))
+    main(sys.argv[1:])

@@ -20,7 +20,7 @@ class BadInput(Exception):
 def load(folder: Path) -> list[dict]:
     """The reports in a folder, by stage and size."""
     reports = []
-    for path in sorted(folder.glob("*.json")):
+    for path in sorted(folder.glob("[0-9]*.json")):
         try:
             report = json.loads(path.read_text())
             _ = report["stage"], shape(report), report["variants"]
