@@ -5,7 +5,7 @@ sweep.py DIR [STAGE ...]                            for example sweep.py /tmp/sw
 sweep.py DIR --shapes 4096 16x4096x4096             M=N=K, or MxNxK
 sweep.py DIR --processes 3                          three runs a cell; the median one is kept
 
-Writes DIR/NN_name_SHAPE.json: all variants at 4096 and 8192, the stage's own at other shapes. What
+Writes DIR/NN_name_SHAPE.json: all variants at 4096, the stage's own at other shapes. What
 is there already is not measured again, so that an interrupted sweep goes on where it stopped. Exit
 code: 0 all right, 1 a stage failed, 2 bad input.
 """
@@ -20,12 +20,13 @@ import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from results_table import README_SIZES, BadInput, own
+from results_table import BadInput, own
 
 BUILD = Path(__file__).resolve().parents[1] / "build" / "stages"
 SQUARES = ["1024", "2048", "4096", "8192", "16384"]
 # Layers of language models, and a shape that divides by nothing.
 OTHERS = ["4096x11008x4096", "4096x4096x11008", "16x4096x4096", "8192x1280x8192", "4095x4097x4093"]
+ALL_VARIANTS_AT = "4096"
 NO_DEVICE = 77
 
 
@@ -55,7 +56,7 @@ def measure(executable: Path, shape: str) -> str:
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.json"
         command = [executable, "--m", m, "--n", n, "--k", k, "--json", report]
-        if shape not in README_SIZES:
+        if shape != ALL_VARIANTS_AT:
             variants = subprocess.run([executable, "--list"], capture_output=True, text=True)
             command += ["--variant", *variants.stdout.split()[-1:]]
         done = subprocess.run(command, capture_output=True, text=True)
