@@ -251,6 +251,11 @@ def load_counters(path: Path) -> dict:
     return counters
 
 
+def measured_counters(results: Path) -> list[dict]:
+    """ncu's, at 128 and at 4096."""
+    return [load_counters(COUNTERS_AT_128), load_counters(results / "counters.json")]
+
+
 def predicted_counters(stages: Path, wanted: set[str]) -> dict:
     """As ncu_counters.py writes them, from the CPU device, now."""
     counters = {}
@@ -279,9 +284,7 @@ def main(arguments: list[str]) -> int:
     options = parser.parse_args(arguments)
     try:
         claims = load_claims(options.claims)
-        counters = [
-            load_counters(path) for path in (COUNTERS_AT_128, options.results / "counters.json")
-        ]
+        counters = measured_counters(options.results)
         bad = check(claims, Measurements(options.results, counters), "as measured")
         if options.cpu_stages:
             predictable = [claim for claim in claims if is_predicted(claim)]

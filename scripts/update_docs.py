@@ -1,0 +1,384 @@
+#!/usr/bin/env python3
+"""Writes what is generated in README.md and docs/*.md: tables, code, figures, claims.
+
+update_docs.py             rewrites the files
+update_docs.py --check     fails when one of them would change
+
+Generated text stands between `<!-- KIND ARGUMENTS -->` and `<!-- end -->`. The kinds:
+
+  stages                     all stages at 4096 and 8192, with the first sentence of their pages
+  results STAGE              all variants at 4096: time, TFLOP/s, percent of cuBLAS, resources
+  shapes STAGE               percent of cuBLAS over all shapes that were measured
+  counters STAGE[/VARIANT] ...   what ncu counted at 4096
+  predict STAGE VARIANT      what the CPU device says of every source line, at 128
+  code FILE "FIRST" "LAST"   the lines of a file from the one with FIRST to the next with LAST
+  diff STAGE STAGE           of two kernels
+  access STAGE VARIANT ARRAY OPERATION   a figure: 32 lanes and the sectors or banks they touch
+  claims ID ...              claims of docs/claims.yaml, with their values
+  machine                    the GPU that was measured
+
+Results and counters come from docs/results/h200, predictions from build/stages/cpu. Exit code: 0
+all right, 1 a file is not up to date, 2 bad input.
+"""
+
+import argparse
+import difflib
+import html
+import json
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+from functools import cache
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+import access_figure
+import claims
+from results_table import BadInput, load, own, shape
+
+ROOT = Path(__file__).resolve().parents[1]
+RESULTS = ROOT / "docs/results/h200"
+CPU_STAGES = ROOT / "build/stages/cpu"
+BLOCK = re.compile(r"<!-- (?P<kind>[a-z]+)(?P<arguments>[^\n]*?) -->\n.*?<!-- end -->", re.DOTALL)
+
+# What the tables of counters show: the words, the counter, its scale and unit.
+COUNTERS = [
+    ("time", "gpu__time_duration.sum", 1e6, "ms"),
+    ("instructions", "smsp__inst_executed.sum", 1e6, "M"),
+    ("issue slots used", "smsp__issue_active.avg.pct_of_peak_sustained_active", 1, "%"),
+    ("FMA pipe", "sm__pipe_fma_cycles_active.avg.pct_of_peak_sustained_active", 1, "%"),
+    ("tensor pipe", "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active", 1, "%"),
+    ("shared-memory pipe", claims.LIMITS["shared_pipe"], 1, "%"),
+    ("warps active", claims.LIMITS["warps_active"], 1, "%"),
+    ("global load sectors", claims.COUNTERS["sectors_ld"], 1e6, "M"),
+    ("global load requests", claims.COUNTERS["requests_ld"], 1e6, "M"),
+    ("shared load wavefronts", claims.COUNTERS["wavefronts_ld"], 1e6, "M"),
+    ("of them bank conflicts", claims.COUNTERS["bank_conflicts_ld"], 1e6, "M"),
+    ("shared store bank conflicts", claims.COUNTERS["bank_conflicts_st"], 1e6, "M"),
+    ("received from L2", "l1tex__m_xbar2l1tex_read_sectors.sum", 1e9 / 32, "GB"),
+    ("read from L2", "lts__t_sectors_op_read.sum", 1e9 / 32, "GB"),
+    ("read from device memory", "dram__bytes_read.sum", 1e9, "GB"),
+    ("clock", "smsp__cycles_elapsed.avg.per_second", 1e9, "GHz"),
+]
+STALLS_SHOWN = 4
+
+
+def number(value: float) -> str:
+    """Three digits that count."""
+    if value == 0:
+        return "0"
+    if abs(value) >= 100:
+        return f"{value:,.0f}"
+    return f"{value:.3g}" if abs(value) >= 0.001 else f"{value:.1g}"
+
+
+def table(head: list[str], rows: list[list[str]]) -> str:
+    lines = [head, ["---"] + ["---:"] * (len(head) - 1), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+@cache
+def reports() -> dict[tuple[str, str], dict]:
+    return {(report["stage"], shape(report)): report for report in load(RESULTS)}
+
+
+def report(stage: str, size: str) -> dict:
+    if (stage, size) not in reports():
+        raise BadInput(f"no results of {stage} at {size}")
+    return reports()[stage, size]
+
+
+@cache
+def counters() -> dict[str, dict]:
+    return claims.load_counters(RESULTS / "counters.json")["counters"]
+
+
+@cache
+def all_claims() -> dict[str, dict]:
+    return {claim["id"]: claim for claim in claims.load_claims(ROOT / "docs/claims.yaml")}
+
+
+@cache
+def measurements() -> claims.Measurements:
+    return claims.Measurements(RESULTS, claims.measured_counters(RESULTS))
+
+
+@cache
+def predicted(stage: str) -> dict[str, dict]:
+    """The CPU device's report at 128^3, by variant."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "report.json"
+        command = [CPU_STAGES / stage, "--size", claims.PREDICTED_SIZE, "--json", path]
+        try:
+            done = subprocess.run(command, capture_output=True, text=True)
+        except OSError as error:
+            raise BadInput(f"{CPU_STAGES / stage}: {error.strerror}; build first") from error
+        if done.returncode != 0:
+            raise BadInput(done.stderr.strip())
+        return {v["name"]: v for v in json.loads(path.read_text())["variants"]}
+
+
+def stage_names() -> list[str]:
+    return sorted({stage for stage, _ in reports()})
+
+
+def stages() -> str:
+    rows = []
+    for stage in stage_names():
+        page = ROOT / f"docs/{stage}.md"
+        idea = re.search(r"^# .*\n+(.*(?:\n.+)*)", page.read_text()) if page.exists() else None
+        if not idea:
+            raise BadInput(f"{page} does not begin with a heading and a sentence")
+        sentence = " ".join(idea[1].split()).split(". ")[0].rstrip(".")
+        row = [f"[{stage}]({stage}.md)", sentence]
+        for size in ("4096", "8192"):
+            v = own(report(stage, size))
+            row += [f"{v['tflops']:.1f}", f"{v['percent_of_cublas']:.1f}"]
+        rows.append(row)
+    return table(["stage", "idea", "4096", "% of cuBLAS", "8192", "% of cuBLAS"], rows)
+
+
+def results(stage: str) -> str:
+    at = report(stage, "4096")
+    rows = []
+    for v in at["variants"]:
+        rows.append(
+            [
+                f"`{v['name']}`",
+                number(v["time_ms"]["median"]),
+                f"{v['tflops']:.1f}",
+                f"{v['percent_of_cublas']:.1f}",
+                str(v["registers"]),
+                f"{v['shared_bytes'] / 1024:.1f}",
+                f"{100 * v['occupancy']:.0f}",
+            ]
+        )
+    head = ["4096^3", "ms", "TFLOP/s", "% of cuBLAS", "registers", "shared KB", "occupancy %"]
+    return table(head, rows)
+
+
+def shapes(stage: str) -> str:
+    rows = []
+    order = sorted(
+        (r["problem"]["m"] * r["problem"]["n"] * r["problem"]["k"], s)
+        for (g, s), r in reports().items()
+        if g == stage
+    )
+    for _, size in order:
+        v = own(report(stage, size))
+        sustained = v.get("sustained", {}).get("percent_of_cublas")
+        rows.append(
+            [
+                size,
+                f"{v['tflops']:.1f}",
+                f"{v['percent_of_cublas']:.1f}",
+                f"{sustained:.1f}" if sustained else "not measured",
+            ]
+        )
+    return table(["M x N x K", "TFLOP/s", "% of cuBLAS", "sustained"], rows)
+
+
+def counter_table(*wanted: str) -> str:
+    columns = []
+    for name in wanted:
+        stage, _, variant = name.partition("/")
+        of_stage = counters().get(stage)
+        if not of_stage or (variant and variant not in of_stage):
+            raise BadInput(f"no counters of {name}")
+        columns += [(stage, v) for v in ([variant] if variant else of_stage)]
+    several = len({stage for stage, _ in columns}) > 1
+    head = [f"`{v}`" if not several else f"{s[: s.index('_')]} `{v}`" for s, v in columns]
+    rows = []
+    for words, counter, scale, unit in COUNTERS:
+        values = [counters()[s][v][counter] / scale for s, v in columns]
+        if any(value >= 0.0005 for value in values):
+            rows.append([f"{words}, {unit}", *(number(value) for value in values)])
+    stalls = []
+    for s, v in columns:
+        waits = [
+            (
+                value,
+                name[len("smsp__average_warps_issue_stalled_") : -len("_per_issue_active.ratio")],
+            )
+            for name, value in counters()[s][v].items()
+            if "issue_stalled" in name and "_selected_" not in name
+        ]
+        top = sorted(waits, reverse=True)[:STALLS_SHOWN]
+        stalls.append(", ".join(f"{n.replace('_', ' ')} {x:.1f}" for x, n in top if x >= 0.05))
+    rows.append(["warps waiting, by issued instruction", *stalls])
+    return table(["ncu, 4096^3", *head], rows)
+
+
+def predict(stage: str, variant: str) -> str:
+    if variant not in predicted(stage):
+        raise BadInput(f"{stage} has no variant {variant}")
+    rows = []
+    for line in predicted(stage)[variant]["memory"]:
+        unit, ideal = (
+            ("sectors", "ideal_sectors")
+            if line["space"] == "global"
+            else ("wavefronts", "ideal_wavefronts")
+        )
+        cost = line[f"{unit}_per_request"]
+        rows.append(
+            [
+                f"`{Path(line['file']).name}:{line['line']}`",
+                f"{line['op']} {line['array']}",
+                str(line["bytes"]),
+                f"{line['requests']:,}",
+                f"{number(cost)} {unit}",
+                number(line[ideal]),
+            ]
+        )
+    head = [
+        "the CPU device, 128^3",
+        "access",
+        "bytes a lane",
+        "requests",
+        "cost a request",
+        "at least",
+    ]
+    return table(head, rows)
+
+
+def code(file: str, first: str, last: str) -> str:
+    path = ROOT / file
+    if not path.exists():
+        raise BadInput(f"there is no {file}")
+    lines = path.read_text().splitlines()
+    begin = next((i for i, line in enumerate(lines) if first in line), None)
+    if begin is None:
+        raise BadInput(f"no line of {file} has '{first}'")
+    end = next((i for i in range(begin, len(lines)) if last in lines[i]), None)
+    if end is None:
+        raise BadInput(f"no line of {file} after '{first}' has '{last}'")
+    where = f"[{file}](../{file}#L{begin + 1}-L{end + 1}), line {begin + 1}"
+    return f"{where}:\n\n```cuda\n" + "\n".join(lines[begin : end + 1]) + "\n```"
+
+
+def diff(old: str, new: str) -> str:
+    names = [f"kernels/{stage}.cuh" for stage in (old, new)]
+    texts = [(ROOT / name).read_text().splitlines() for name in names]
+    lines = list(difflib.unified_diff(*texts, *names, lineterm="", n=2))
+    added = sum(line.startswith("+") for line in lines[2:])
+    removed = sum(line.startswith("-") for line in lines[2:])
+    body = "\n".join(lines)
+    return (
+        f"<details markdown>\n<summary>{added} lines added, {removed} removed</summary>\n\n"
+        f"```diff\n{body}\n```\n\n</details>"
+    )
+
+
+def claim_list(*ids: str) -> str:
+    lines = []
+    for name in ids:
+        if name not in all_claims():
+            raise BadInput(f"there is no claim '{name}'")
+        claim = all_claims()[name]
+        numbers: dict[str, float] = {}
+        try:
+            holds = claims.evaluate(claims.parse(claim["holds"]), measurements(), numbers)
+        except claims.Untold as error:
+            raise BadInput(f"claim '{name}': {error}") from error
+        if holds is not True:
+            raise BadInput(f"claim '{name}' does not hold")
+        values = "; ".join(f"{call} = {number(value)}" for call, value in numbers.items())
+        lines.append(f"- {' '.join(claim['claim'].split())} <small>`{name}`: {values}</small>")
+    return "\n".join(lines)
+
+
+def access(stage: str, variant: str, array: str, operation: str) -> str:
+    """Draws docs/figures/access_*.svg, which is compared and written like the text."""
+    found = [
+        line
+        for line in predicted(stage).get(variant, {}).get("memory", [])
+        if (line["array"], line["op"]) == (array, operation)
+    ]
+    if not found:
+        raise BadInput(f"{stage} {variant} has no {operation} of {array}")
+    line = max(found, key=lambda line: line["requests"])
+    name = f"access_{stage}_{variant}_{array}_{operation}.svg".replace(" ", "_")
+    figures[ROOT / "docs/figures" / name] = access_figure.draw(line)
+    cost = access_figure.words(line)
+    text = f"{variant}: one warp's {operation} of {array}, {cost}"
+    return f"![{html.escape(text)}](figures/{name})"
+
+
+def machine() -> str:
+    device = report(stage_names()[0], "4096")["device"]
+    fp16 = report(stage_names()[-1], "4096")
+    cublas = [r["cublas"]["tflops"] for r in (report(stage_names()[0], "4096"), fp16)]
+    rows = [
+        ["multiprocessors", str(device["multiprocessors"])],
+        ["highest clock", f"{device['clock_mhz']} MHz"],
+        ["FP32 peak, FFMA", f"{device['peak_tflops']:.1f} TFLOP/s"],
+        ["FP16 tensor peak", f"{fp16['device']['peak_tflops']:.1f} TFLOP/s"],
+        ["device memory, by its clock and width", f"{device['memory_gb_s']:.0f} GB/s"],
+        ["cuBLAS FP32 / FP16 at 4096^3", f"{cublas[0]:.1f} / {cublas[1]:.1f} TFLOP/s"],
+        ["driver, toolkit", f"{device['driver']}, {device['toolkit']}"],
+    ]
+    return table([device["name"], ""], rows)
+
+
+KINDS = {
+    "stages": stages,
+    "results": results,
+    "shapes": shapes,
+    "counters": counter_table,
+    "predict": predict,
+    "code": code,
+    "diff": diff,
+    "claims": claim_list,
+    "access": access,
+    "machine": machine,
+}
+figures: dict[Path, str] = {}
+
+
+def updated(text: str, path: Path) -> str:
+    def block(match: re.Match) -> str:
+        kind, arguments = match["kind"], shlex.split(match["arguments"])
+        if kind not in KINDS:
+            raise BadInput(f"{path}: no kind '{kind}'; there are: {', '.join(KINDS)}")
+        try:
+            body = KINDS[kind](*arguments)
+        except TypeError as error:
+            raise BadInput(f"{path}: {kind} {match['arguments'].strip()}: {error}") from error
+        except BadInput as error:
+            raise BadInput(f"{path}: {error}") from error
+        return f"<!-- {kind}{match['arguments']} -->\n{body}\n<!-- end -->"
+
+    if text.count("<!-- end -->") != len(BLOCK.findall(text)):
+        raise BadInput(f"{path}: a generated block does not begin or does not end")
+    return BLOCK.sub(block, text)
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--check", action="store_true")
+    options = parser.parse_args(arguments)
+    try:
+        wanted = {p: updated(p.read_text(), p) for p in [*sorted((ROOT / "docs").glob("*.md"))]}
+    except BadInput as error:
+        print(f"update_docs.py: {error}", file=sys.stderr)
+        return 2
+    wanted |= figures
+    stale = [p for p, text in wanted.items() if not p.exists() or p.read_text() != text]
+    unused = sorted(set((ROOT / "docs/figures").glob("access_*.svg")) - set(figures))
+    if options.check and (stale or unused):
+        for path in [*stale, *unused]:
+            print(f"update_docs.py: {path.relative_to(ROOT)} is not up to date", file=sys.stderr)
+        return 1
+    for path in stale:
+        path.write_text(wanted[path])
+    for path in unused:
+        path.unlink()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
