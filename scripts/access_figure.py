@@ -66,6 +66,10 @@ def words(line: dict) -> str:
     return f"{count} {unit}{'s' if count != 1 else ''}"
 
 
+def array_name(line: dict) -> str:
+    return "shared memory" if line["array"] == "dynamic" else line["array"]
+
+
 def text(x: float, y: float, kind: str, content: str, anchor: str = "start") -> str:
     content = html.escape(content)
     return f'<text class="{kind}" x="{x:g}" y="{y:g}" text-anchor="{anchor}">{content}</text>'
@@ -82,7 +86,8 @@ def lane_list(lanes: list[int]) -> str:
 
 
 def draw(line: dict) -> str:
-    title = f"{line['op']} of {line['array']}, {line['bytes']} bytes a lane: {words(line)}"
+    what = array_name(line)
+    title = f"{line['op']} of {what}, {line['bytes']} bytes a lane: {words(line)}"
     body = [text(LEFT, 28, "title", title)]
     y = 44.0
     if line["space"] == "global":

@@ -3,11 +3,14 @@
 
 plot.py [RESULTS [OUT]]      default: docs/results/h200 docs/figures
 
-Writes OUT/ladder_{light,dark}.svg, TFLOP/s of every stage at 4096^3, and
-OUT/sizes_{light,dark}.svg, TFLOP/s over the powers of two. Exit code: 0 all right, 2 bad input.
+Writes to OUT, each as NAME_light.svg and NAME_dark.svg: ladder, TFLOP/s of every stage at 4096^3;
+percent, of cuBLAS, at 4096 and 8192; sizes, TFLOP/s over the powers of two; and from the counters
+at 4096^3 (RESULTS/counters.json) roofline, over the bytes of device memory, and stalls, what warps
+wait for. Exit code: 0 all right, 2 bad input.
 """
 
 import argparse
+import math
 import sys
 from pathlib import Path
 
@@ -18,6 +21,7 @@ from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
+from claims import load_counters
 from results_table import BadInput, load, own, shape
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -54,10 +58,15 @@ def device(reports: list[dict]) -> str:
     return names.pop()
 
 
-def ladder(reports: list[dict]) -> Figure:
+def at_ladder_size(reports: list[dict]) -> list[dict]:
     at = [r for r in squares(reports) if r["problem"]["m"] == LADDER_SIZE]
     if not at:
         raise BadInput(f"no results at {LADDER_SIZE}")
+    return at
+
+
+def ladder(reports: list[dict]) -> Figure:
+    at = at_ladder_size(reports)
     figure, axes = plt.subplots(figsize=(7, 0.36 * len(at) + 1.3), layout="constrained")
     inputs = [r["problem"]["input"] for r in at]
     values = [own(r)["tflops"] for r in at]
@@ -105,11 +114,108 @@ def sizes(reports: list[dict]) -> Figure:
     return figure
 
 
-def write(draw, reports: list[dict], out: Path) -> None:
+def percent(reports: list[dict]) -> Figure:
+    stages = [r["stage"] for r in at_ladder_size(reports)]
+    figure, axes = plt.subplots(figsize=(7, 0.5 * len(stages) + 1.2), layout="constrained")
+    for place, size in enumerate((4096, 8192)):
+        of_size = {r["stage"]: r for r in squares(reports) if r["problem"]["m"] == size}
+        rows = [i for i, stage in enumerate(stages) if stage in of_size]
+        values = [own(of_size[stages[i]])["percent_of_cublas"] for i in rows]
+        color = list(COLORS.values())[place]
+        axes.barh([i + 0.4 * place for i in rows], values, 0.38, color=color, label=f"{size}³")
+    axes.axvline(100, color="#808080", linestyle="--")
+    axes.set_yticks([i + 0.2 for i in range(len(stages))], stages)
+    axes.invert_yaxis()
+    axes.set_xlabel("% of cuBLAS of the same types")
+    axes.set_title(device(reports), loc="left")
+    axes.legend(loc="lower left", bbox_to_anchor=(0.3, 0.75), frameon=False)
+    return figure
+
+
+def of_own(counters: dict, report: dict) -> dict:
+    counted = counters.get(report["stage"], {}).get(own(report)["name"])
+    if counted is None:
+        raise BadInput(f"no counters of {report['stage']}")
+    return counted
+
+
+def roofline(reports: list[dict], counters: dict) -> Figure:
+    """Over operations for each byte that ncu counted in device memory."""
+    at = at_ladder_size(reports)
+    figure, axes = plt.subplots(figsize=(7, 5.5), layout="constrained")
+    peaks, widest = {}, 0.0
+    groups: list[tuple[float, float, list[str]]] = []  # points that lie together have one label
+    for r in at:
+        variant, kind = own(r), r["problem"]["input"]
+        counted = of_own(counters, r)
+        moved = counted["dram__bytes_read.sum"] + counted["dram__bytes_write.sum"]
+        x, y = 2.0 * LADDER_SIZE**3 / moved, variant["tflops"]
+        widest = max(widest, x)
+        peaks[kind] = r["device"]["peak_tflops"]
+        axes.plot(x, y, "o", color=COLORS[kind])
+        near = [
+            g for g in groups if abs(math.log(g[0] / x)) < 0.5 and abs(math.log(g[1] / y)) < 0.1
+        ]
+        number = r["stage"].split("_")[0]
+        if near:
+            near[0][2].append(number)
+        else:
+            groups.append((x, y, [number]))
+    for x, y, numbers in groups:
+        offset = {"xytext": (-9, 0), "textcoords": "offset points", "ha": "right", "va": "center"}
+        axes.annotate(", ".join(numbers), (x, y), **offset)
+    bandwidth = at[0]["device"]["memory_gb_s"] / 1000
+    xs = [1, 3 * widest]
+    for kind, peak in peaks.items():
+        ridge = peak / bandwidth
+        label = f"{kind}: {peak:.0f} TFLOP/s, {bandwidth:.1f} TB/s"
+        axes.plot(
+            [xs[0], ridge, xs[1]], [xs[0] * bandwidth, peak, peak], color=COLORS[kind], label=label
+        )
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.set_xlabel("operations for each byte of device memory")
+    axes.set_ylabel("TFLOP/s")
+    axes.set_title(f"{device(at)}, {LADDER_SIZE}³", loc="left")
+    axes.legend(frameon=False)
+    return figure
+
+
+STALL = ("smsp__average_warps_issue_stalled_", "_per_issue_active.ratio")
+REASONS_SHOWN = 9
+
+
+def stalls(reports: list[dict], counters: dict) -> Figure:
+    at = at_ladder_size(reports)
+    waits: dict[str, list[float]] = {}
+    for r in at:
+        for name, value in of_own(counters, r).items():
+            if name.startswith(STALL[0]) and "_selected_" not in name:
+                reason = name.removeprefix(STALL[0]).removesuffix(STALL[1]).replace("_", " ")
+                waits.setdefault(reason, []).append(value)
+    ranked = sorted(waits, key=lambda reason: -sum(waits[reason]))
+    shown = ranked[:REASONS_SHOWN]
+    waits["other"] = [
+        sum(column) for column in zip(*(waits[r] for r in ranked[REASONS_SHOWN:]), strict=True)
+    ]
+    figure, axes = plt.subplots(figsize=(7, 0.36 * len(at) + 2.2), layout="constrained")
+    colors = plt.get_cmap("tab10").colors
+    left = [0.0] * len(at)
+    for reason, color in zip([*shown, "other"], colors, strict=True):
+        axes.barh([r["stage"] for r in at], waits[reason], left=left, color=color, label=reason)
+        left = [a + b for a, b in zip(left, waits[reason], strict=True)]
+    axes.invert_yaxis()
+    axes.set_xlabel("warps waiting for each instruction issued")
+    axes.set_title(f"{device(at)}, {LADDER_SIZE}³", loc="left")
+    axes.legend(fontsize=9, frameon=False, ncols=2, loc="lower right")
+    return figure
+
+
+def write(draw, out: Path, *numbers) -> None:
     for theme, color in THEMES.items():
         names = ("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color")
         with plt.rc_context({**SETTINGS, **dict.fromkeys(names, color)}):
-            figure = draw(reports)
+            figure = draw(*numbers)
             path = out / f"{draw.__name__}_{theme}.svg"
             figure.savefig(path, transparent=True, metadata={"Date": None})
             plt.close(figure)
@@ -125,9 +231,12 @@ def main(arguments: list[str]) -> int:
     try:
         reports = load(options.results)
         options.out.mkdir(parents=True, exist_ok=True)
-        for draw in (ladder, sizes):
-            write(draw, reports, options.out)
-    except (BadInput, FileExistsError) as error:
+        for draw in (ladder, percent, sizes):
+            write(draw, options.out, reports)
+        counters = load_counters(options.results / "counters.json")["counters"]
+        for draw in (roofline, stalls):
+            write(draw, options.out, reports, counters)
+    except (BadInput, OSError) as error:
         print(f"plot.py: {error}", file=sys.stderr)
         return 2
     return 0

@@ -23,7 +23,6 @@ all right, 1 a file is not up to date, 2 bad input.
 
 import argparse
 import difflib
-import html
 import json
 import re
 import shlex
@@ -302,8 +301,8 @@ def access(stage: str, variant: str, array: str, operation: str) -> str:
     name = f"access_{stage}_{variant}_{array}_{operation}.svg".replace(" ", "_")
     figures[ROOT / "docs/figures" / name] = access_figure.draw(line)
     cost = access_figure.words(line)
-    text = f"{variant}: one warp's {operation} of {array}, {cost}"
-    return f"![{html.escape(text)}](figures/{name})"
+    what = access_figure.array_name(line)
+    return f"![{variant}: {operation} of {what} by one warp, {cost}](figures/{name})"
 
 
 def machine() -> str:

@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+# The documentation as a site, with MkDocs Material.
+#
+#   ./scripts/docs.sh serve       builds it, serves it locally, rebuilds as files change
+#   ./scripts/docs.sh build       writes build/site; fails on any warning, a broken link among them
+#   ./scripts/docs.sh update      rewrites the plots and what is generated in docs/ (needs the CPU build)
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+help "$@"
+
+site() {
+  .venv/bin/python -c 'import material' 2>/dev/null ||
+    venv_install 'mkdocs-material==9.*' ||
+    die "MkDocs Material could not be installed into .venv"
+  NO_MKDOCS_2_WARNING=1 .venv/bin/python -m mkdocs "$@"
+}
+
+case "${1:-}" in
+  serve) site serve ;;
+  build) site build --strict --quiet ;;
+  update)
+    .venv/bin/python -c 'import yaml, matplotlib' 2>/dev/null || venv_install pyyaml 'matplotlib==3.10.9'
+    .venv/bin/python scripts/plot.py
+    .venv/bin/python scripts/update_docs.py
+    python3 scripts/results_table.py docs/results/h200 --readme README.md
+    ;;
+  *)
+    echo "docs.sh: write ./scripts/docs.sh serve, build or update" >&2
+    exit 2
+    ;;
+esac

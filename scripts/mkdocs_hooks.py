@@ -1,0 +1,37 @@
+"""What MkDocs does beside its own: the kernels become pages, with numbered lines, and links to them
+(which on disk and in a repository go to the file itself) go there.
+"""
+
+import re
+from pathlib import Path
+
+from mkdocs.structure.files import File
+
+ROOT = Path(__file__).resolve().parents[1]
+# A link out of docs/, with lines or without: ](../kernels/01_naive.cuh#L24-L35)
+LINK = re.compile(r"\]\((?P<up>(?:\.\./)+)(?P<path>[\w./]+?)(?:#L(?P<line>\d+)(?:-L\d+)?)?\)")
+SHOWN = ("kernels/*.cuh", "kernels/ptx/*.cuh", "stages/*.cu")
+
+
+def on_files(files, config):
+    for pattern in SHOWN:
+        for path in sorted(ROOT.glob(pattern)):
+            name = path.relative_to(ROOT).as_posix()
+            text = f'# {name}\n\n```cuda linenums="1"\n{path.read_text()}```\n'
+            page = File.generated(config, f"source/{name}.md", content=text)
+            page.inclusion = page.inclusion.NOT_IN_NAV
+            files.append(page)
+    return files
+
+
+def on_page_markdown(markdown, page, config, files):
+    up = "../" * page.file.src_uri.count("/")
+
+    def to_page(match: re.Match) -> str:
+        name = f"source/{match['path']}.md"
+        if not files.get_file_from_path(name):
+            return match[0]  # MkDocs warns of it
+        line = f"#__codelineno-0-{match['line']}" if match["line"] else ""
+        return f"]({up}{name}{line})"
+
+    return LINK.sub(to_page, markdown)
