@@ -8,8 +8,8 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 help "$@"
 
 site() {
-  .venv/bin/python -c 'import material' 2>/dev/null ||
-    venv_install 'mkdocs-material==9.*' ||
+  .venv/bin/python -c 'import material, latex2mathml' 2>/dev/null ||
+    venv_install 'mkdocs-material==9.*' latex2mathml ||
     die "MkDocs Material could not be installed into .venv"
   NO_MKDOCS_2_WARNING=1 .venv/bin/python -m mkdocs "$@"
 }

@@ -1,15 +1,18 @@
 """What MkDocs does beside its own: the kernels become pages, with numbered lines, and links to them
-(which on disk and in a repository go to the file itself) go there.
+(which on disk and in a repository go to the file itself) go there; formulas become MathML, which
+needs no script.
 """
 
 import re
 from pathlib import Path
 
+from latex2mathml.converter import convert
 from mkdocs.structure.files import File
 
 ROOT = Path(__file__).resolve().parents[1]
 # A link out of docs/, with lines or without: ](../kernels/01_naive.cuh#L24-L35)
 LINK = re.compile(r"\]\((?P<up>(?:\.\./)+)(?P<path>[\w./]+?)(?:#L(?P<line>\d+)(?:-L\d+)?)?\)")
+FORMULA = re.compile(r"^\$\$(.+?)\$\$$", re.DOTALL | re.MULTILINE)
 SHOWN = ("kernels/*.cuh", "kernels/ptx/*.cuh", "stages/*.cu")
 
 
@@ -34,4 +37,5 @@ def on_page_markdown(markdown, page, config, files):
         line = f"#__codelineno-0-{match['line']}" if match["line"] else ""
         return f"]({up}{name}{line})"
 
+    markdown = FORMULA.sub(lambda match: convert(match[1].strip(), display="block"), markdown)
     return LINK.sub(to_page, markdown)

@@ -154,7 +154,7 @@ def roofline(reports: list[dict], counters: dict) -> Figure:
         peaks[kind] = r["device"]["peak_tflops"]
         axes.plot(x, y, "o", color=COLORS[kind])
         near = [
-            g for g in groups if abs(math.log(g[0] / x)) < 0.5 and abs(math.log(g[1] / y)) < 0.1
+            g for g in groups if abs(math.log(g[0] / x)) < 0.5 and abs(math.log(g[1] / y)) < 0.2
         ]
         number = r["stage"].split("_")[0]
         if near:

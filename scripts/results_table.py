@@ -17,10 +17,16 @@ class BadInput(Exception):
     """Something the user can put right; the message is one line."""
 
 
+# What scripts/measure.sh and adopt_results.py write beside the reports.
+NO_REPORTS = {"counters.json", "environment.json", "provenance.json"}
+
+
 def load(folder: Path) -> list[dict]:
     """The reports in a folder, by stage and size."""
     reports = []
-    for path in sorted(folder.glob("[0-9]*.json")):
+    for path in sorted(folder.glob("*.json")):
+        if path.name in NO_REPORTS:
+            continue
         try:
             report = json.loads(path.read_text())
             _ = report["stage"], shape(report), report["variants"]

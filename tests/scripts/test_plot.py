@@ -13,11 +13,32 @@ def report(stage, size, tflops, kind="fp32", name="Some GPU"):
     variant = {"name": "own", "tflops": tflops, "percent_of_cublas": 50.0}
     return {
         "stage": stage,
-        "device": {"name": name},
+        "device": {"name": name, "peak_tflops": 60.0, "memory_gb_s": 4000.0},
         "problem": {"m": size, "n": size, "k": size, "input": kind},
         "variants": [{"name": "other", "tflops": 1.0}, variant],
         "cublas": {"tflops": 2 * tflops},
     }
+
+
+REASONS = (
+    "barrier",
+    "wait",
+    "gmma",
+    "drain",
+    "lg_throttle",
+    "membar",
+    "misc",
+    "sleeping",
+    "selected",
+)
+COUNTERS = {
+    "own": {
+        "dram__bytes_read.sum": 10**9,
+        "dram__bytes_write.sum": 10**8,
+        **{f"{plot.STALL[0]}{r}{plot.STALL[1]}": 1.0 + i for i, r in enumerate(REASONS)},
+        **{f"{plot.STALL[0]}other_{i}{plot.STALL[1]}": 0.1 for i in range(4)},
+    }
+}
 
 
 @pytest.fixture
@@ -54,14 +75,17 @@ def test_files_for_both_themes_and_the_same_from_the_same_numbers(reports, tmp_p
     results.mkdir()
     for number, r in enumerate(reports):
         (results / f"{number}.json").write_text(json.dumps(r))
+    counted = {"size": 4096, "counters": {"01_naive": COUNTERS, "06_wmma": COUNTERS}}
+    (results / "counters.json").write_text(json.dumps(counted))
     for out in ("a", "b"):
         assert plot.main([str(results), str(tmp_path / out)]) == 0
-    names = ["ladder_dark.svg", "ladder_light.svg", "sizes_dark.svg", "sizes_light.svg"]
+    plots = ["ladder", "percent", "roofline", "sizes", "stalls"]
+    names = [f"{name}_{theme}.svg" for name in plots for theme in ("dark", "light")]
     assert sorted(p.name for p in (tmp_path / "a").iterdir()) == names
     for name in names:
         text = (tmp_path / "a" / name).read_text()
         assert text == (tmp_path / "b" / name).read_text()
-        assert "01_naive" in text and "TFLOP/s" in text
+        assert "01" in text and ("TFLOP/s" in text or "%" in text or "warps waiting" in text)
         assert plot.THEMES["dark" if "dark" in name else "light"] in text
 
 
@@ -77,3 +101,30 @@ def test_the_committed_plots_are_those_of_the_committed_results(tmp_path):
     assert plot.main([str(ROOT / "docs/results/h200"), str(tmp_path)]) == 0
     for path in tmp_path.iterdir():
         assert path.read_text() == (ROOT / "docs/figures" / path.name).read_text(), path.name
+
+
+def test_percent_has_two_bars_a_stage(reports):
+    (axes,) = plot.percent(reports).axes
+    assert [bar.get_width() for bar in axes.patches] == [50.0, 50.0, 50.0]  # 06 not at 8192
+    assert "% of cuBLAS" in axes.get_xlabel()
+
+
+def test_roofline_has_a_point_a_stage_below_its_roof(reports):
+    at = {"01_naive": COUNTERS, "06_wmma": COUNTERS}
+    (axes,) = plot.roofline(reports, at).axes
+    points = [line for line in axes.lines if line.get_marker() == "o"]
+    assert [p.get_ydata()[0] for p in points] == [6.0, 400.0]
+    assert points[0].get_xdata()[0] == pytest.approx(2 * 4096**3 / 1.1e9)
+    assert "byte of device memory" in axes.get_xlabel() and axes.get_ylabel() == "TFLOP/s"
+    assert {t.get_text() for t in axes.texts} == {"01", "06"}
+
+
+def test_stalls_add_up_without_the_instruction_that_was_issued(reports):
+    (axes,) = plot.stalls(reports, {"01_naive": COUNTERS, "06_wmma": COUNTERS}).axes
+    assert sum(bar.get_width() for bar in axes.patches) == pytest.approx(2 * (36 + 0.4))
+    assert "warps waiting" in axes.get_xlabel()
+
+
+def test_a_stage_without_counters_is_an_error(reports):
+    with pytest.raises(plot.BadInput, match="no counters of 06_wmma"):
+        plot.roofline(reports, {"01_naive": COUNTERS})

@@ -1,0 +1,98 @@
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "scripts"))
+import update_docs  # noqa: E402
+
+PAGE = Path("page.md")
+WORDS = 1500
+
+
+def written(kind, body="old"):
+    text = f"before\n<!-- {kind} -->\n{body}\n<!-- end -->\nafter\n"
+    return update_docs.updated(text, PAGE)
+
+
+def test_only_what_is_between_the_marks_changes():
+    text = written("results 01_naive")
+    assert text.startswith("before\n<!-- results 01_naive -->\n| 4096^3 | ms |")
+    assert text.endswith("|\n<!-- end -->\nafter\n") and "old" not in text
+    assert update_docs.updated(text, PAGE) == text
+    assert "`uncoalesced`" in text
+
+
+def test_code_is_included_with_its_lines():
+    text = written('code kernels/01_naive.cuh "// The stage: only" "acc;"')
+    assert (
+        "kernels/01_naive.cuh#L" in text
+        and "const int row = blockIdx.y * BM + threadIdx.y;" in text
+    )
+    assert text.count("C[row * ldc + col] = acc;") == 1
+
+
+def test_a_diff_counts_its_lines():
+    text = written("diff 01_naive 02_smem_tiled")
+    assert "+  __shared__ float sA" in text and "lines added" in text
+
+
+def test_claims_show_their_values():
+    text = written("claims naive-full-occupancy")
+    assert "`naive-full-occupancy`: occupancy(01_naive/naive) = 1" in text
+
+
+def test_counters_have_units():
+    text = written("counters 01_naive 02_smem_tiled/smem_tiled")
+    assert "| ncu, 4096^3 | 01 `uncoalesced` | 01 `naive` | 02 `smem_tiled` |" in text
+    assert "| time, ms |" in text and "long scoreboard" in text
+
+
+@pytest.mark.parametrize(
+    "kind, message",
+    [
+        ("nothing", "no kind 'nothing'; there are: stages, results"),
+        ("results", "results : results() missing"),
+        ("results 99_none", "no results of 99_none at 4096"),
+        ("counters 01_naive/none", "no counters of 01_naive/none"),
+        ("claims no-such-claim", "there is no claim 'no-such-claim'"),
+        ('code kernels/none.cuh "a" "b"', "there is no kernels/none.cuh"),
+        ('code kernels/01_naive.cuh "not there" "b"', "has 'not there'"),
+        ('code kernels/01_naive.cuh "namespace" "not there"', "has 'not there'"),
+    ],
+)
+def test_what_is_not_there_is_named(kind, message):
+    with pytest.raises(update_docs.BadInput) as error:
+        written(kind)
+    assert message in str(error.value) and str(error.value).startswith("page.md: ")
+
+
+def test_a_block_without_end_is_an_error():
+    with pytest.raises(update_docs.BadInput, match="does not begin or does not end"):
+        update_docs.updated("text\n<!-- end -->\n", PAGE)
+
+
+def test_a_false_claim_is_not_shown(monkeypatch):
+    false = {"id": "x", "claim": "y", "holds": "tflops(01_naive/naive) > 1000"}
+    monkeypatch.setattr(update_docs, "all_claims", lambda: {"x": false})
+    with pytest.raises(update_docs.BadInput, match="claim 'x' does not hold"):
+        written("claims x")
+
+
+def prose(text):
+    """The page without what is generated."""
+    return update_docs.BLOCK.sub("", text)
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "docs").glob("*.md")), ids=lambda p: p.stem)
+def test_pages_are_short(path):
+    assert len(prose(path.read_text()).split()) < WORDS
+
+
+def test_every_stage_has_a_page_of_the_same_shape():
+    parts = ["The idea", "The code", "Predict", "Measure", "In ncu", "The limit", "Exercises"]
+    for stage in (ROOT / "stages").glob("*.cu"):
+        text = (ROOT / f"docs/{stage.stem}.md").read_text()
+        places = [text.find(f"\n## {part}\n") for part in parts]
+        assert -1 not in places and places == sorted(places), stage.stem
