@@ -39,11 +39,8 @@ sweep() {
 }
 rm -f "$out"/*.failed
 
-# Nothing of these is timed, so they may share the GPU.
-step tests tests.txt ./scripts/test.sh -L gpu &
-step sanitizers sanitizers.txt ./scripts/sanitize.sh &
-wait
-
+step tests tests.txt ./scripts/test.sh -L gpu
+step sanitizers sanitizers.txt ./scripts/sanitize.sh
 if [ ! -f "$out/counters.json" ]; then
   step ncu ncu.txt "$PYTHON" scripts/ncu_counters.py build "$out/counters.json" --size 4096
 fi

@@ -1,6 +1,6 @@
-"""What MkDocs does beside its own: the kernels become pages, with numbered lines, and links to them
-(which on disk and in a repository go to the file itself) go there; formulas become MathML, which
-needs no script.
+"""What MkDocs does beside its own: pages come in the order of the ladder; the kernels become pages,
+with numbered lines, and links to them (which on disk and in a repository go to the file itself) go
+there; formulas become MathML, which needs no script.
 """
 
 import re
@@ -13,7 +13,17 @@ ROOT = Path(__file__).resolve().parents[1]
 # A link out of docs/, with lines or without: ](../kernels/01_naive.cuh#L24-L35)
 LINK = re.compile(r"\]\((?P<up>(?:\.\./)+)(?P<path>[\w./]+?)(?:#L(?P<line>\d+)(?:-L\d+)?)?\)")
 FORMULA = re.compile(r"^\$\$(.+?)\$\$$", re.DOTALL | re.MULTILINE)
+METHOD = ["gpu_model", "reading_ncu", "roofline", "techniques", "folklore", "correctness"]
 SHOWN = ("kernels/*.cuh", "kernels/ptx/*.cuh", "stages/*.cu")
+
+
+def on_config(config):
+    docs = Path(config.docs_dir)
+    stages = sorted(path.name for path in docs.glob("[0-9]*.md"))
+    method = [f"{name}.md" for name in [*METHOD, "cpu_device"]]
+    notes = sorted(f"notes/{path.name}" for path in docs.glob("notes/*.md"))
+    config.nav = ["index.md", {"Stages": stages}, {"Method": method}, {"Tuning notes": notes}]
+    return config
 
 
 def on_files(files, config):

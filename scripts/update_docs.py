@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes what is generated in README.md and docs/*.md: tables, code, figures, claims.
+"""Writes what is generated in docs/: tables, code, figures, claims.
 
 update_docs.py             rewrites the files
 update_docs.py --check     fails when one of them would change
@@ -254,7 +254,11 @@ def code(file: str, first: str, last: str) -> str:
     if end is None:
         raise BadInput(f"no line of {file} after '{first}' has '{last}'")
     where = f"[{file}](../{file}#L{begin + 1}-L{end + 1}), line {begin + 1}"
-    return f"{where}:\n\n```cuda\n" + "\n".join(lines[begin : end + 1]) + "\n```"
+    return (
+        f'{where}:\n\n```cuda linenums="{begin + 1}"\n'
+        + "\n".join(lines[begin : end + 1])
+        + "\n```"
+    )
 
 
 def diff(old: str, new: str) -> str:
@@ -361,7 +365,8 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--check", action="store_true")
     options = parser.parse_args(arguments)
     try:
-        wanted = {p: updated(p.read_text(), p) for p in [*sorted((ROOT / "docs").glob("*.md"))]}
+        pages = sorted((ROOT / "docs").rglob("*.md"))
+        wanted = {path: updated(path.read_text(), path) for path in pages}
     except BadInput as error:
         print(f"update_docs.py: {error}", file=sys.stderr)
         return 2
