@@ -74,7 +74,13 @@ def number(value: float) -> str:
 
 
 def table(head: list[str], rows: list[list[str]]) -> str:
-    lines = [head, ["---"] + ["---:"] * (len(head) - 1), *rows]
+    """Columns that are mostly numbers go to the right."""
+
+    def rule(column: int) -> str:
+        numbers = sum(bool(re.match(r"[\d.,]+\b", row[column])) for row in rows)
+        return "---:" if column > 0 and numbers > len(rows) / 2 else "---"
+
+    lines = [head, [rule(column) for column in range(len(head))], *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 

@@ -8,7 +8,10 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 
 
-@pytest.mark.parametrize("script", ["run_all.sh", "test.sh", "profile.sh", "sanitize.sh"])
+SCRIPTS = ["run_all.sh", "test.sh", "profile.sh", "sanitize.sh", "measure.sh", "docs.sh"]
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
 def test_help_from_any_directory(script, tmp_path):
     done = subprocess.run(
         [ROOT / "scripts" / script, "--help"], cwd=tmp_path, capture_output=True, text=True
@@ -16,3 +19,19 @@ def test_help_from_any_directory(script, tmp_path):
     assert done.returncode == 0
     assert f"./scripts/{script}" in done.stdout
     assert "source" not in done.stdout
+
+
+@pytest.mark.parametrize(
+    "command, message",
+    [
+        (["measure.sh"], "measure.sh: write ./scripts/measure.sh --out DIR\n"),
+        (["measure.sh", "--out"], "measure.sh: write ./scripts/measure.sh --out DIR\n"),
+        (["docs.sh"], "docs.sh: write ./scripts/docs.sh serve, build or update\n"),
+        (["docs.sh", "publish"], "docs.sh: write ./scripts/docs.sh serve, build or update\n"),
+    ],
+)
+def test_bad_input_is_one_line_and_code_2(command, message, tmp_path):
+    done = subprocess.run(
+        [ROOT / "scripts" / command[0], *command[1:]], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert (done.returncode, done.stderr, done.stdout) == (2, message, "")
