@@ -26,6 +26,7 @@ from results_table import BadInput, load, own, shape
 
 ROOT = Path(__file__).resolve().parents[1]
 LADDER_SIZE = 4096
+WIDTH = 5.6  # inches; a phone shows it 3.5 wide
 THEMES = {"light": "#24292f", "dark": "#d0d7de"}  # of text and axes; there is no background
 COLORS = {"fp32": "#2f81f7", "fp16": "#db6d28"}
 SETTINGS = {
@@ -67,7 +68,7 @@ def at_ladder_size(reports: list[dict]) -> list[dict]:
 
 def ladder(reports: list[dict]) -> Figure:
     at = at_ladder_size(reports)
-    figure, axes = plt.subplots(figsize=(7, 0.36 * len(at) + 1.3), layout="constrained")
+    figure, axes = plt.subplots(figsize=(WIDTH, 0.36 * len(at) + 1.3), layout="constrained")
     inputs = [r["problem"]["input"] for r in at]
     values = [own(r)["tflops"] for r in at]
     axes.barh([r["stage"] for r in at], values, color=[COLORS[i] for i in inputs])
@@ -82,13 +83,15 @@ def ladder(reports: list[dict]) -> Figure:
     axes.invert_yaxis()
     axes.set_xlabel("TFLOP/s (% of cuBLAS of the same types)")
     axes.set_title(f"{device(at)}, {LADDER_SIZE}³", loc="left")
-    axes.legend(loc="upper left", bbox_to_anchor=(0.5, 1.0), frameon=False)
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.12), ncols=2, frameon=False)
     return figure
 
 
 def sizes(reports: list[dict]) -> Figure:
     kinds = [k for k in COLORS if any(r["problem"]["input"] == k for r in squares(reports))]
-    figure, grid = plt.subplots(len(kinds), 1, figsize=(7, 4 * len(kinds)), layout="constrained")
+    figure, grid = plt.subplots(
+        len(kinds), 1, figsize=(WIDTH, 4 * len(kinds)), layout="constrained"
+    )
     for kind, axes in zip(kinds, [grid] if len(kinds) == 1 else grid, strict=True):
         at = [r for r in squares(reports) if r["problem"]["input"] == kind]
         stages = dict.fromkeys(r["stage"] for r in at)
@@ -116,7 +119,7 @@ def sizes(reports: list[dict]) -> Figure:
 
 def percent(reports: list[dict]) -> Figure:
     stages = [r["stage"] for r in at_ladder_size(reports)]
-    figure, axes = plt.subplots(figsize=(7, 0.5 * len(stages) + 1.2), layout="constrained")
+    figure, axes = plt.subplots(figsize=(WIDTH, 0.5 * len(stages) + 1.2), layout="constrained")
     for place, size in enumerate((4096, 8192)):
         of_size = {r["stage"]: r for r in squares(reports) if r["problem"]["m"] == size}
         rows = [i for i, stage in enumerate(stages) if stage in of_size]
@@ -142,7 +145,7 @@ def of_own(counters: dict, report: dict) -> dict:
 def roofline(reports: list[dict], counters: dict) -> Figure:
     """Over operations for each byte that ncu counted in device memory."""
     at = at_ladder_size(reports)
-    figure, axes = plt.subplots(figsize=(7, 5.5), layout="constrained")
+    figure, axes = plt.subplots(figsize=(WIDTH, 5), layout="constrained")
     peaks, widest = {}, 0.0
     groups: list[tuple[float, float, list[str]]] = []  # points that lie together have one label
     for r in at:
@@ -177,7 +180,7 @@ def roofline(reports: list[dict], counters: dict) -> Figure:
     axes.set_xlabel("operations for each byte of device memory")
     axes.set_ylabel("TFLOP/s")
     axes.set_title(f"{device(at)}, {LADDER_SIZE}³", loc="left")
-    axes.legend(frameon=False)
+    axes.legend(loc="center right", bbox_to_anchor=(1.0, 0.27), frameon=False)
     return figure
 
 
@@ -198,7 +201,7 @@ def stalls(reports: list[dict], counters: dict) -> Figure:
     waits["other"] = [
         sum(column) for column in zip(*(waits[r] for r in ranked[REASONS_SHOWN:]), strict=True)
     ]
-    figure, axes = plt.subplots(figsize=(7, 0.36 * len(at) + 2.2), layout="constrained")
+    figure, axes = plt.subplots(figsize=(WIDTH, 0.36 * len(at) + 2.4), layout="constrained")
     colors = plt.get_cmap("tab10").colors
     left = [0.0] * len(at)
     for reason, color in zip([*shown, "other"], colors, strict=True):
@@ -207,7 +210,7 @@ def stalls(reports: list[dict], counters: dict) -> Figure:
     axes.invert_yaxis()
     axes.set_xlabel("warps waiting for each instruction issued")
     axes.set_title(f"{device(at)}, {LADDER_SIZE}³", loc="left")
-    axes.legend(fontsize=9, frameon=False, ncols=2, loc="lower right")
+    axes.legend(fontsize=9, frameon=False, ncols=2, loc="center right")
     return figure
 
 
