@@ -30,7 +30,11 @@ def read(path: Path) -> object:
 
 
 def measured(folder: Path) -> list[Path]:
-    """What there is to take over. Raises BadInput when it is of another GPU than it says."""
+    """What there is to take over. Raises BadInput when a step of the measurement failed or when it
+    is of another GPU than it says."""
+    failed = [path.name.split(".")[0] for path in sorted(folder.glob("*.failed"))]
+    if failed:
+        raise BadInput(f"{folder}: {', '.join(failed)} failed")
     gpu = read(folder / "environment.json").get("gpu")
     for report in load(folder):
         if report["device"]["name"] != gpu:

@@ -4,9 +4,11 @@
 plot.py [RESULTS [OUT]]      default: docs/results/h200 docs/figures
 
 Writes to OUT, each as NAME_light.svg and NAME_dark.svg: ladder, TFLOP/s of every stage at 4096^3;
-percent, of cuBLAS, at 4096 and 8192; sizes, TFLOP/s over the powers of two; and from the counters
-at 4096^3 (RESULTS/counters.json) roofline, over the bytes of device memory, and stalls, what warps
-wait for. Exit code: 0 all right, 2 bad input.
+percent, of cuBLAS, at 4096 and 8192; sizes, TFLOP/s over the powers of two; split_k, stages 05 and
+05b in percent of cuBLAS over those; and from the counters at 4096^3 (RESULTS/counters.json)
+roofline, over the bytes of device memory; stalls, what warps wait for; tensor, how busy the tensor
+pipe is, and the clock; traffic, bytes from L2 and device memory. Exit code: 0 all right, 2 bad
+input.
 """
 
 import argparse
@@ -21,7 +23,7 @@ from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from claims import load_counters
+from claims import LIMITS, load_counters
 from results_table import BadInput, load, own, shape
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -135,6 +137,10 @@ def percent(reports: list[dict]) -> Figure:
     return figure
 
 
+def number_of(report: dict) -> str:
+    return report["stage"].split("_")[0]
+
+
 def of_own(counters: dict, report: dict) -> dict:
     counted = counters.get(report["stage"], {}).get(own(report)["name"])
     if counted is None:
@@ -159,11 +165,10 @@ def roofline(reports: list[dict], counters: dict) -> Figure:
         near = [
             g for g in groups if abs(math.log(g[0] / x)) < 0.5 and abs(math.log(g[1] / y)) < 0.2
         ]
-        number = r["stage"].split("_")[0]
         if near:
-            near[0][2].append(number)
+            near[0][2].append(number_of(r))
         else:
-            groups.append((x, y, [number]))
+            groups.append((x, y, [number_of(r)]))
     for x, y, numbers in groups:
         offset = {"xytext": (-9, 0), "textcoords": "offset points", "ha": "right", "va": "center"}
         axes.annotate(", ".join(numbers), (x, y), **offset)
@@ -214,6 +219,66 @@ def stalls(reports: list[dict], counters: dict) -> Figure:
     return figure
 
 
+def split_k(reports: list[dict]) -> Figure:
+    figure, axes = plt.subplots(figsize=(WIDTH, 3.6), layout="constrained")
+    pair = [r for r in squares(reports) if r["stage"].startswith("05")]
+    for stage in dict.fromkeys(r["stage"] for r in pair):
+        line = [r for r in pair if r["stage"] == stage]
+        values = [own(r)["percent_of_cublas"] for r in line]
+        axes.plot([r["problem"]["m"] for r in line], values, marker="o", label=stage)
+    ticks = sorted({r["problem"]["m"] for r in pair})
+    axes.axhline(100, color="#808080", linestyle="--")
+    axes.set_xscale("log", base=2)
+    axes.set_xticks(ticks, [str(t) for t in ticks])
+    axes.set_xlabel("M = N = K")
+    axes.set_ylabel("% of cuBLAS")
+    axes.set_title(device(reports), loc="left")
+    axes.legend(frameon=False)
+    return figure
+
+
+def on_tensor_cores(reports: list[dict]) -> list[dict]:
+    return [r for r in at_ladder_size(reports) if r["problem"]["input"] == "fp16"]
+
+
+def tensor(reports: list[dict], counters: dict) -> Figure:
+    rows = []
+    for r in on_tensor_cores(reports):
+        for name, counted in counters.get(r["stage"], {}).items():
+            clock = counted[LIMITS["clock"]] / 1e9
+            rows.append((f"{number_of(r)} {name}", counted[LIMITS["tensor_pipe"]], clock))
+    figure, axes = plt.subplots(figsize=(WIDTH, 0.36 * len(rows) + 1.1), layout="constrained")
+    axes.barh([row[0] for row in rows], [row[1] for row in rows], color=COLORS["fp16"])
+    for place, (_, _, clock) in enumerate(rows):
+        axes.text(104, place, f"{clock:.2f} GHz", va="center")
+    axes.set_xlim(0, 130)
+    axes.set_xticks(range(0, 101, 20))
+    axes.invert_yaxis()
+    axes.set_xlabel("tensor pipe, % of the time; the clock beside it")
+    axes.set_title(f"{device(reports)}, {LADDER_SIZE}³", loc="left")
+    return figure
+
+
+def traffic(reports: list[dict], counters: dict) -> Figure:
+    at = on_tensor_cores(reports)
+    kinds = {
+        "received by the multiprocessors": (LIMITS["sm_sectors"], 32e-9),
+        "read from L2": (LIMITS["l2_sectors"], 32e-9),
+        "read from device memory": (LIMITS["dram_bytes"], 1e-9),
+    }
+    figure, axes = plt.subplots(figsize=(WIDTH, 0.6 * len(at) + 1.8), layout="constrained")
+    for place, (label, (counter, scale)) in enumerate(kinds.items()):
+        values = [of_own(counters, r)[counter] * scale for r in at]
+        rows = [i + 0.27 * place for i in range(len(at))]
+        axes.barh(rows, values, 0.25, color=plt.get_cmap("tab10").colors[place], label=label)
+    axes.set_yticks([i + 0.27 for i in range(len(at))], [r["stage"] for r in at])
+    axes.invert_yaxis()
+    axes.set_xlabel("GB")
+    axes.set_title(f"{device(reports)}, {LADDER_SIZE}³", loc="left")
+    axes.legend(fontsize=10, frameon=False, loc="upper center", bbox_to_anchor=(0.4, -0.1))
+    return figure
+
+
 def write(draw, out: Path, *numbers) -> None:
     for theme, color in THEMES.items():
         names = ("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color")
@@ -234,10 +299,10 @@ def main(arguments: list[str]) -> int:
     try:
         reports = load(options.results)
         options.out.mkdir(parents=True, exist_ok=True)
-        for draw in (ladder, percent, sizes):
+        for draw in (ladder, percent, sizes, split_k):
             write(draw, options.out, reports)
         counters = load_counters(options.results / "counters.json")["counters"]
-        for draw in (roofline, stalls):
+        for draw in (roofline, stalls, tensor, traffic):
             write(draw, options.out, reports, counters)
     except (BadInput, OSError) as error:
         print(f"plot.py: {error}", file=sys.stderr)

@@ -60,6 +60,7 @@ def test_a_file_belongs_to_the_newest_measurement_and_others_stay(measured):
         ("02_smem_tiled_4096.json", json.dumps(report("Other")), "but has results of Other"),
         ("counters.json", '{"device": "Other"}', "its counters are of another GPU"),
         ("02_smem_tiled_4096.json", "{}", "is not a stage's report"),
+        ("tests.txt.failed", "", "tests failed"),
     ],
 )
 def test_what_does_not_fit_is_refused_and_nothing_changed(measured, file, content, message, capsys):

@@ -35,6 +35,10 @@ COUNTERS = {
     "own": {
         "dram__bytes_read.sum": 10**9,
         "dram__bytes_write.sum": 10**8,
+        plot.LIMITS["l2_sectors"]: 10**9,
+        plot.LIMITS["sm_sectors"]: 2 * 10**9,
+        plot.LIMITS["tensor_pipe"]: 75.0,
+        plot.LIMITS["clock"]: 1.6e9,
         **{f"{plot.STALL[0]}{r}{plot.STALL[1]}": 1.0 + i for i, r in enumerate(REASONS)},
         **{f"{plot.STALL[0]}other_{i}{plot.STALL[1]}": 0.1 for i in range(4)},
     }
@@ -73,19 +77,23 @@ def test_sizes_has_a_line_for_each_stage_and_cublas(reports):
 def test_files_for_both_themes_and_the_same_from_the_same_numbers(reports, tmp_path):
     results = tmp_path / "results"
     results.mkdir()
+    reports.append(report("05_cp_async", 4096, 50.0))
     for number, r in enumerate(reports):
         (results / f"{number}.json").write_text(json.dumps(r))
-    counted = {"size": 4096, "counters": {"01_naive": COUNTERS, "06_wmma": COUNTERS}}
+    counted = {
+        "size": 4096,
+        "counters": dict.fromkeys(["01_naive", "05_cp_async", "06_wmma"], COUNTERS),
+    }
     (results / "counters.json").write_text(json.dumps(counted))
     for out in ("a", "b"):
         assert plot.main([str(results), str(tmp_path / out)]) == 0
-    plots = ["ladder", "percent", "roofline", "sizes", "stalls"]
+    plots = ["ladder", "percent", "roofline", "sizes", "split_k", "stalls", "tensor", "traffic"]
     names = [f"{name}_{theme}.svg" for name in plots for theme in ("dark", "light")]
     assert sorted(p.name for p in (tmp_path / "a").iterdir()) == names
     for name in names:
         text = (tmp_path / "a" / name).read_text()
         assert text == (tmp_path / "b" / name).read_text()
-        assert "01" in text and ("TFLOP/s" in text or "%" in text or "warps waiting" in text)
+        assert any(unit in text for unit in ("TFLOP/s", "% of", "warps waiting", "GB")), name
         assert plot.THEMES["dark" if "dark" in name else "light"] in text
 
 
@@ -128,3 +136,21 @@ def test_stalls_add_up_without_the_instruction_that_was_issued(reports):
 def test_a_stage_without_counters_is_an_error(reports):
     with pytest.raises(plot.BadInput, match="no counters of 06_wmma"):
         plot.roofline(reports, {"01_naive": COUNTERS})
+
+
+def test_tensor_and_traffic_are_of_the_fp16_stages(reports):
+    at = {"01_naive": COUNTERS, "06_wmma": {**COUNTERS, "slow": COUNTERS["own"]}}
+    (axes,) = plot.tensor(reports, at).axes
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["06 own", "06 slow"]
+    assert [bar.get_width() for bar in axes.patches] == [75.0, 75.0]
+    assert [text.get_text() for text in axes.texts] == ["1.60 GHz"] * 2
+    (axes,) = plot.traffic(reports, at).axes
+    assert [bar.get_width() for bar in axes.patches] == pytest.approx([64.0, 32.0, 1.0])
+    assert axes.get_xlabel() == "GB"
+
+
+def test_split_k_compares_two_stages():
+    both = [report("05_cp_async", 4096, 50.0), report("05b_split_k", 4096, 51.0)]
+    (axes,) = plot.split_k(both).axes
+    labels = [line.get_label() for line in axes.lines[:2]]
+    assert labels == ["05_cp_async", "05b_split_k"] and axes.get_ylabel() == "% of cuBLAS"
