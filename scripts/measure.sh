@@ -45,19 +45,14 @@ if [ ! -f "$out/counters.json" ]; then
   step ncu ncu.txt "$PYTHON" scripts/ncu_counters.py build "$out/counters.json" --size 4096
 fi
 begin=$SECONDS
-fp32=() fp16=() hopper=()
+blocked=() hopper=()
 for name in "${NAMES[@]}"; do
-  case $name in
-    01_* | 02_* | 03_*) ;;
-    04_* | 05*) fp32+=("$name") ;;
-    *) fp16+=("$name") ;;
-  esac
+  case $name in 01_* | 02_* | 03_*) ;; *) blocked+=("$name") ;; esac
   case $name in 1[0-9]*) hopper+=("$name") ;; esac
 done
 sweep --shapes 4096 8192
-sweep "${fp32[@]}" --shapes 1024 2048
-sweep "${fp16[@]}" --shapes 1024 2048 16384
-sweep "${hopper[@]}" --shapes 4095x4097x4093
+sweep "${blocked[@]}" --shapes 1024 2048
+sweep "${hopper[@]}" --shapes 16384 4095x4097x4093
 sweep "${NAMES[-1]}"
 say "sweep: $((SECONDS - begin)) s"
 

@@ -126,13 +126,17 @@ def main(arguments: list[str]) -> None:
         # Units as they are, not scaled: bytes, not Gbyte.
         ncu = ["ncu", "--csv", "--page", "raw", "--print-units", "base", "--clock-control", "none"]
         ncu += ["--metrics", ",".join(counters), str(stage), "--size", str(options.size)]
-        for variant in run([str(stage), "--list"]).split():
-            rows = kernels(run([*ncu, "--variant", variant]))  # one, or several in sequence
-            if not rows:
+        variants = run([str(stage), "--list"]).split()
+        rows = kernels(run(ncu))
+        by_variant = dict(zip(variants, ([row] for row in rows), strict=False))
+        if len(rows) != len(variants):  # some have several kernels: one variant at a time
+            by_variant = {v: kernels(run([*ncu, "--variant", v])) for v in variants}
+        for variant, its_rows in by_variant.items():
+            if not its_rows:
                 raise SystemExit(f"{stage.name}: ncu saw no kernel of {variant}")
-            result["device"] = rows[0]["device__attribute_display_name"]
+            result["device"] = its_rows[0]["device__attribute_display_name"]
             of_stage = result["counters"].setdefault(stage.name, {})
-            of_stage[variant] = {c: combined(rows, c) for c in counters}
+            of_stage[variant] = {c: combined(its_rows, c) for c in counters}
     options.output.write_text(json.dumps(result, indent=2) + "\n")
 
 
