@@ -157,7 +157,7 @@ def results(stage: str) -> str:
                 f"{v['percent_of_cublas']:.1f}",
                 str(v["registers"]),
                 f"{v['shared_bytes'] / 1024:.1f}",
-                f"{100 * v['occupancy']:.0f}",
+                f"{100 * v['occupancy']:g}",
             ]
         )
     head = ["4096^3", "ms", "TFLOP/s", "% of cuBLAS", "registers", "shared KB", "occupancy %"]
@@ -221,6 +221,7 @@ def predict(stage: str, variant: str) -> str:
         raise BadInput(f"{stage} has no variant {variant}")
     rows = []
     for line in predicted(stage)[variant]["memory"]:
+        where = Path(line["file"])
         unit, ideal = (
             ("sectors", "ideal_sectors")
             if line["space"] == "global"
@@ -229,11 +230,11 @@ def predict(stage: str, variant: str) -> str:
         cost = line[f"{unit}_per_request"]
         rows.append(
             [
-                f"`{Path(line['file']).name}:{line['line']}`",
+                f"[{where.name}:{line['line']}](../kernels/{where.name}#L{line['line']})",
                 f"{line['op']} {line['array']}",
                 str(line["bytes"]),
                 f"{line['requests']:,}",
-                f"{number(cost)} {unit}",
+                f"{number(cost)} {unit if cost != 1 else unit.removesuffix('s')}",
                 number(line[ideal]),
             ]
         )
