@@ -294,7 +294,10 @@ def claim_list(*ids: str) -> str:
             raise BadInput(f"claim '{name}': {error}") from error
         if holds is not True:
             raise BadInput(f"claim '{name}' does not hold")
-        values = "; ".join(f"{call} = {number(value)}" for call, value in numbers.items())
+        values = "; ".join(
+            f"{call} = {number(value)}{' ms' if call.startswith('time(') else ''}"
+            for call, value in numbers.items()
+        )
         lines.append(f"- {' '.join(claim['claim'].split())} <small>`{name}`: {values}</small>")
     return "\n".join(lines)
 
