@@ -55,6 +55,7 @@ sweep "${blocked[@]}" --shapes 1024 2048
 sweep "${hopper[@]}" --shapes 16384 4095x4097x4093
 sweep "${NAMES[-1]}"
 say "sweep: $((SECONDS - begin)) s"
+compgen -G "$out/[0-9]*.json" >/dev/null || die "no stage was measured; why is said above"
 
 "$PYTHON" - "$out" <<'PYTHON'
 import datetime, json, subprocess, sys
