@@ -5,8 +5,7 @@
 // vs 08   wgmma on descriptors of the tiles instead of fragments; the tile is 128x256, because B is
 //         read from shared memory once for each 64 rows.
 // Limit   power, from here on: the tensor cores are busy 96% of the time, at 1.54 of 1.98 GHz
-// (H200,
-//         8192^3). Next: 10, whose roles 11 needs.
+//         (H200, 8192^3). Next: 10, whose roles 11 needs.
 #include <cuda/ptx>
 
 #include "common.cuh"

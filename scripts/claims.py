@@ -38,6 +38,7 @@ from pathlib import Path
 import yaml
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
+from counters import LIMITS, PREDICTED, PREDICTED_SIZE, STALL, load_counters
 from results_table import BadInput, load, shape
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -59,34 +60,6 @@ RESULTS = {
     "threads": lambda v: v["threads"],
     "occupancy": lambda v: v["occupancy"],
 }
-COUNTERS = {
-    f"{name}_{op}": f"l1tex__{counter}_op_{op}.sum"
-    for op in ("ld", "st")
-    for name, counter in {
-        "requests": "t_requests_pipe_lsu_mem_global",
-        "sectors": "t_sectors_pipe_lsu_mem_global",
-        "wavefronts": "data_pipe_lsu_wavefronts_mem_shared",
-        "bank_conflicts": "data_bank_conflicts_pipe_lsu_mem_shared",
-    }.items()
-}
-LIMITS = {
-    "instructions": "smsp__inst_executed.sum",
-    "copies": "smsp__inst_executed_op_ldgsts.sum",
-    "matrix_loads": "smsp__inst_executed_op_ldsm.sum",
-    "dram_bytes": "dram__bytes_read.sum",
-    "l2_sectors": "lts__t_sectors_op_read.sum",
-    "sm_sectors": "l1tex__m_xbar2l1tex_read_sectors.sum",
-    "issue": "smsp__issue_active.avg.pct_of_peak_sustained_active",
-    "fma_pipe": "sm__pipe_fma_cycles_active.avg.pct_of_peak_sustained_active",
-    "tensor_pipe": "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active",
-    "shared_pipe": "l1tex__data_pipe_lsu_wavefronts.avg.pct_of_peak_sustained_elapsed",
-    "dram": "dram__throughput.avg.pct_of_peak_sustained_elapsed",
-    "warps_active": "sm__warps_active.avg.pct_of_peak_sustained_active",
-    "l2_hits": "lts__t_sector_hit_rate.pct",
-    "clock": "smsp__cycles_elapsed.avg.per_second",
-    "threads_per_instruction": "smsp__thread_inst_executed_per_inst_executed.ratio",
-}
-STALL = "smsp__average_warps_issue_stalled_{}_per_issue_active.ratio"
 RATIOS = {f"sectors_per_request_{op}": (f"sectors_{op}", f"requests_{op}") for op in ("ld", "st")}
 OPERATORS = {
     ast.Add: operator.add,
@@ -102,14 +75,11 @@ OPERATORS = {
 }
 
 
-PREDICTED_SIZE = "128"
-
-
 def counter_of(name: str) -> str | None:
     """ncu's name of a counter."""
     if name.startswith("stall_"):
         return STALL.format(name.removeprefix("stall_"))
-    return COUNTERS.get(name) or LIMITS.get(name)
+    return PREDICTED.get(name) or LIMITS.get(name)
 
 
 class Measurements:
@@ -133,14 +103,14 @@ class Measurements:
             return above / below
         counter = counter_of(name)
         if counter:
-            at = at or (PREDICTED_SIZE if name in COUNTERS else "4096")
+            at = at or str(PREDICTED_SIZE if name in PREDICTED else 4096)
             if (variant, at) not in self.counters:
                 raise Untold(f"no counters of {variant} at {at}")
             if counter not in self.counters[variant, at]:
                 raise Untold(f"no {counter} of {variant} at {at}")
             return self.counters[variant, at][counter]
         if name not in RESULTS:
-            known = ", ".join([*RESULTS, *COUNTERS, *RATIOS, *LIMITS, "stall_REASON"])
+            known = ", ".join([*RESULTS, *PREDICTED, *RATIOS, *LIMITS, "stall_REASON"])
             raise Untold(f"no function '{name}'; there are: {known}")
         found = self.variants.get((variant, at or "4096"))
         if found is None:
@@ -196,7 +166,7 @@ def is_predicted(claim: dict) -> bool:
     calls = re.findall(r"(\w+)\(\s*\d\d\w*/\w+\s*([,)])", claim["holds"])
     functions = {name for name, _ in calls}
     alone = all(after == ")" for _, after in calls)
-    known = functions <= {*COUNTERS, *RATIOS}
+    known = functions <= {*PREDICTED, *RATIOS}
     return bool(calls) and alone and known and "not_predicted" not in claim
 
 
@@ -242,35 +212,31 @@ def check(claims: list[dict], measured: Measurements, heading: str) -> int:
     return bad
 
 
-def load_counters(path: Path) -> dict:
-    try:
-        counters = json.loads(path.read_text())
-        _ = counters["counters"], counters["size"]
-    except (OSError, ValueError, KeyError) as error:
-        raise BadInput(f"{path} holds no counters: {error!r}") from error
-    return counters
-
-
 def measured_counters(results: Path) -> list[dict]:
     """ncu's, at 128 and at 4096."""
     return [load_counters(COUNTERS_AT_128), load_counters(results / "counters.json")]
 
 
+def cpu_report(stages: Path, name: str) -> dict[str, dict]:
+    """What the CPU device says of a stage at PREDICTED_SIZE^3, now, by variant."""
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder) / "report.json"
+        command = [stages / name, "--size", str(PREDICTED_SIZE), "--json", report]
+        try:
+            done = subprocess.run(command, capture_output=True, text=True)
+        except OSError as error:
+            raise BadInput(f"{stages / name}: {error.strerror}") from error
+        if done.returncode != 0:
+            raise BadInput(done.stderr.strip() or f"{name} ends with {done.returncode}")
+        return {v["name"]: v for v in json.loads(report.read_text())["variants"]}
+
+
 def predicted_counters(stages: Path, wanted: set[str]) -> dict:
-    """As ncu_counters.py writes them, from the CPU device, now."""
+    """As ncu_counters.py writes them, from the CPU device."""
     counters = {}
     for name in sorted(wanted):
-        with tempfile.TemporaryDirectory() as folder:
-            report = Path(folder) / "report.json"
-            command = [stages / name, "--size", PREDICTED_SIZE, "--json", report]
-            try:
-                done = subprocess.run(command, capture_output=True, text=True)
-            except OSError as error:
-                raise BadInput(f"{stages / name}: {error.strerror}") from error
-            if done.returncode != 0:
-                raise BadInput(done.stderr.strip() or f"{name} ends with {done.returncode}")
-            variants = json.loads(report.read_text())["variants"]
-        counters[name] = {v["name"]: v["totals"] for v in variants}
+        variants = cpu_report(stages, name)
+        counters[name] = {variant: report["totals"] for variant, report in variants.items()}
     return {"size": PREDICTED_SIZE, "counters": counters}
 
 

@@ -8,8 +8,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 help "$@"
 
 site() {
-  .venv/bin/python -c 'import material, latex2mathml' 2>/dev/null ||
-    venv_install 'mkdocs-material==9.*' latex2mathml ||
+  venv_with material,latex2mathml 'mkdocs-material==9.*' latex2mathml ||
     die "MkDocs Material could not be installed into .venv"
   NO_MKDOCS_2_WARNING=1 .venv/bin/python -m mkdocs "$@"
 }
@@ -18,7 +17,7 @@ case "${1:-}" in
   serve) site serve ;;
   build) site build --strict --quiet ;;
   update)
-    .venv/bin/python -c 'import yaml, matplotlib' 2>/dev/null || venv_install pyyaml 'matplotlib==3.10.9'
+    venv_with yaml,matplotlib pyyaml "$MATPLOTLIB" || die "PyYAML and matplotlib could not be installed"
     .venv/bin/python scripts/plot.py
     .venv/bin/python scripts/update_docs.py
     python3 scripts/results_table.py docs/results/h200 --readme README.md

@@ -78,12 +78,21 @@ venv_install() {
   .venv/bin/python -m pip install -q --disable-pip-version-check --retries 1 "$@"
 }
 
+# venv_with MODULES PACKAGE...: installs them into .venv unless MODULES, separated by commas, are there.
+venv_with() {
+  local modules=$1
+  shift
+  .venv/bin/python -c "import $modules" 2>/dev/null || venv_install "$@"
+}
+# shellcheck disable=SC2034  # used by the scripts that source this one
+MATPLOTLIB='matplotlib==3.10.9'  # another version draws other SVGs than the committed ones
+
 # python_with MODULE PACKAGE: sets PYTHON to one that has MODULE, the system's or that of .venv.
 python_with() {
-  for PYTHON in python3 .venv/bin/python; do
-    if "$PYTHON" -c "import $1" 2>/dev/null; then return; fi
-  done
-  venv_install "$2" || die "the Python package $2 is needed, and could not be installed into .venv"
+  PYTHON=python3
+  if "$PYTHON" -c "import $1" 2>/dev/null; then return; fi
+  venv_with "$1" "$2" || die "the Python package $2 is needed, and could not be installed into .venv"
+  PYTHON=.venv/bin/python
 }
 
 set_up() {

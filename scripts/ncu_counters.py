@@ -17,63 +17,23 @@ import subprocess
 import sys
 from pathlib import Path
 
-PREDICTED_SIZE = 128
-PREDICTED = [
-    f"{name}_{op}.sum"
-    for op in ("op_ld", "op_st")
-    for name in (
-        "l1tex__t_requests_pipe_lsu_mem_global",
-        "l1tex__t_sectors_pipe_lsu_mem_global",
-        "l1tex__data_pipe_lsu_wavefronts_mem_shared",
-        "l1tex__data_bank_conflicts_pipe_lsu_mem_shared",
-    )
-]
-TIME = "gpu__time_duration.sum"
-STALLS = [
-    f"smsp__average_warps_issue_stalled_{reason}_per_issue_active.ratio"
-    for reason in [
-        "barrier",
-        "branch_resolving",
-        "dispatch_stall",
-        "drain",
-        "gmma",
-        "imc_miss",
-        "lg_throttle",
-        "long_scoreboard",
-        "math_pipe_throttle",
-        "membar",
-        "mio_throttle",
-        "misc",
-        "no_instruction",
-        "not_selected",
-        "selected",
-        "short_scoreboard",
-        "sleeping",
-        "tex_throttle",
-        "wait",
-    ]
-]
-LIMITS = [
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from counters import DRAM_WRITTEN, LIMITS, PREDICTED, PREDICTED_SIZE, STALL, TIME
+
+REASONS = (
+    *("barrier", "branch_resolving", "dispatch_stall", "drain", "gmma", "imc_miss", "lg_throttle"),
+    *("long_scoreboard", "math_pipe_throttle", "membar", "mio_throttle", "misc", "no_instruction"),
+    *("not_selected", "selected", "short_scoreboard", "sleeping", "tex_throttle", "wait"),
+)
+AT_PREDICTED_SIZE = list(PREDICTED.values())
+ALL = [
+    *AT_PREDICTED_SIZE,
     TIME,
-    "smsp__inst_executed.sum",
-    "smsp__inst_executed_op_ldgsts.sum",
-    "smsp__inst_executed_op_ldsm.sum",
-    "dram__bytes_read.sum",
-    "dram__bytes_write.sum",
-    "lts__t_sectors_op_read.sum",
-    "l1tex__m_xbar2l1tex_read_sectors.sum",
-    "smsp__issue_active.avg.pct_of_peak_sustained_active",
-    "sm__pipe_fma_cycles_active.avg.pct_of_peak_sustained_active",
-    "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active",
-    "sm__warps_active.avg.pct_of_peak_sustained_active",
+    *LIMITS.values(),
+    DRAM_WRITTEN,
     "sm__throughput.avg.pct_of_peak_sustained_elapsed",
     "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed",
-    "l1tex__data_pipe_lsu_wavefronts.avg.pct_of_peak_sustained_elapsed",
-    "dram__throughput.avg.pct_of_peak_sustained_elapsed",
-    "lts__t_sector_hit_rate.pct",
-    "smsp__cycles_elapsed.avg.per_second",
-    "smsp__thread_inst_executed_per_inst_executed.ratio",
-    *STALLS,
+    *(STALL.format(reason) for reason in REASONS),
 ]
 
 
@@ -118,7 +78,7 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--size", type=int, default=PREDICTED_SIZE)
     options = parser.parse_args(arguments)
     predicted_only = options.size == PREDICTED_SIZE
-    counters = PREDICTED if predicted_only else PREDICTED + LIMITS
+    counters = AT_PREDICTED_SIZE if predicted_only else ALL
     result = {"device": None, "size": options.size, "counters": {}}
     for stage in sorted((options.build / "stages").glob("[0-9]*")):
         if predicted_only and not (options.build / "tests" / f"{stage.name}_cpu_test").exists():

@@ -23,7 +23,7 @@ from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from claims import LIMITS, load_counters
+import counters as ncu
 from results_table import BadInput, load, own, shape
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -89,6 +89,19 @@ def ladder(reports: list[dict]) -> Figure:
     return figure
 
 
+def lines_over_sizes(axes, reports: list[dict], number: str) -> list[int]:
+    """A line a stage. The sizes."""
+    for stage in dict.fromkeys(r["stage"] for r in reports):
+        line = [r for r in reports if r["stage"] == stage]
+        values = [own(r)[number] for r in line]
+        axes.plot([r["problem"]["m"] for r in line], values, marker="o", markersize=4, label=stage)
+    ticks = sorted({r["problem"]["m"] for r in reports})
+    axes.set_xscale("log", base=2)
+    axes.set_xticks(ticks, [str(t) for t in ticks])
+    axes.set_xlabel("M = N = K")
+    return ticks
+
+
 def sizes(reports: list[dict]) -> Figure:
     kinds = [k for k in COLORS if any(r["problem"]["input"] == k for r in squares(reports))]
     figure, grid = plt.subplots(
@@ -96,23 +109,10 @@ def sizes(reports: list[dict]) -> Figure:
     )
     for kind, axes in zip(kinds, [grid] if len(kinds) == 1 else grid, strict=True):
         at = [r for r in squares(reports) if r["problem"]["input"] == kind]
-        stages = dict.fromkeys(r["stage"] for r in at)
-        for stage in stages:
-            line = [r for r in at if r["stage"] == stage]
-            axes.plot(
-                [r["problem"]["m"] for r in line],
-                [own(r)["tflops"] for r in line],
-                marker="o",
-                markersize=4,
-                label=stage,
-            )
-        ticks = sorted({r["problem"]["m"] for r in at})
+        ticks = lines_over_sizes(axes, at, "tflops")
         cublas = [cublas_tflops([r for r in at if r["problem"]["m"] == size]) for size in ticks]
         axes.plot(ticks, cublas, "--", color="#808080", label="cuBLAS")
-        axes.set_xscale("log", base=2)
-        axes.set_xticks(ticks, [str(t) for t in ticks])
         axes.set_ylim(bottom=0)
-        axes.set_xlabel("M = N = K")
         axes.set_ylabel("TFLOP/s")
         axes.set_title(f"{device(at)}, {kind}", loc="left")
         axes.legend(fontsize=8, frameon=False)
@@ -157,7 +157,7 @@ def roofline(reports: list[dict], counters: dict) -> Figure:
     for r in at:
         variant, kind = own(r), r["problem"]["input"]
         counted = of_own(counters, r)
-        moved = counted["dram__bytes_read.sum"] + counted["dram__bytes_write.sum"]
+        moved = counted[ncu.LIMITS["dram_bytes"]] + counted[ncu.DRAM_WRITTEN]
         x, y = 2.0 * LADDER_SIZE**3 / moved, variant["tflops"]
         widest = max(widest, x)
         peaks[kind] = r["device"]["peak_tflops"]
@@ -189,7 +189,6 @@ def roofline(reports: list[dict], counters: dict) -> Figure:
     return figure
 
 
-STALL = ("smsp__average_warps_issue_stalled_", "_per_issue_active.ratio")
 REASONS_SHOWN = 9
 
 
@@ -197,10 +196,8 @@ def stalls(reports: list[dict], counters: dict) -> Figure:
     at = at_ladder_size(reports)
     waits: dict[str, list[float]] = {}
     for r in at:
-        for name, value in of_own(counters, r).items():
-            if name.startswith(STALL[0]) and "_selected_" not in name:
-                reason = name.removeprefix(STALL[0]).removesuffix(STALL[1]).replace("_", " ")
-                waits.setdefault(reason, []).append(value)
+        for reason, value in ncu.stalls(of_own(counters, r)).items():
+            waits.setdefault(reason, []).append(value)
     ranked = sorted(waits, key=lambda reason: -sum(waits[reason]))
     shown = ranked[:REASONS_SHOWN]
     waits["other"] = [
@@ -222,15 +219,8 @@ def stalls(reports: list[dict], counters: dict) -> Figure:
 def split_k(reports: list[dict]) -> Figure:
     figure, axes = plt.subplots(figsize=(WIDTH, 3.6), layout="constrained")
     pair = [r for r in squares(reports) if r["stage"].startswith("05")]
-    for stage in dict.fromkeys(r["stage"] for r in pair):
-        line = [r for r in pair if r["stage"] == stage]
-        values = [own(r)["percent_of_cublas"] for r in line]
-        axes.plot([r["problem"]["m"] for r in line], values, marker="o", label=stage)
-    ticks = sorted({r["problem"]["m"] for r in pair})
+    lines_over_sizes(axes, pair, "percent_of_cublas")
     axes.axhline(100, color="#808080", linestyle="--")
-    axes.set_xscale("log", base=2)
-    axes.set_xticks(ticks, [str(t) for t in ticks])
-    axes.set_xlabel("M = N = K")
     axes.set_ylabel("% of cuBLAS")
     axes.set_title(device(reports), loc="left")
     axes.legend(frameon=False)
@@ -245,8 +235,8 @@ def tensor(reports: list[dict], counters: dict) -> Figure:
     rows = []
     for r in on_tensor_cores(reports):
         for name, counted in counters.get(r["stage"], {}).items():
-            clock = counted[LIMITS["clock"]] / 1e9
-            rows.append((f"{number_of(r)} {name}", counted[LIMITS["tensor_pipe"]], clock))
+            clock = counted[ncu.LIMITS["clock"]] / 1e9
+            rows.append((f"{number_of(r)} {name}", counted[ncu.LIMITS["tensor_pipe"]], clock))
     figure, axes = plt.subplots(figsize=(WIDTH, 0.36 * len(rows) + 1.1), layout="constrained")
     axes.barh([row[0] for row in rows], [row[1] for row in rows], color=COLORS["fp16"])
     for place, (_, _, clock) in enumerate(rows):
@@ -262,9 +252,9 @@ def tensor(reports: list[dict], counters: dict) -> Figure:
 def traffic(reports: list[dict], counters: dict) -> Figure:
     at = on_tensor_cores(reports)
     kinds = {
-        "received by the multiprocessors": (LIMITS["sm_sectors"], 32e-9),
-        "read from L2": (LIMITS["l2_sectors"], 32e-9),
-        "read from device memory": (LIMITS["dram_bytes"], 1e-9),
+        "received by the multiprocessors": (ncu.LIMITS["sm_sectors"], 32e-9),
+        "read from L2": (ncu.LIMITS["l2_sectors"], 32e-9),
+        "read from device memory": (ncu.LIMITS["dram_bytes"], 1e-9),
     }
     figure, axes = plt.subplots(figsize=(WIDTH, 0.6 * len(at) + 1.8), layout="constrained")
     for place, (label, (counter, scale)) in enumerate(kinds.items()):
@@ -301,7 +291,7 @@ def main(arguments: list[str]) -> int:
         options.out.mkdir(parents=True, exist_ok=True)
         for draw in (ladder, percent, sizes, split_k):
             write(draw, options.out, reports)
-        counters = load_counters(options.results / "counters.json")["counters"]
+        counters = ncu.load_counters(options.results / "counters.json")["counters"]
         for draw in (roofline, stalls, tensor, traffic):
             write(draw, options.out, reports, counters)
     except (BadInput, OSError) as error:

@@ -7,8 +7,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 help "$@"
 
 set_up
-.venv/bin/python -c 'import pytest, yaml, matplotlib' 2>/dev/null ||
-  venv_install pytest pyyaml 'matplotlib==3.10.9' ||
+venv_with pytest,yaml,matplotlib pytest pyyaml "$MATPLOTLIB" ||
   say "pytest, PyYAML, matplotlib could not be installed: the tests of the scripts are left out"
 build
 say "testing"

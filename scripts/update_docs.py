@@ -23,18 +23,16 @@ all right, 1 a file is not up to date, 2 bad input.
 
 import argparse
 import difflib
-import json
 import re
 import shlex
-import subprocess
 import sys
-import tempfile
 from functools import cache
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import access_figure
 import claims
+import counters as ncu
 from results_table import BadInput, load, own, shape
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -44,22 +42,22 @@ BLOCK = re.compile(r"<!-- (?P<kind>[a-z]+)(?P<arguments>[^\n]*?) -->\n.*?<!-- en
 
 # What the tables of counters show: the words, the counter, its scale and unit.
 COUNTERS = [
-    ("time", "gpu__time_duration.sum", 1e6, "ms"),
-    ("instructions", "smsp__inst_executed.sum", 1e6, "M"),
-    ("issue slots used", "smsp__issue_active.avg.pct_of_peak_sustained_active", 1, "%"),
-    ("FMA pipe", "sm__pipe_fma_cycles_active.avg.pct_of_peak_sustained_active", 1, "%"),
-    ("tensor pipe", "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active", 1, "%"),
-    ("shared-memory pipe", claims.LIMITS["shared_pipe"], 1, "%"),
-    ("warps active", claims.LIMITS["warps_active"], 1, "%"),
-    ("global load sectors", claims.COUNTERS["sectors_ld"], 1e6, "M"),
-    ("global load requests", claims.COUNTERS["requests_ld"], 1e6, "M"),
-    ("shared load wavefronts", claims.COUNTERS["wavefronts_ld"], 1e6, "M"),
-    ("of them bank conflicts", claims.COUNTERS["bank_conflicts_ld"], 1e6, "M"),
-    ("shared store bank conflicts", claims.COUNTERS["bank_conflicts_st"], 1e6, "M"),
-    ("received from L2", "l1tex__m_xbar2l1tex_read_sectors.sum", 1e9 / 32, "GB"),
-    ("read from L2", "lts__t_sectors_op_read.sum", 1e9 / 32, "GB"),
-    ("read from device memory", "dram__bytes_read.sum", 1e9, "GB"),
-    ("clock", "smsp__cycles_elapsed.avg.per_second", 1e9, "GHz"),
+    ("time", ncu.TIME, 1e6, "ms"),
+    ("instructions", ncu.LIMITS["instructions"], 1e6, "M"),
+    ("issue slots used", ncu.LIMITS["issue"], 1, "%"),
+    ("FMA pipe", ncu.LIMITS["fma_pipe"], 1, "%"),
+    ("tensor pipe", ncu.LIMITS["tensor_pipe"], 1, "%"),
+    ("shared-memory pipe", ncu.LIMITS["shared_pipe"], 1, "%"),
+    ("warps active", ncu.LIMITS["warps_active"], 1, "%"),
+    ("global load sectors", ncu.PREDICTED["sectors_ld"], 1e6, "M"),
+    ("global load requests", ncu.PREDICTED["requests_ld"], 1e6, "M"),
+    ("shared load wavefronts", ncu.PREDICTED["wavefronts_ld"], 1e6, "M"),
+    ("of them bank conflicts", ncu.PREDICTED["bank_conflicts_ld"], 1e6, "M"),
+    ("shared store bank conflicts", ncu.PREDICTED["bank_conflicts_st"], 1e6, "M"),
+    ("received from L2", ncu.LIMITS["sm_sectors"], 1e9 / 32, "GB"),
+    ("read from L2", ncu.LIMITS["l2_sectors"], 1e9 / 32, "GB"),
+    ("read from device memory", ncu.LIMITS["dram_bytes"], 1e9, "GB"),
+    ("clock", ncu.LIMITS["clock"], 1e9, "GHz"),
 ]
 STALLS_SHOWN = 4
 
@@ -97,7 +95,7 @@ def report(stage: str, size: str) -> dict:
 
 @cache
 def counters() -> dict[str, dict]:
-    return claims.load_counters(RESULTS / "counters.json")["counters"]
+    return ncu.load_counters(RESULTS / "counters.json")["counters"]
 
 
 @cache
@@ -112,17 +110,7 @@ def measurements() -> claims.Measurements:
 
 @cache
 def predicted(stage: str) -> dict[str, dict]:
-    """The CPU device's report at 128^3, by variant."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "report.json"
-        command = [CPU_STAGES / stage, "--size", claims.PREDICTED_SIZE, "--json", path]
-        try:
-            done = subprocess.run(command, capture_output=True, text=True)
-        except OSError as error:
-            raise BadInput(f"{CPU_STAGES / stage}: {error.strerror}; build first") from error
-        if done.returncode != 0:
-            raise BadInput(done.stderr.strip())
-        return {v["name"]: v for v in json.loads(path.read_text())["variants"]}
+    return claims.cpu_report(CPU_STAGES, stage)
 
 
 def stage_names() -> list[str]:
@@ -202,16 +190,10 @@ def counter_table(*wanted: str) -> str:
             rows.append([f"{words}, {unit}", *(number(value) for value in values)])
     stalls = []
     for s, v in columns:
-        waits = [
-            (
-                value,
-                name[len("smsp__average_warps_issue_stalled_") : -len("_per_issue_active.ratio")],
-            )
-            for name, value in counters()[s][v].items()
-            if "issue_stalled" in name and "_selected_" not in name
-        ]
-        top = sorted(waits, reverse=True)[:STALLS_SHOWN]
-        stalls.append(", ".join(f"{n.replace('_', ' ')} {x:.1f}" for x, n in top if x >= 0.05))
+        waits = sorted(
+            ((x, reason) for reason, x in ncu.stalls(counters()[s][v]).items()), reverse=True
+        )
+        stalls.append(", ".join(f"{n} {x:.1f}" for x, n in waits[:STALLS_SHOWN] if x >= 0.05))
     rows.append(["warps waiting, by issued instruction", *stalls])
     return table(["ncu, 4096^3", *head], rows)
 

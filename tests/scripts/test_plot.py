@@ -35,12 +35,12 @@ COUNTERS = {
     "own": {
         "dram__bytes_read.sum": 10**9,
         "dram__bytes_write.sum": 10**8,
-        plot.LIMITS["l2_sectors"]: 10**9,
-        plot.LIMITS["sm_sectors"]: 2 * 10**9,
-        plot.LIMITS["tensor_pipe"]: 75.0,
-        plot.LIMITS["clock"]: 1.6e9,
-        **{f"{plot.STALL[0]}{r}{plot.STALL[1]}": 1.0 + i for i, r in enumerate(REASONS)},
-        **{f"{plot.STALL[0]}other_{i}{plot.STALL[1]}": 0.1 for i in range(4)},
+        plot.ncu.LIMITS["l2_sectors"]: 10**9,
+        plot.ncu.LIMITS["sm_sectors"]: 2 * 10**9,
+        plot.ncu.LIMITS["tensor_pipe"]: 75.0,
+        plot.ncu.LIMITS["clock"]: 1.6e9,
+        **{plot.ncu.STALL.format(r): 1.0 + i for i, r in enumerate(REASONS)},
+        **{plot.ncu.STALL.format(f"other_{i}"): 0.1 for i in range(4)},
     }
 }
 

@@ -1,0 +1,65 @@
+"""ncu's names of the counters that the documentation speaks of, and files of them as
+scripts/ncu_counters.py writes them.
+"""
+
+import json
+from pathlib import Path
+
+from results_table import BadInput
+
+# What the CPU device predicts, too, by the names that claims use.
+PREDICTED_SIZE = 128
+PREDICTED = {
+    f"{name}_{op}": f"l1tex__{counter}_op_{op}.sum"
+    for op in ("ld", "st")
+    for name, counter in {
+        "requests": "t_requests_pipe_lsu_mem_global",
+        "sectors": "t_sectors_pipe_lsu_mem_global",
+        "wavefronts": "data_pipe_lsu_wavefronts_mem_shared",
+        "bank_conflicts": "data_bank_conflicts_pipe_lsu_mem_shared",
+    }.items()
+}
+# What else says where a kernel's time goes.
+LIMITS = {
+    "instructions": "smsp__inst_executed.sum",
+    "copies": "smsp__inst_executed_op_ldgsts.sum",
+    "matrix_loads": "smsp__inst_executed_op_ldsm.sum",
+    "dram_bytes": "dram__bytes_read.sum",
+    "l2_sectors": "lts__t_sectors_op_read.sum",
+    "sm_sectors": "l1tex__m_xbar2l1tex_read_sectors.sum",
+    "issue": "smsp__issue_active.avg.pct_of_peak_sustained_active",
+    "fma_pipe": "sm__pipe_fma_cycles_active.avg.pct_of_peak_sustained_active",
+    "tensor_pipe": "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active",
+    "shared_pipe": "l1tex__data_pipe_lsu_wavefronts.avg.pct_of_peak_sustained_elapsed",
+    "dram": "dram__throughput.avg.pct_of_peak_sustained_elapsed",
+    "warps_active": "sm__warps_active.avg.pct_of_peak_sustained_active",
+    "l2_hits": "lts__t_sector_hit_rate.pct",
+    "clock": "smsp__cycles_elapsed.avg.per_second",
+    "threads_per_instruction": "smsp__thread_inst_executed_per_inst_executed.ratio",
+}
+TIME = "gpu__time_duration.sum"
+DRAM_WRITTEN = "dram__bytes_write.sum"
+# For each instruction issued, the warps that are held up by a reason.
+STALL = "smsp__average_warps_issue_stalled_{}_per_issue_active.ratio"
+# Those do not wait: one issues, the others could have.
+NO_WAITING = {STALL.format("selected"), STALL.format("not_selected")}
+
+
+def stalls(counted: dict[str, float]) -> dict[str, float]:
+    """The reasons why the warps of a variant wait, in words."""
+    before, after = STALL.split("{}")
+    reasons = {
+        name.removeprefix(before).removesuffix(after): value
+        for name, value in counted.items()
+        if name.startswith(before) and name not in NO_WAITING
+    }
+    return {reason.replace("_", " "): value for reason, value in reasons.items()}
+
+
+def load_counters(path: Path) -> dict:
+    try:
+        counters = json.loads(path.read_text())
+        _ = counters["counters"], counters["size"]
+    except (OSError, ValueError, KeyError) as error:
+        raise BadInput(f"{path} holds no counters: {error!r}") from error
+    return counters
