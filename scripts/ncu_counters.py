@@ -38,7 +38,10 @@ ALL = [
 
 
 def run(command: list[str]) -> str:
-    done = subprocess.run(command, capture_output=True, text=True)
+    try:
+        done = subprocess.run(command, capture_output=True, text=True)
+    except OSError as error:
+        raise SystemExit(f"{command[0]}: {error.strerror}") from error
     if done.returncode != 0:
         raise SystemExit(
             f"{' '.join(command[:1])} failed: {done.stdout[-600:]}{done.stderr[-600:]}"

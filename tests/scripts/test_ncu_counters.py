@@ -70,5 +70,11 @@ def test_counters_by_variant(tmp_path, monkeypatch, kernels_of_a, kernels_of_b):
     assert counted["a"][ISSUE] == 1
 
 
+def test_a_missing_ncu_is_one_line(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(SystemExit, match=r"^ncu: No such file or directory$"):
+        ncu_counters.run(["ncu"])
+
+
 def test_what_claims_may_name_is_measured():
     assert {*PREDICTED.values(), *LIMITS.values()} <= set(ncu_counters.ALL)
