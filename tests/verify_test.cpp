@@ -77,12 +77,14 @@ TYPED_TEST(Verify, RejectsNothingWritten) {
   this->expect_rejected(output, "600 of 600 elements are wrong");
 }
 
-TYPED_TEST(Verify, CountsWrongElementsAndNamesTheFirst) {
+TYPED_TEST(Verify, CountsWrongElementsAndNamesTheFirstAndTheWorst) {
   Output<TypeParam> output = this->right();
   output.row(7)[8] = this->number(1000);
-  output.row(9)[2] = this->number(-1000);
+  output.row(9)[2] = this->number(-20000);
+  output.row(9)[3] = this->number(1000);
   this->expect_rejected(output, "row 7, column 8: got 1000, expected ");
-  this->expect_rejected(output, "2 of 600 elements are wrong");
+  this->expect_rejected(output, "3 of 600 elements are wrong");
+  EXPECT_NEAR(20000, this->check(output).max_error, 20);
 }
 
 TYPED_TEST(Verify, RejectsTwiceTheBoundAndAcceptsHalfOfIt) {

@@ -100,7 +100,7 @@ std::optional<Options> parse_options(const std::string& stage,
         "launches before the timed ones [3, and at least 0.1 s]");
     add_integer<int>(
         app, "--iterations", 1, 1000000, [&](int v) { o.iterations = v; },
-        "timed launches [about a second's worth, at least 20]");
+        "timed launches [about half a second's worth, at least 20]");
     app.add_flag("--sustained", o.sustained,
                  "also time each kernel alone, back to back for half a second [fp16 stages: on]");
     app.add_flag("--profile", o.profile,

@@ -18,10 +18,10 @@ struct Plan {
 };
 
 constexpr int MIN_SAMPLES = 20;  // unless they would take longer than LONGEST_MS
-constexpr double USUAL_MS = 1000.0, LONGEST_MS = 5000.0;
+constexpr double USUAL_MS = 500.0, LONGEST_MS = 5000.0;
 
-// How many pairs of `pair_ms` each to time: about a second's worth, MIN_SAMPLES or more, but no
-// longer than five seconds and at least one.
+// How many pairs of `pair_ms` each to time: half a second's worth, which takes a second with the
+// rests, MIN_SAMPLES or more, but no longer than five seconds and at least one.
 int choose_iterations(double pair_ms);
 
 struct Interleaved {

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace harness {
 namespace {
 
@@ -29,31 +31,58 @@ std::string find_stray_write(const Output<Out>& c) {
   return "";
 }
 
-}  // namespace
+// Of some rows.
+struct Comparison {
+  Verdict verdict;
+  double worst = -1;  // error / bound of the verdict's element
+
+  void keep_worst(double error, double bound) {
+    const double ratio = error == 0 ? 0 : error / bound;
+    if (ratio <= worst || std::isnan(worst)) return;
+    worst = ratio;
+    verdict.max_error = error;
+    verdict.bound = bound;
+  }
+};
 
 template <class Out>
-Verdict verify(const Output<Out>& c, const Output<Out>& reference, const Bound& bound) {
-  Verdict verdict;
-  double worst = -1;
-  for (int i = 0; i < c.rows; ++i) {
+Comparison compare_rows(const Output<Out>& c, const Output<Out>& reference, const Bound& bound,
+                        int begin, int end) {
+  Comparison result;
+  for (int i = begin; i < end; ++i) {
     for (int j = 0; j < c.cols; ++j) {
       const double got = Number<Out>::to_float(c.row(i)[j]);
       const double expected = Number<Out>::to_float(reference.row(i)[j]);
       const double allowed = bound(i, j, expected);
       const double difference = std::abs(got - expected);
       // Negated, so that a NaN on either side is a failure.
-      const bool wrong = !(difference <= allowed);
-      if (wrong && verdict.wrong++ == 0)
-        verdict.message =
+      if (!(difference <= allowed) && result.verdict.wrong++ == 0)
+        result.verdict.message =
             fmt::format("row {}, column {}: got {:.9g}, expected {:.9g} within {:.3g}", i, j, got,
                         expected, allowed);
-      const double ratio = difference == 0 ? 0 : difference / allowed;
-      if (!(ratio <= worst) && !std::isnan(worst)) {
-        worst = ratio;
-        verdict.max_error = difference;
-        verdict.bound = allowed;
-      }
+      result.keep_worst(difference, allowed);
     }
+  }
+  return result;
+}
+
+}  // namespace
+
+template <class Out>
+Verdict verify(const Output<Out>& c, const Output<Out>& reference, const Bound& bound) {
+  const int count = std::min(c.rows, 64);
+  std::vector<Comparison> parts(static_cast<size_t>(count));
+#pragma omp parallel for
+  for (int i = 0; i < count; ++i)
+    parts[static_cast<size_t>(i)] =
+        compare_rows(c, reference, bound, static_cast<int>(int64_t{c.rows} * i / count),
+                     static_cast<int>(int64_t{c.rows} * (i + 1) / count));
+  Comparison all;
+  Verdict& verdict = all.verdict;
+  for (const Comparison& part : parts) {
+    verdict.wrong += part.verdict.wrong;
+    if (verdict.message.empty()) verdict.message = part.verdict.message;
+    all.keep_worst(part.verdict.max_error, part.verdict.bound);
   }
   if (verdict.wrong > 0)
     verdict.message += fmt::format("; {} of {} elements are wrong", verdict.wrong,
