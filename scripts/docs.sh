@@ -3,7 +3,7 @@
 #
 #   ./scripts/docs.sh serve       builds it, serves it locally, rebuilds as files change
 #   ./scripts/docs.sh build       writes build/site; fails on any warning, a broken link among them
-#   ./scripts/docs.sh update      rewrites the plots and what is generated in docs/ (needs the CPU build)
+#   ./scripts/docs.sh update      rewrites the plots and what is generated in README.md and docs/ (needs the CPU build)
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 help "$@"
 
@@ -20,7 +20,6 @@ case "${1:-}" in
     venv_with yaml,matplotlib pyyaml "$MATPLOTLIB" || die "PyYAML and matplotlib could not be installed"
     .venv/bin/python scripts/plot.py
     .venv/bin/python scripts/update_docs.py
-    python3 scripts/results_table.py docs/results/h200 --readme README.md
     ;;
   *)
     echo "docs.sh: write ./scripts/docs.sh serve, build or update" >&2

@@ -40,7 +40,7 @@ sweep() {
 }
 rm -f "$out"/*.failed
 
-step tests tests.txt ./scripts/test.sh -L gpu
+step tests tests.txt run_tests build -L gpu
 step sanitizers sanitizers.txt ./scripts/sanitize.sh
 if [ ! -f "$out/counters.json" ]; then
   step ncu ncu.txt "$PYTHON" scripts/ncu_counters.py build "$out/counters.json" --size 4096

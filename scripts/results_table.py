@@ -1,14 +1,11 @@
 #!/usr/bin/env python3
-"""Tables from the stages' JSON reports.
+"""Prints a table of all variants in the stages' JSON reports.
 
-results_table.py DIR                     all variants in DIR/*.json, for a terminal
-results_table.py DIR --readme README.md  writes the numbers of DIR into the README's table of stages
-results_table.py DIR --check README.md   fails when those numbers differ from DIR's
+results_table.py DIR
 """
 
 import argparse
 import json
-import re
 import sys
 from pathlib import Path
 
@@ -77,59 +74,14 @@ def terminal_table(reports: list[dict]) -> str:
     return "\n".join(lines)
 
 
-ROW = re.compile(r"^\| \[(?P<stage>\d\d\w+)\](?P<link>\([^)]*\)) \| (?P<idea>[^|]*) \|.*$")
-
-
-README_SIZES = ("4096", "8192")
-
-
-def update_readme(text: str, reports: list[dict]) -> str:
-    """The README with the numbers of each stage's own (its last) variant in the stage's row.
-
-    A row is `| [NN_name](link) | idea | ... |`; the cells after the idea are, for each size in
-    README_SIZES, TFLOP/s and % of cuBLAS.
-    """
-    by_key = {(r["stage"], shape(r)): r for r in reports}
-    lines = []
-    for line in text.splitlines():
-        row = ROW.match(line)
-        if row:
-            cells = []
-            for size in README_SIZES:
-                report = by_key.get((row["stage"], size))
-                if report is None:
-                    raise BadInput(f"no report of {row['stage']} at {size}")
-                variant = own(report)
-                cells += [f"{variant['tflops']:.1f}", f"{variant['percent_of_cublas']:.1f}"]
-            line = f"| [{row['stage']}]{row['link']} | {row['idea']} | {' | '.join(cells)} |"
-        lines.append(line)
-    return "\n".join(lines) + "\n"
-
-
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("folder", type=Path)
-    action = parser.add_mutually_exclusive_group()
-    action.add_argument("--readme", type=Path, metavar="FILE")
-    action.add_argument("--check", type=Path, metavar="FILE")
     options = parser.parse_args(arguments)
     try:
-        reports = load(options.folder)
-        readme = options.readme or options.check
-        if readme is None:
-            print(terminal_table(reports))
-            return 0
-        old = readme.read_text()
-        new = update_readme(old, reports)
-        if options.readme:
-            readme.write_text(new)
-        elif new != old:
-            raise BadInput(
-                f"{readme} does not show the numbers of {options.folder}; "
-                f"run {sys.argv[0]} {options.folder} --readme {readme}"
-            )
+        print(terminal_table(load(options.folder)))
     except (BadInput, OSError) as error:
         print(f"results_table.py: {error}", file=sys.stderr)
         return 2

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Writes what is generated in docs/: tables, code, figures, claims.
+"""Writes what is generated in README.md and docs/: tables, code, figures, claims.
 
 update_docs.py             rewrites the files
 update_docs.py --check     fails when one of them would change
 
 Generated text stands between `<!-- KIND ARGUMENTS -->` and `<!-- end -->`. The kinds:
 
-  stages                     all stages at 4096 and 8192, with the first sentence of their pages
+  stages [FOLDER]            all stages at 4096 and 8192, with the first sentence of their pages,
+                             which are in FOLDER
   results STAGE              all variants at 4096: time, TFLOP/s, percent of cuBLAS, resources
   shapes STAGE               percent of cuBLAS over all shapes that were measured
   counters STAGE[/VARIANT] ...   what ncu counted at 4096
@@ -117,7 +118,7 @@ def stage_names() -> list[str]:
     return sorted({stage for stage, _ in reports()})
 
 
-def stages() -> str:
+def stages(folder: str = ".") -> str:
     rows = []
     for stage in stage_names():
         page = ROOT / f"docs/{stage}.md"
@@ -125,7 +126,7 @@ def stages() -> str:
         if not idea:
             raise BadInput(f"{page} does not begin with a heading and a sentence")
         sentence = " ".join(idea[1].split()).split(". ")[0].rstrip(".")
-        row = [f"[{stage}]({stage}.md)", sentence]
+        row = [f"[{stage}]({Path(folder, stage)}.md)", sentence]
         for size in ("4096", "8192"):
             v = own(report(stage, size))
             row += [f"{v['tflops']:.1f}", f"{v['percent_of_cublas']:.1f}"]
@@ -357,7 +358,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--check", action="store_true")
     options = parser.parse_args(arguments)
     try:
-        pages = sorted((ROOT / "docs").rglob("*.md"))
+        pages = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
         wanted = {path: updated(path.read_text(), path) for path in pages}
     except BadInput as error:
         print(f"update_docs.py: {error}", file=sys.stderr)

@@ -34,9 +34,6 @@ def folder(tmp_path):
     return tmp_path
 
 
-README = "text\n| [02_smem_tiled](kernels/02.cuh) | tiles in shared memory | old |\nmore\n"
-
-
 def test_terminal_table_shows_every_variant(folder, capsys):
     assert results_table.main([str(folder)]) == 0
     text = capsys.readouterr().out
@@ -47,39 +44,6 @@ def test_terminal_table_shows_every_variant(folder, capsys):
 def test_shape_of_a_rectangle_is_spelled_out():
     assert results_table.shape(report(k=77)) == "4096x4096x77"
     assert results_table.shape(report()) == "4096"
-
-
-def test_readme_gets_the_last_variants_numbers_and_nothing_else_changes(folder):
-    text = results_table.update_readme(README, results_table.load(folder))
-    assert text == (
-        "text\n| [02_smem_tiled](kernels/02.cuh) | tiles in shared memory "
-        "| 8.8 | 17.2 | 9.0 | 17.2 |\nmore\n"
-    )
-
-
-def test_other_sizes_and_shapes_leave_the_readme_alone(folder):
-    text = results_table.update_readme(README, results_table.load(folder))
-    (folder / "c.json").write_text(json.dumps(report(size=1024)))
-    (folder / "d.json").write_text(json.dumps(report(k=256, tflops=1.0)))
-    assert results_table.update_readme(README, results_table.load(folder)) == text
-
-
-def test_check_notices_a_number_that_is_not_the_measured_one(folder, tmp_path, capsys):
-    readme = tmp_path / "README.md"
-    readme.write_text(README)
-    assert results_table.main([str(folder), "--check", str(readme)]) == 2
-    assert "does not show the numbers" in capsys.readouterr().err
-    assert results_table.main([str(folder), "--readme", str(readme)]) == 0
-    assert results_table.main([str(folder), "--check", str(readme)]) == 0
-    readme.write_text(readme.read_text().replace("| 8.8 |", "| 8.9 |"))
-    assert results_table.main([str(folder), "--check", str(readme)]) == 2
-
-
-def test_a_stage_without_a_report_is_an_error(folder, tmp_path, capsys):
-    readme = tmp_path / "README.md"
-    readme.write_text(README.replace("02_smem_tiled", "07_other"))
-    assert results_table.main([str(folder), "--readme", str(readme)]) == 2
-    assert "no report of 07_other" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{}", "not json"])
@@ -93,8 +57,3 @@ def test_a_file_that_is_no_report_is_named(tmp_path, capsys, content):
 def test_an_empty_folder_is_an_error(tmp_path, capsys):
     assert results_table.main([str(tmp_path)]) == 2
     assert "no reports" in capsys.readouterr().err
-
-
-def test_the_projects_readme_shows_the_committed_numbers():
-    folder = ROOT / "docs" / "results" / "h200"
-    assert results_table.main([str(folder), "--check", str(ROOT / "README.md")]) == 0
