@@ -24,6 +24,7 @@ all right, 1 a file is not up to date, 2 bad input.
 
 import argparse
 import difflib
+import json
 import re
 import shlex
 import sys
@@ -92,6 +93,11 @@ def report(stage: str, size: str) -> dict:
     if (stage, size) not in reports():
         raise BadInput(f"no results of {stage} at {size}")
     return reports()[stage, size]
+
+
+@cache
+def provenance() -> list[dict]:
+    return json.loads((RESULTS / "provenance.json").read_text())
 
 
 @cache
@@ -171,7 +177,16 @@ def shapes(stage: str) -> str:
                 f"{sustained:.1f}" if sustained else "not measured",
             ]
         )
-    return table(["M x N x K", "TFLOP/s", "% of cuBLAS", "sustained"], rows)
+    text = table(["M x N x K", "TFLOP/s", "% of cuBLAS", "sustained"], rows)
+    files = {f"{stage}_{size}.json" for _, size in order}
+    runs = sum(bool(files & {*run["files"]}) for run in provenance())
+    if runs > 1:
+        text += (
+            f"\n\nThese rows are from {runs} runs, and H200s differ by about a point: two stages "
+            "compare no closer than that. Which row is of which run is in "
+            "`docs/results/h200/provenance.json`."
+        )
+    return text
 
 
 def counter_table(*wanted: str) -> str:

@@ -24,6 +24,38 @@ def test_only_what_is_between_the_marks_changes():
     assert "`uncoalesced`" in text
 
 
+def test_the_table_of_stages_has_the_own_variants_numbers_and_leads_to_the_pages():
+    row = next(line for line in written("stages docs").splitlines() if "06_wmma" in line)
+    own = [update_docs.own(update_docs.report("06_wmma", size)) for size in ("4096", "8192")]
+    assert own[0]["name"] == "wmma"
+    numbers = [f"{v[key]:.1f}" for v in own for key in ("tflops", "percent_of_cublas")]
+    assert row.startswith("| [06_wmma](docs/06_wmma.md) | Warps multiply")
+    assert row.endswith(f"| {' | '.join(numbers)} |")
+    assert "| [06_wmma](06_wmma.md) |" in written("stages")
+
+
+def test_a_stage_without_a_report_is_an_error(monkeypatch):
+    at_4096 = {key: r for key, r in update_docs.reports().items() if key[1] == "4096"}
+    monkeypatch.setattr(update_docs, "reports", lambda: at_4096)
+    with pytest.raises(update_docs.BadInput, match="no results of 01_naive at 8192"):
+        written("stages")
+
+
+def test_the_readme_shows_the_committed_numbers():
+    text = (ROOT / "README.md").read_text()
+    assert "<!-- stages docs -->" in text
+    assert update_docs.updated(text, PAGE) == text
+
+
+def test_rows_of_several_runs_are_said_to_be(monkeypatch):
+    files = [f"11_persistent_{size}.json" for stage, size in update_docs.reports()]
+    monkeypatch.setattr(update_docs, "provenance", lambda: [{"files": files}, {"files": ["x"]}])
+    assert "runs" not in written("shapes 11_persistent")
+    parts = [{"files": files[:1]}, {"files": ["x"]}, {"files": files[1:]}]
+    monkeypatch.setattr(update_docs, "provenance", lambda: parts)
+    assert "are from 2 runs" in written("shapes 11_persistent")
+
+
 def test_code_is_included_with_its_lines():
     text = written('code kernels/01_naive.cuh "// The stage: only" "acc;"')
     assert (
