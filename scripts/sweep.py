@@ -5,9 +5,9 @@ sweep.py DIR [STAGE ...]                            for example sweep.py /tmp/sw
 sweep.py DIR --shapes 4096 16x4096x4096             M=N=K, or MxNxK
 sweep.py DIR --processes 3                          three runs a cell; the median one is kept
 
-Writes DIR/NN_name_SHAPE.json: all variants at 4096, the stage's own at other shapes. What
-is there already is not measured again, so that an interrupted sweep goes on where it stopped. Exit
-code: 0 all right, 1 a stage failed, 2 bad input.
+Writes DIR/NN_name_SHAPE.json: all variants at 4096, the stage's own at other shapes. What is there
+already is not measured again, so that an interrupted sweep goes on where it stopped. Exit code: 0
+all right, 1 a stage failed, 2 bad input.
 """
 
 import argparse

@@ -31,7 +31,7 @@ std::string find_stray_write(const Output<Out>& c) {
   return "";
 }
 
-// Of some rows.
+// The verdict on some rows of C.
 struct Comparison {
   Verdict verdict;
   double worst = -1;  // error / bound of the verdict's element
