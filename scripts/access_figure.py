@@ -58,11 +58,15 @@ def wavefronts(line: dict) -> list[dict[int, list[int]]]:
     return result
 
 
-def words(line: dict) -> str:
+def cost(line: dict) -> tuple[int, str]:
+    """What the request takes, as a number and its unit."""
     if line["space"] == "global":
-        count, unit = len(sectors(line)), "sector"
-    else:
-        count, unit = len(wavefronts(line)), "wavefront"
+        return len(sectors(line)), "sector"
+    return len(wavefronts(line)), "wavefront"
+
+
+def words(line: dict) -> str:
+    count, unit = cost(line)
     return f"{count} {unit}{'s' if count != 1 else ''}"
 
 

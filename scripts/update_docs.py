@@ -310,6 +310,13 @@ def access(stage: str, variant: str, array: str, operation: str) -> str:
     if not found:
         raise BadInput(f"{stage} {variant} has no {operation} of {array}")
     line = max(found, key=lambda line: line["requests"])
+    drawn, unit = access_figure.cost(line)
+    counted = line[f"{unit}s_per_request"]
+    if drawn != counted:
+        raise BadInput(
+            f"{operation} of {array} of {stage} {variant}: the figure has {drawn} {unit}s, "
+            f"the CPU device counts {counted:g} a request"
+        )
     name = f"access_{stage}_{variant}_{array}_{operation}.svg".replace(" ", "_")
     figures[ROOT / "docs/figures" / name] = access_figure.draw(line)
     cost = access_figure.words(line)

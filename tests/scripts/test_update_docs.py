@@ -100,6 +100,19 @@ def test_what_is_not_there_is_named(kind, message):
     assert message in str(error.value) and str(error.value).startswith("page.md: ")
 
 
+def test_a_figure_that_the_cpu_device_does_not_bear_out_is_an_error(monkeypatch):
+    line = {"op": "load", "array": "sB", "space": "shared", "bytes": 4, "requests": 1}
+    line |= {"sample": [128 * i for i in range(32)], "ideal_wavefronts": 1.0}
+    memory = [line | {"wavefronts_per_request": 31.5}]
+    monkeypatch.setattr(update_docs, "predicted", lambda stage: {"x": {"memory": memory}})
+    with pytest.raises(
+        update_docs.BadInput, match=r"has 32 wavefronts, the CPU device counts 31\.5"
+    ):
+        written("access 02_smem_tiled x sB load")
+    memory[0]["wavefronts_per_request"] = 32.0
+    assert "by one warp, 32 wavefronts](figures/" in written("access 02_smem_tiled x sB load")
+
+
 def test_a_block_without_end_is_an_error():
     with pytest.raises(update_docs.BadInput, match="does not begin or does not end"):
         update_docs.updated("text\n<!-- end -->\n", PAGE)
