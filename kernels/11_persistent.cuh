@@ -3,11 +3,13 @@
 // Idea    nothing waits for a tile of C: the blocks stay, and while a tile is being stored the next
 //         one's operands are already coming.
 // vs 10   a loop over tiles of C in both roles, through which the buffers are counted; stmatrix and
-//         TMA stores, which run on beside the next tile's multiplications; narrower tiles for small
-//         problems.
+//         TMA stores, which run on beside the next tile's multiplications; of four widths of
+//         tile the one that is done first.
 // Limit   power: the tensor cores it uses are busy 96% of the time, at 1.58 of 1.98 GHz (H200,
 //         8192^3).
+#include <algorithm>
 #include <cuda/ptx>
+#include <iterator>
 
 #include "common.cuh"
 #include "ptx/setmaxnreg.cuh"
@@ -47,7 +49,7 @@ __device__ __forceinline__ int swizzle(int row, int col) {
 
 template <int BN>
 struct Shared {
-  static constexpr int PIPE = BN == 256 ? 4 : BN == 128 ? 6 : 8;
+  static constexpr int PIPE = BN >= 192 ? 4 : BN == 128 ? 6 : 8;
   struct Tiles {
     half A[BM][BK];
     half B[BN / BOX][BK][BOX];
@@ -206,18 +208,25 @@ void gemm_columns(const Gemm<half, half>& p) {
 }
 
 inline void gemm(const Gemm<half, half>& p) {
-  // A step along K of a tile of 256, 128 or 64 columns takes 675, 373 or 328 ns (H200, 8192^3).
-  const int blocks = device_attribute(cudaDevAttrMultiProcessorCount);
-  const auto cost = [&](int BN, int64_t step) {
-    return ceil_div(ceil_div(p.M, BM) * ceil_div(p.N, BN), blocks) * step;
+  // What a step along K takes, by the width of the tile. Rows that begin off the lines of 128 bytes
+  // take longer: blocks ask L2 for parts of lines, and fewer requests are merged (H200, 16 shapes).
+  struct Width {
+    int columns;
+    int64_t ns;
+    void (*gemm)(const Gemm<half, half>&);
   };
-  const int64_t wide = cost(256, 675), middle = cost(128, 373), narrow = cost(64, 328);
-  if (wide <= middle && wide <= narrow)
-    gemm_columns<256>(p);
-  else if (middle <= narrow)
-    gemm_columns<128>(p);
-  else
-    gemm_columns<64>(p);
+  const bool on_lines = p.lda % 64 == 0 && p.ldb % 64 == 0;
+  const Width widths[] = {{256, on_lines ? 675 : 850, gemm_columns<256>},
+                          {192, on_lines ? 560 : 770, gemm_columns<192>},
+                          {128, on_lines ? 400 : 600, gemm_columns<128>},
+                          {64, on_lines ? 300 : 450, gemm_columns<64>}};
+  const int blocks = device_attribute(cudaDevAttrMultiProcessorCount);
+  const auto time = [&](const Width& width) {
+    return ceil_div(ceil_div(p.M, BM) * ceil_div(p.N, width.columns), blocks) * width.ns;
+  };
+  std::min_element(std::begin(widths), std::end(widths), [&](const Width& a, const Width& b) {
+    return time(a) < time(b);
+  })->gemm(p);
 }
 
 }  // namespace persistent

@@ -177,11 +177,13 @@ void stream(const Subject<In, Out>& subject) {
   EXPECT_TRUE(verify(after, reference_output(problem), problem.bound()).ok);
 }
 
-// More tiles than multiprocessors, and not a multiple, for each width of tile that a stage chooses.
+// More tiles than multiprocessors, and not a multiple, for each width of tile that a stage chooses:
+// 64, 128, 192 and 256 columns, on 132 multiprocessors.
 template <class In, class Out>
 void waves(const Subject<In, Out>& subject) {
-  expect_correct(subject, {400, 12500, 70});
-  expect_correct(subject, {1600, 1530, 200});
+  expect_correct(subject, {60000, 56, 70});
+  expect_correct(subject, {8190, 1275, 60});
+  expect_correct(subject, {400, 11004, 70});
   expect_correct(subject, {4000, 4090, 100});
 }
 

@@ -122,10 +122,9 @@ class Session {
     result.cublas = both.cublas;
     // Tensor cores are what reaches the power limit: their stages always report both.
     if (options_.sustained || std::is_same_v<In, half>) {
-      const double own = time_sustained(stage, sets_->count(), both.stage.median, stream_.handle);
-      const double yardstick =
-          time_sustained(cublas, sets_->count(), both.cublas.median, stream_.handle);
-      result.sustained = {tflops(shape_, own), 100.0 * yardstick / own};
+      const SteadyState steady =
+          time_sustained(stage, cublas, sets_->count(), both, stream_.handle);
+      result.sustained = {tflops(shape_, steady.stage), 100.0 * steady.cublas / steady.stage};
     }
     result.kernel = kernel_facts();
   }

@@ -102,7 +102,7 @@ std::optional<Options> parse_options(const std::string& stage,
         app, "--iterations", 1, 1000000, [&](int v) { o.iterations = v; },
         "timed launches [about half a second's worth, at least 20]");
     app.add_flag("--sustained", o.sustained,
-                 "also time each kernel alone, back to back for half a second [fp16 stages: on]");
+                 "also time each kernel without rests, at the power limit [fp16 stages: on]");
     app.add_flag("--profile", o.profile,
                  "launch each variant once: no check, no cuBLAS, no timing (automatic under ncu)");
     add_integer<int>(

@@ -34,8 +34,13 @@ struct Interleaved {
 Interleaved time_interleaved(const LaunchOn& stage, const LaunchOn& cublas, const Plan& plan,
                              cudaStream_t stream);
 
-// Milliseconds a launch when it runs alone, back to back for half a second: the steady state under
-// the power limit.
-double time_sustained(const LaunchOn& launch, int sets, double expected_ms, cudaStream_t stream);
+// Milliseconds a launch of each with no rests: the steady state under the power limit. Here, too,
+// they take turns, of a tenth of a second: the one that ran first for half a second would find the
+// GPU cooler, and be 5% faster than itself (fp16, 8192^3, H200). `usual` says how long one takes.
+struct SteadyState {
+  double stage, cublas;
+};
+SteadyState time_sustained(const LaunchOn& stage, const LaunchOn& cublas, int sets,
+                           const Interleaved& usual, cudaStream_t stream);
 
 }  // namespace harness
