@@ -35,8 +35,8 @@ Interleaved time_interleaved(const LaunchOn& stage, const LaunchOn& cublas, cons
                              cudaStream_t stream);
 
 // Milliseconds a launch of each with no rests: the steady state under the power limit. Here, too,
-// they take turns, of a tenth of a second: the one that ran first for half a second would find the
-// GPU cooler, and be 5% faster than itself (fp16, 8192^3, H200). `usual` says how long one takes.
+// they take turns, of a tenth of a second: whichever ran first for half a second would find the GPU
+// cooler; cuBLAS came to 105% of itself (fp16, 8192^3, H200). `usual` says how long one takes.
 struct SteadyState {
   double stage, cublas;
 };
