@@ -10,13 +10,14 @@ namespace {
 
 constexpr double WARMUP_SECONDS =
     0.1;  // an idle GPU takes tens of milliseconds to raise its clocks
-constexpr double TURN_MS = 100.0;
-constexpr int TURNS = 4;  // each has
 // Launches come in bursts with rests between them. Without, a tensor-core GEMM on an H200 (06_wmma,
 // 4096^3) is at the power limit after 0.1 s; clocks wander, p10 and p90 are 10% apart instead of
 // 1%.
 constexpr double BURST_MS = 10.0;
 constexpr std::chrono::milliseconds REST{10};
+// At the power limit there are no rests, but turns.
+constexpr double TURN_MS = 100.0;
+constexpr int TURNS = 4;  // of each that count; an even number
 
 class Event {
  public:
@@ -103,12 +104,11 @@ SteadyState time_sustained(const LaunchOn& stage, const LaunchOn& cublas, int se
     CUDA_CHECK(cudaStreamSynchronize(stream));
     return whole.milliseconds() / count;
   };
+  turn(stage, usual.stage.median);  // what warms the GPU up does not count
+  turn(cublas, usual.cublas.median);
   SteadyState sum{};
   const auto stage_turn = [&] { sum.stage += turn(stage, usual.stage.median); };
   const auto cublas_turn = [&] { sum.cublas += turn(cublas, usual.cublas.median); };
-  stage_turn();
-  cublas_turn();
-  sum = {};  // until here the GPU gets warm
   // It goes on getting warmer for a while: in this order both have as many late turns.
   for (int i = 0; i < TURNS; i += 2) {
     cublas_turn();

@@ -34,12 +34,13 @@ struct Interleaved {
 Interleaved time_interleaved(const LaunchOn& stage, const LaunchOn& cublas, const Plan& plan,
                              cudaStream_t stream);
 
-// Milliseconds a launch of each with no rests: the steady state under the power limit. Here, too,
-// they take turns, of a tenth of a second: whichever ran first for half a second would find the GPU
-// cooler; cuBLAS came to 105% of itself (fp16, 8192^3, H200). `usual` says how long one takes.
 struct SteadyState {
-  double stage, cublas;
+  double stage, cublas;  // ms a launch
 };
+
+// Launches with no rests: the steady state under the power limit. Here, too, both take turns, of a
+// tenth of a second: whichever ran first for half a second would find the GPU cooler; cuBLAS came
+// to 105% of itself (fp16, 8192^3, H200). `usual` says how long a launch takes.
 SteadyState time_sustained(const LaunchOn& stage, const LaunchOn& cublas, int sets,
                            const Interleaved& usual, cudaStream_t stream);
 
