@@ -16,8 +16,8 @@ constexpr double WARMUP_SECONDS =
 constexpr double BURST_MS = 10.0;
 constexpr std::chrono::milliseconds REST{10};
 // At the power limit there are no rests, but turns.
-constexpr double TURN_MS = 100.0;
-constexpr int TURNS = 4;  // of each that count; an even number
+constexpr double TURN_MS = 20.0;
+constexpr int WARMUP_ROUNDS = 3, ROUNDS = 10;  // of two turns each
 
 class Event {
  public:
@@ -104,19 +104,16 @@ SteadyState time_sustained(const LaunchOn& stage, const LaunchOn& cublas, int se
     CUDA_CHECK(cudaStreamSynchronize(stream));
     return whole.milliseconds() / count;
   };
-  turn(stage, usual.stage.median);  // what warms the GPU up does not count
-  turn(cublas, usual.cublas.median);
   SteadyState sum{};
-  const auto stage_turn = [&] { sum.stage += turn(stage, usual.stage.median); };
-  const auto cublas_turn = [&] { sum.cublas += turn(cublas, usual.cublas.median); };
-  // It goes on getting warmer for a while: in this order both have as many late turns.
-  for (int i = 0; i < TURNS; i += 2) {
-    cublas_turn();
-    stage_turn();
-    stage_turn();
-    cublas_turn();
+  for (int round = -WARMUP_ROUNDS; round < ROUNDS; ++round) {
+    // In this order clocks that rise or fall do so for both.
+    for (const bool of_stage : {true, false, false, true}) {
+      const double ms =
+          of_stage ? turn(stage, usual.stage.median) : turn(cublas, usual.cublas.median);
+      if (round >= 0) (of_stage ? sum.stage : sum.cublas) += ms / (2 * ROUNDS);
+    }
   }
-  return {sum.stage / TURNS, sum.cublas / TURNS};
+  return sum;
 }
 
 }  // namespace harness

@@ -38,9 +38,10 @@ struct SteadyState {
   double stage, cublas;  // ms a launch
 };
 
-// Launches with no rests: the steady state under the power limit. Here, too, both take turns, of a
-// tenth of a second: whichever ran first for half a second would find the GPU cooler; cuBLAS came
-// to 105% of itself (fp16, 8192^3, H200). `usual` says how long a launch takes.
+// Launches with no rests: the steady state under the power limit. Here, too, both take turns, of 20
+// ms: the limit overshoots and comes back within tenths of a second, by up to 15% in clocks. In
+// turns of a tenth of a second cuBLAS came to 97% of itself, of half a second to 105% (fp16, H200).
+// `usual` says how long a launch takes.
 SteadyState time_sustained(const LaunchOn& stage, const LaunchOn& cublas, int sets,
                            const Interleaved& usual, cudaStream_t stream);
 
