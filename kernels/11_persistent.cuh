@@ -4,7 +4,7 @@
 //         one's operands are already coming.
 // vs 10   a loop over tiles of C in both roles, through which the buffers are counted; stmatrix and
 //         TMA stores, which run on beside the next tile's multiplications; of four widths of tile
-//         the one that is done first.
+//         the one that is done first; 10b's clusters where they pay.
 // Limit   power: the tensor cores it uses are busy 96% of the time, at 1.58 of 1.98 GHz (H200,
 //         8192^3).
 #include <algorithm>
@@ -12,6 +12,7 @@
 #include <iterator>
 
 #include "common.cuh"
+#include "ptx/cluster.cuh"
 #include "ptx/setmaxnreg.cuh"
 #include "ptx/stmatrix.cuh"
 #include "ptx/tensor_map.cuh"
@@ -25,7 +26,6 @@ constexpr int WARPGROUP = 128;
 constexpr int CONSUMERS = 2;  // warpgroups that multiply
 constexpr int THREADS = (CONSUMERS + 1) * WARPGROUP;
 constexpr int MMA_M = 64, MMA_K = 16;
-constexpr int GROUP = 16;
 constexpr int BM = 128, BK = 64;
 constexpr int BOX = 64;  // columns of a box: 128 bytes
 static_assert(BM == CONSUMERS * MMA_M);
@@ -33,13 +33,17 @@ static_assert(BM == CONSUMERS * MMA_M);
 struct Tile {
   int m0, n0;
 };
-// In groups as before.
-__device__ __forceinline__ Tile tile_of(int index, int M, int N, int BM, int BN) {
-  const int tiles_m = ceil_div(M, BM), tiles_n = ceil_div(N, BN);
+// This block's tile in the index-th of a cluster, whose blocks have theirs one below another. In
+// groups as before.
+template <int BN, int CLUSTER>
+__device__ __forceinline__ Tile tile_of(int index, int M, int N) {
+  constexpr int GROUP = 16 / CLUSTER;
+  const int tiles_m = ceil_div(M, CLUSTER * BM), tiles_n = ceil_div(N, BN);
   const int first_m = index / (GROUP * tiles_n) * GROUP;
   const int height = min(GROUP, tiles_m - first_m);
   const int rest = index % (GROUP * tiles_n);
-  return {(first_m + rest % height) * BM, rest / height * BN};
+  const int rank = blockIdx.x % CLUSTER;
+  return {((first_m + rest % height) * CLUSTER + rank) * BM, rest / height * BN};
 }
 
 // TMA's 128-byte swizzle.
@@ -57,7 +61,7 @@ struct Shared {
   Tiles tiles[PIPE];
   half staged[CONSUMERS * WARPGROUP / 32][2][16][BOX];  // two boxes a warp, on their way to C
   uint64_t full[PIPE];                                  // completes when a tile has landed
-  uint64_t empty[PIPE];  // completes when both consumers have multiplied it
+  uint64_t empty[PIPE];  // completes when the consumers of all blocks have multiplied it
 };
 
 // Of row `m` and column `k` of A's tile: rows along k, eight of them 1024 bytes from the next
@@ -78,7 +82,7 @@ __device__ __forceinline__ uint32_t as_halves(float low, float high) {
   return reinterpret_cast<const uint32_t&>(pair);
 }
 
-template <int BN>
+template <int BN, int CLUSTER>
 __global__ void __launch_bounds__(THREADS, 1)
     gemm_kernel(int M, int N, int K, const __grid_constant__ CUtensorMap map_A,
                 const __grid_constant__ CUtensorMap map_B,
@@ -87,14 +91,15 @@ __global__ void __launch_bounds__(THREADS, 1)
   using Tiles = typename Shared<BN>::Tiles;
   Shared<BN>& s = dynamic_shared<Shared<BN>>();
   const int steps = ceil_div(K, BK);
-  const int tiles = ceil_div(M, BM) * ceil_div(N, BN);
+  const int tiles = ceil_div(M, CLUSTER * BM) * ceil_div(N, BN);  // of clusters
 
   if (threadIdx.x == 0) {
     for (uint64_t& barrier : s.full) mbarrier_init(&barrier, 1);
-    for (uint64_t& barrier : s.empty) mbarrier_init(&barrier, CONSUMERS);
+    for (uint64_t& barrier : s.empty) mbarrier_init(&barrier, CLUSTER * CONSUMERS);
     fence_mbarrier_init(sem_release, scope_cluster);  // TMA sees them, too
   }
-  __syncthreads();
+  barrier_cluster_arrive();
+  barrier_cluster_wait();
 
   // Counts the tiles of operands since the start: they are in buffer step % PIPE, in its round
   // step / PIPE.
@@ -105,8 +110,9 @@ __global__ void __launch_bounds__(THREADS, 1)
       // Every other tile of C from the end of K: it shares A's rows with the one before, and what
       // that one read last is still in L2.
       bool backwards = false;
-      for (int index = blockIdx.x; index < tiles; index += gridDim.x, backwards = !backwards) {
-        const Tile tile = tile_of(index, M, N, BM, BN);
+      for (int index = blockIdx.x / CLUSTER; index < tiles;
+           index += gridDim.x / CLUSTER, backwards = !backwards) {
+        const Tile tile = tile_of<BN, CLUSTER>(index, M, N);
         for (int t = 0; t < steps; ++t, ++step) {
           const unsigned to = step % PIPE;
           // Nobody may still read what lies there. The first time round nobody does: the phase
@@ -118,9 +124,17 @@ __global__ void __launch_bounds__(THREADS, 1)
           const int k0 = (backwards ? steps - 1 - t : t) * BK;
           cp_async_bulk_tensor(space_cluster, space_global, s.tiles[to].A, &map_A, {k0, tile.m0},
                                &s.full[to]);
-          for (int j = 0; j < BN / BOX; ++j)
-            cp_async_bulk_tensor(space_cluster, space_global, s.tiles[to].B[j], &map_B,
-                                 {tile.n0 + j * BOX, k0}, &s.full[to]);
+          for (int j = 0; j < BN / BOX; ++j) {
+            if constexpr (CLUSTER == 1) {
+              cp_async_bulk_tensor(space_cluster, space_global, s.tiles[to].B[j], &map_B,
+                                   {tile.n0 + j * BOX, k0}, &s.full[to]);
+            } else {  // some rows of each box, for all blocks of the cluster
+              const int k = blockIdx.x % CLUSTER * (BK / CLUSTER);
+              cp_async_bulk_tensor(space_cluster, space_global, s.tiles[to].B[j][k], &map_B,
+                                   {tile.n0 + j * BOX, k0 + k}, &s.full[to],
+                                   static_cast<uint16_t>((1 << CLUSTER) - 1));
+            }
+          }
         }
       }
     }
@@ -128,12 +142,13 @@ __global__ void __launch_bounds__(THREADS, 1)
     ptx::setmaxnreg_inc<232>();
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const int group_m = threadIdx.x / WARPGROUP * MMA_M;
-    // The buffer of a step goes back to the producer.
+    // The buffer of a step goes back to the producers of all blocks.
     const auto release = [&](unsigned step) {
-      if (threadIdx.x % WARPGROUP == 0) mbarrier_arrive(&s.empty[step % PIPE]);
+      if (threadIdx.x % WARPGROUP < CLUSTER)
+        ptx::mbarrier_arrive_cluster(&s.empty[step % PIPE], threadIdx.x % WARPGROUP);
     };
-    for (int index = blockIdx.x; index < tiles; index += gridDim.x) {
-      const Tile tile = tile_of(index, M, N, BM, BN);
+    for (int index = blockIdx.x / CLUSTER; index < tiles; index += gridDim.x / CLUSTER) {
+      const Tile tile = tile_of<BN, CLUSTER>(index, M, N);
       float acc[BN / 2];
 #pragma unroll 1
       for (int t = 0; t < steps; ++t, ++step) {
@@ -184,11 +199,14 @@ __global__ void __launch_bounds__(THREADS, 1)
       }
     }
     if (lane == 0) cp_async_bulk_wait_group_read(n32_t<0>());  // the last boxes are still read
+    // No block may leave before the others have sent it their last arrival.
+    barrier_cluster_arrive();
+    barrier_cluster_wait();
   }
 }
 
 // Throws CudaError where there is no TMA.
-template <int BN>
+template <int BN, int CLUSTER>
 void gemm_columns(const Gemm<half, half>& p) {
   require_valid(p);
   require_aligned_rows(p);
@@ -199,34 +217,44 @@ void gemm_columns(const Gemm<half, half>& p) {
   }
   // No more blocks than it takes to be done in as many waves: power that an idle multiprocessor
   // saves is the others' clock.
-  const int tiles = ceil_div(p.M, BM) * ceil_div(p.N, BN);
-  const int waves = ceil_div(tiles, device_attribute(cudaDevAttrMultiProcessorCount));
-  launch(gemm_kernel<BN>, dim3(ceil_div(tiles, waves)), dim3(THREADS), sizeof(Shared<BN>), p.stream,
-         p.M, p.N, p.K, ptx::tensor_map(p.A, p.M, p.K, p.lda, BM),
-         ptx::tensor_map(p.B, p.K, p.N, p.ldb, BK), ptx::tensor_map(p.C, p.M, p.N, p.ldc, 16), p.C,
-         p.ldc);
+  const int tiles = ceil_div(p.M, CLUSTER * BM) * ceil_div(p.N, BN);
+  const int waves = ceil_div(tiles, device_attribute(cudaDevAttrMultiProcessorCount) / CLUSTER);
+  launch_clusters(CLUSTER, gemm_kernel<BN, CLUSTER>, dim3(ceil_div(tiles, waves) * CLUSTER),
+                  dim3(THREADS), sizeof(Shared<BN>), p.stream, p.M, p.N, p.K,
+                  ptx::tensor_map(p.A, p.M, p.K, p.lda, BM),
+                  ptx::tensor_map(p.B, p.K, p.N, p.ldb, BK / CLUSTER),
+                  ptx::tensor_map(p.C, p.M, p.N, p.ldc, 16), p.C, p.ldc);
 }
 
-inline void gemm(const Gemm<half, half>& p) {
-  // What a step along K takes, by the width of the tile. Rows that begin off the lines of 128 bytes
-  // take longer: blocks ask L2 for parts of lines, and fewer requests are merged (H200, 16 shapes).
+// Takes the width of tile that is done first.
+template <int CLUSTER>
+void gemm_clusters(const Gemm<half, half>& p) {
   struct Width {
     int columns;
-    int64_t ns;
+    int64_t ns;  // what a step along K takes (H200)
     void (*gemm)(const Gemm<half, half>&);
   };
-  const bool on_lines = p.lda % 64 == 0 && p.ldb % 64 == 0;
-  const Width widths[] = {{256, on_lines ? 675 : 850, gemm_columns<256>},
-                          {192, on_lines ? 560 : 770, gemm_columns<192>},
-                          {128, on_lines ? 400 : 600, gemm_columns<128>},
-                          {64, on_lines ? 300 : 450, gemm_columns<64>}};
-  const int blocks = device_attribute(cudaDevAttrMultiProcessorCount);
+  const Width widths[] = {{256, 675, gemm_columns<256, CLUSTER>},
+                          {192, 560, gemm_columns<192, CLUSTER>},
+                          {128, 400, gemm_columns<128, CLUSTER>},
+                          {64, 300, gemm_columns<64, CLUSTER>}};
+  const int clusters = device_attribute(cudaDevAttrMultiProcessorCount) / CLUSTER;
   const auto time = [&](const Width& width) {
-    return ceil_div(ceil_div(p.M, BM) * ceil_div(p.N, width.columns), blocks) * width.ns;
+    return ceil_div(ceil_div(p.M, CLUSTER * BM) * ceil_div(p.N, width.columns), clusters) *
+           width.ns;
   };
   std::min_element(std::begin(widths), std::end(widths), [&](const Width& a, const Width& b) {
     return time(a) < time(b);
   })->gemm(p);
+}
+
+inline void gemm(const Gemm<half, half>& p) {
+  // Where rows of B begin off the lines of 128 bytes, fewer requests of neighbours are merged, and
+  // pairs of blocks that share B are up to a quarter faster; but not with few rows (H200).
+  if (p.ldb % 64 == 0 || p.M <= 4 * BM)
+    gemm_clusters<1>(p);
+  else
+    gemm_clusters<2>(p);
 }
 
 }  // namespace persistent

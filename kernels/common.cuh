@@ -108,14 +108,16 @@ struct Launch {
 inline thread_local Launch first_launch;
 
 // Every kernel launch goes through here. Enqueues and returns; smem_bytes is dynamic shared memory.
+// `cluster` neighbouring blocks form a cluster; with 1 there are none, which is not the same as
+// clusters of one: with those 11 takes 4% longer (8192^3, H200).
 // Throws std::invalid_argument when the device has less shared memory, CudaError when CUDA refuses.
 // (common_type_t keeps `args` out of template deduction: they convert to the kernel's own types.)
 template <class... Params>
-void launch(void (*kernel)(Params...), dim3 grid, dim3 block, size_t smem_bytes,
-            cudaStream_t stream, std::common_type_t<Params>... args) {
+void launch_clusters(unsigned cluster, void (*kernel)(Params...), dim3 grid, dim3 block,
+                     size_t smem_bytes, cudaStream_t stream, std::common_type_t<Params>... args) {
   const void* function = reinterpret_cast<const void*>(kernel);
 #ifdef SIMT_CPU_DEVICE
-  (void)stream;
+  (void)cluster, (void)stream;
   simt::launch(kernel, grid, block, smem_bytes, args...);
 #else
   constexpr size_t DEFAULT_SMEM = 48 * 1024;  // more must be asked for, kernel by kernel
@@ -129,10 +131,20 @@ void launch(void (*kernel)(Params...), dim3 grid, dim3 block, size_t smem_bytes,
                                     static_cast<int>(smem_bytes)));
   }
   void* pointers[] = {&args...};
-  CUDA_CHECK(cudaLaunchKernel(function, grid, block, pointers, smem_bytes, stream));
+  cudaLaunchAttribute clusters{};
+  clusters.id = cudaLaunchAttributeClusterDimension;
+  clusters.val.clusterDim = {cluster, 1, 1};
+  cudaLaunchConfig_t config{grid, block, smem_bytes, stream, &clusters, cluster > 1 ? 1U : 0U};
+  CUDA_CHECK(cudaLaunchKernelExC(&config, function, pointers));
   CUDA_CHECK(cudaGetLastError());
 #endif
   if (first_launch.kernel == nullptr) first_launch = {function, grid, block, smem_bytes};
+}
+
+template <class... Params>
+void launch(void (*kernel)(Params...), dim3 grid, dim3 block, size_t smem_bytes,
+            cudaStream_t stream, std::common_type_t<Params>... args) {
+  launch_clusters(1, kernel, grid, block, smem_bytes, stream, args...);
 }
 
 // The block's dynamic shared memory, seen as a T; aligned for the boxes of 08 to 11.

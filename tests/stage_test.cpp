@@ -99,6 +99,7 @@ template <class In, class Out>
 void primes(const Subject<In, Out>& subject) {
   expect_correct(subject, {67, 131, 45});
   expect_correct(subject, {257, 263, 251});
+  expect_correct(subject, {521, 131, 45});  // 11 takes clusters
 }
 
 template <class In, class Out>
@@ -177,14 +178,18 @@ void stream(const Subject<In, Out>& subject) {
   EXPECT_TRUE(verify(after, reference_output(problem), problem.bound()).ok);
 }
 
-// More tiles than multiprocessors, and not a multiple, for each width of tile that a stage chooses:
-// 64, 128, 192 and 256 columns, on 132 multiprocessors.
+// More tiles than multiprocessors, and not a multiple, for each width of tile that a stage chooses,
+// without and with clusters: 64, 128, 192 and 256 columns, on 132 multiprocessors.
 template <class In, class Out>
 void waves(const Subject<In, Out>& subject) {
-  expect_correct(subject, {60000, 56, 70});
+  expect_correct(subject, {60000, 62, 70});
   expect_correct(subject, {8190, 1275, 60});
   expect_correct(subject, {400, 11004, 70});
   expect_correct(subject, {4000, 4090, 100});
+  expect_correct(subject, {60000, 54, 70});
+  expect_correct(subject, {8190, 1155, 60});
+  expect_correct(subject, {850, 5490, 70});
+  expect_correct(subject, {4000, 4050, 100});
 }
 
 // Launches that nothing separates, of 20 shapes that are as different as chance has it. Under

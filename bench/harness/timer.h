@@ -39,8 +39,9 @@ struct SteadyState {
 };
 
 // Launches with no rests: the steady state under the power limit. Here, too, both take turns, of 20
-// ms: the limit overshoots and comes back within tenths of a second, by up to 15% in clocks. In
-// turns of a tenth of a second cuBLAS came to 97% of itself, of half a second to 105% (fp16, H200).
+// ms, and so share the clock: the limit overshoots and comes back within tenths of a second, by up
+// to 15%. In turns of a tenth of a second cuBLAS came to 97% of itself, of half a second to 105%
+// (fp16, H200). Launches of less than about 20 us show the pace of the host instead.
 // `usual` says how long a launch takes.
 SteadyState time_sustained(const LaunchOn& stage, const LaunchOn& cublas, int sets,
                            const Interleaved& usual, cudaStream_t stream);
