@@ -161,31 +161,29 @@ def results(stage: str) -> str:
     return table(head, rows)
 
 
+def steady_state(variant: dict) -> str:
+    ms = variant["time_ms"]["median"]
+    if min(ms, ms * variant["percent_of_cublas"] / 100) < HOST_PACED_MS:
+        return "too short"
+    return f"{variant['sustained']['percent_of_cublas']:.1f}"
+
+
 def shapes(stage: str) -> str:
-    rows = []
     order = sorted(
         (r["problem"]["m"] * r["problem"]["n"] * r["problem"]["k"], s)
         for (g, s), r in reports().items()
         if g == stage
     )
-    for _, size in order:
-        v = own(report(stage, size))
-        cublas_ms = v["time_ms"]["median"] * v["percent_of_cublas"] / 100
-        if "sustained" not in v:
-            sustained = "not measured"
-        elif min(v["time_ms"]["median"], cublas_ms) < HOST_PACED_MS:
-            sustained = "too short"
-        else:
-            sustained = f"{v['sustained']['percent_of_cublas']:.1f}"
-        rows.append(
-            [
-                size,
-                f"{v['tflops']:.1f}",
-                f"{v['percent_of_cublas']:.1f}",
-                sustained,
-            ]
-        )
-    text = table(["M x N x K", "TFLOP/s", "% of cuBLAS", "sustained"], rows)
+    variants = {size: own(report(stage, size)) for _, size in order}
+    head = ["M x N x K", "TFLOP/s", "% of cuBLAS"]
+    rows = [[s, f"{v['tflops']:.1f}", f"{v['percent_of_cublas']:.1f}"] for s, v in variants.items()]
+    after = ""
+    if all("sustained" in v for v in variants.values()):
+        head.append("sustained")
+        for row, variant in zip(rows, variants.values(), strict=True):
+            row.append(steady_state(variant))
+        after = "\n\nSustained: percent of cuBLAS without rests, at the power limit."
+    text = table(head, rows) + after
     files = {f"{stage}_{size}.json" for _, size in order}
     runs = sum(bool(files & {*run["files"]}) for run in provenance())
     if runs > 1:

@@ -56,6 +56,16 @@ def test_rows_of_several_runs_are_said_to_be(monkeypatch):
     assert "are from 2 runs" in written("shapes 11_persistent")
 
 
+def test_the_steady_state_has_a_column_where_it_was_measured():
+    rows = {line.split(" | ")[0]: line for line in written("shapes 11_persistent").splitlines()}
+    assert rows["| 1024"].endswith("| too short |")
+    sustained = update_docs.own(update_docs.report("11_persistent", "8192"))["sustained"][
+        "percent_of_cublas"
+    ]
+    assert rows["| 8192"].endswith(f"| {sustained:.1f} |")
+    assert "sustained" not in written("shapes 05b_split_k")
+
+
 def test_code_is_included_with_its_lines():
     text = written('code kernels/01_naive.cuh "// The stage: only" "acc;"')
     assert (
