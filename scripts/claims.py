@@ -35,7 +35,11 @@ import sys
 import tempfile
 from pathlib import Path
 
-import yaml
+try:
+    import yaml
+except ModuleNotFoundError:
+    print("claims.py needs PyYAML; ./scripts/test.sh installs it into .venv", file=sys.stderr)
+    raise SystemExit(2) from None
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from counters import LIMITS, PREDICTED, PREDICTED_SIZE, STALL, load_counters

@@ -16,7 +16,11 @@ import math
 import sys
 from pathlib import Path
 
-import matplotlib
+try:
+    import matplotlib
+except ModuleNotFoundError:
+    print("plot.py needs matplotlib; ./scripts/test.sh installs it into .venv", file=sys.stderr)
+    raise SystemExit(2) from None
 
 matplotlib.use("svg")
 from matplotlib import pyplot as plt
