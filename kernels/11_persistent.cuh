@@ -33,8 +33,8 @@ static_assert(BM == CONSUMERS * MMA_M);
 struct Tile {
   int m0, n0;
 };
-// This block's tile in the index-th of a cluster, whose blocks have theirs one below another. In
-// groups as before.
+// This block's tile, when its cluster is at tile `index`: the cluster's blocks have theirs one
+// below another. In groups as before.
 template <int BN, int CLUSTER>
 __device__ __forceinline__ Tile tile_of(int index, int M, int N) {
   constexpr int GROUP = 16 / CLUSTER;
@@ -249,8 +249,8 @@ void gemm_clusters(const Gemm<half, half>& p) {
 }
 
 inline void gemm(const Gemm<half, half>& p) {
-  // Where rows of B begin off the lines of 128 bytes, fewer requests of neighbours are merged, and
-  // pairs of blocks that share B are up to 30% faster; but not with few rows (H200).
+  // Where rows of B begin off the lines of 128 bytes, 64 halves, fewer requests of neighbours are
+  // merged, and pairs of blocks that share B are up to 30% faster; but not with few rows (H200).
   if (p.ldb % 64 == 0 || p.M <= 4 * BM)
     gemm_clusters<1>(p);
   else

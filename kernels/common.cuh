@@ -141,6 +141,7 @@ void launch_clusters(unsigned cluster, void (*kernel)(Params...), dim3 grid, dim
   if (first_launch.kernel == nullptr) first_launch = {function, grid, block, smem_bytes};
 }
 
+// The same without clusters.
 template <class... Params>
 void launch(void (*kernel)(Params...), dim3 grid, dim3 block, size_t smem_bytes,
             cudaStream_t stream, std::common_type_t<Params>... args) {

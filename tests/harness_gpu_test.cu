@@ -63,9 +63,9 @@ void expect_cublas_right() {
     Shape shape;
     Padding padding;
   };
-  for (const auto& [shape, padding] :
-       {Case{{67, 131, 45}, {8, 16, 24}}, Case{{256, 128, 512}, {8, 16, 24}},
-        Case{{1, 1, 1}, {8, 16, 24}}, Case{{100, 100, 2500}, {}}})  // cuBLAS splits K
+  const Padding wide{8, 16, 24};  // the last shape is one where cuBLAS splits K
+  for (const auto& [shape, padding] : {Case{{67, 131, 45}, wide}, Case{{256, 128, 512}, wide},
+                                       Case{{1, 1, 1}, wide}, Case{{100, 100, 2500}, {}}})
     for (const Data data : {Data::EXACT, Data::UNIFORM}) {
       const Problem<T, T> problem(shape, data, 3, padding);
       BufferSets<T, T> sets(problem, 1);

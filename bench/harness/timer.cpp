@@ -104,16 +104,16 @@ SteadyState time_sustained(const LaunchOn& stage, const LaunchOn& cublas, int se
     CUDA_CHECK(cudaStreamSynchronize(stream));
     return whole.milliseconds() / count;
   };
-  SteadyState sum{};
+  SteadyState mean{};
   for (int round = -WARMUP_ROUNDS; round < ROUNDS; ++round) {
     // In this order clocks that rise or fall do so for both.
     for (const bool of_stage : {true, false, false, true}) {
       const double ms =
           of_stage ? turn(stage, usual.stage.median) : turn(cublas, usual.cublas.median);
-      if (round >= 0) (of_stage ? sum.stage : sum.cublas) += ms / (2 * ROUNDS);
+      if (round >= 0) (of_stage ? mean.stage : mean.cublas) += ms / (2 * ROUNDS);
     }
   }
-  return sum;
+  return mean;
 }
 
 }  // namespace harness

@@ -1,3 +1,4 @@
+import copy
 import sys
 from pathlib import Path
 
@@ -56,7 +57,7 @@ def test_rows_of_several_runs_are_said_to_be(monkeypatch):
     assert "are from 2 runs" in written("shapes 11_persistent")
 
 
-def test_the_steady_state_has_a_column_where_it_was_measured():
+def test_the_steady_state_has_a_column_where_it_was_measured(monkeypatch):
     rows = {line.split(" | ")[0]: line for line in written("shapes 11_persistent").splitlines()}
     assert rows["| 1024"].endswith("| too short |")
     sustained = update_docs.own(update_docs.report("11_persistent", "8192"))["sustained"][
@@ -64,6 +65,10 @@ def test_the_steady_state_has_a_column_where_it_was_measured():
     ]
     assert rows["| 8192"].endswith(f"| {sustained:.1f} |")
     assert "sustained" not in written("shapes 05b_split_k")
+    reports = copy.deepcopy(update_docs.reports())
+    del update_docs.own(reports["11_persistent", "8192"])["sustained"]
+    monkeypatch.setattr(update_docs, "reports", lambda: reports)
+    assert "| not measured |" in written("shapes 11_persistent")
 
 
 def test_code_is_included_with_its_lines():
