@@ -14,7 +14,7 @@ export OMP_NUM_THREADS=1  # the references; several run at a time
 check() {
   local tests='*smallest:*primes' output passed
   if [ "$2" = memcheck ]; then tests+=':*back_to_back'; fi
-  if output=$(LADDER_LAUNCHES=200 compute-sanitizer --tool "$2" --error-exitcode 1 \
+  if output=$(LADDER_SANITIZER=1 compute-sanitizer --tool "$2" --error-exitcode 1 \
     "build/tests/$1_gpu_test" --gtest_filter="$tests" 2>&1) &&
     passed=$(grep -oE 'PASSED  \] [1-9][0-9]* test' <<<"$output"); then
     printf '%-22s %-10s %2d tests clean\n' "$1" "$2" "$(tr -dc '0-9' <<<"$passed")"

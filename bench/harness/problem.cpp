@@ -100,6 +100,7 @@ Output<Out> reference_output(const Problem<In, Out>& p) {
   std::vector<int> rows(static_cast<size_t>(p.shape.m));
   std::iota(rows.begin(), rows.end(), 0);
   const auto references = reference_rows(p, rows);
+#pragma omp parallel for
   for (int i = 0; i < p.shape.m; ++i)
     for (int j = 0; j < p.shape.n; ++j)
       output.row(i)[j] = Number<Out>::from_float(
