@@ -69,7 +69,8 @@ void configure(const Configuration&) {}
 bool fewer_shapes() {
   return false;
 }
-// scripts/sanitize.sh sets it. What compute-sanitizer looks for depends on no data and takes long.
+// scripts/sanitize.sh sets it: the accesses that compute-sanitizer looks at depend on no data, and
+// take longer.
 bool under_sanitizer() {
   return std::getenv("LADDER_SANITIZER") != nullptr;
 }
