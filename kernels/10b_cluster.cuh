@@ -5,8 +5,8 @@
 // vs 10   the cluster; "empty" now means empty in both blocks, so the consumers arrive in both; no
 //         block may start before the other one's barriers are there, or leave before its last tile.
 // Limit   power, as before, and it gains nothing: requests of several blocks for the same B are
-//         merged before they reach L2 anyway. Fewer are where rows begin off the lines of 128
-//         bytes: up to a fifth faster. 11 goes on from 10, and takes clusters there only.
+//         merged before they reach L2 anyway. Fewer are merged where rows begin off the lines of
+//         128 bytes: up to a fifth faster there. 11 goes on from 10, and has clusters there only.
 #include <cuda/ptx>
 
 #include "common.cuh"

@@ -207,7 +207,7 @@ __global__ void __launch_bounds__(THREADS, 1)
 
 // Throws CudaError where there is no TMA.
 template <int BN, int CLUSTER>
-void gemm_columns(const Gemm<half, half>& p) {
+void gemm_columns(const Gemm<half, half>& p, int waves) {
   require_valid(p);
   require_aligned_rows(p);
   if (p.M == 0 || p.N == 0) return;
@@ -218,7 +218,6 @@ void gemm_columns(const Gemm<half, half>& p) {
   // No more blocks than it takes to be done in as many waves: power that an idle multiprocessor
   // saves is the others' clock.
   const int tiles = ceil_div(p.M, CLUSTER * BM) * ceil_div(p.N, BN);
-  const int waves = ceil_div(tiles, device_attribute(cudaDevAttrMultiProcessorCount) / CLUSTER);
   launch_clusters(CLUSTER, gemm_kernel<BN, CLUSTER>, dim3(ceil_div(tiles, waves) * CLUSTER),
                   dim3(THREADS), sizeof(Shared<BN>), p.stream, p.M, p.N, p.K,
                   ptx::tensor_map(p.A, p.M, p.K, p.lda, BM),
@@ -232,20 +231,20 @@ void gemm_clusters(const Gemm<half, half>& p) {
   struct Width {
     int columns;
     int64_t ns;  // what a step along K takes (H200)
-    void (*gemm)(const Gemm<half, half>&);
+    void (*gemm)(const Gemm<half, half>&, int waves);
   };
   const Width widths[] = {{256, 675, gemm_columns<256, CLUSTER>},
                           {192, 560, gemm_columns<192, CLUSTER>},
                           {128, 400, gemm_columns<128, CLUSTER>},
                           {64, 300, gemm_columns<64, CLUSTER>}};
   const int clusters = device_attribute(cudaDevAttrMultiProcessorCount) / CLUSTER;
-  const auto time = [&](const Width& width) {
-    return ceil_div(ceil_div(p.M, CLUSTER * BM) * ceil_div(p.N, width.columns), clusters) *
-           width.ns;
+  const auto waves = [&](const Width& width) {
+    return ceil_div(ceil_div(p.M, CLUSTER * BM) * ceil_div(p.N, width.columns), clusters);
   };
-  std::min_element(std::begin(widths), std::end(widths), [&](const Width& a, const Width& b) {
-    return time(a) < time(b);
-  })->gemm(p);
+  const Width* const first = std::min_element(
+      std::begin(widths), std::end(widths),
+      [&](const Width& a, const Width& b) { return waves(a) * a.ns < waves(b) * b.ns; });
+  first->gemm(p, waves(*first));
 }
 
 inline void gemm(const Gemm<half, half>& p) {
