@@ -118,12 +118,14 @@ build() {
   "$CMAKE" --build build --parallel "$(nproc)"
 }
 
-# run_tests BUILD_FOLDER [OPTION OF ctest ...]
+# The ctest beside that CMake.
+run_ctest() { "$(dirname "$(command -v "$CMAKE")")/ctest" "$@"; }
+
+# run_tests BUILD_FOLDER [OPTION OF ctest ...]; fails, too, when no test is selected.
 run_tests() {
   local folder=$1
   shift
-  "$(dirname "$(command -v "$CMAKE")")/ctest" --test-dir "$folder" --output-on-failure \
-    --parallel "$(nproc)" "$@"
+  run_ctest --test-dir "$folder" --output-on-failure --no-tests=error --parallel "$(nproc)" "$@"
 }
 
 # Succeeds when there is a GPU that CUDA programs can use.

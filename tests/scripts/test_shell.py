@@ -26,6 +26,10 @@ def test_help_from_any_directory(script, tmp_path):
     [
         (["measure.sh"], "measure.sh: write ./scripts/measure.sh --out DIR\n"),
         (["measure.sh", "--out"], "measure.sh: write ./scripts/measure.sh --out DIR\n"),
+        (
+            ["test.sh", "-R", "naive", "--no-such-option"],
+            "test.sh: ctest has no option '--no-such-option'; ctest --help lists them\n",
+        ),
         (["docs.sh"], "docs.sh: write ./scripts/docs.sh serve, build or update\n"),
         (["docs.sh", "publish"], "docs.sh: write ./scripts/docs.sh serve, build or update\n"),
     ],
