@@ -4,9 +4,9 @@
 // Limit   two global loads for each FMA. B's are coalesced (neighbouring lanes, neighbouring
 //         columns) and A's are broadcasts, but each element of A and B is fetched from the caches
 //         again by every thread that needs it. Next: 02 fetches it once a block.
-#include "common.cuh"
+#include "launch.cuh"
 
-namespace naive {
+namespace ladder::naive {
 
 constexpr int BM = 32, BN = 32;
 
@@ -49,4 +49,4 @@ inline void gemm(const Gemm<float, float>& p) {
          p.lda, p.B, p.ldb, p.C, p.ldc);
 }
 
-}  // namespace naive
+}  // namespace ladder::naive

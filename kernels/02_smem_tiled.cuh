@@ -6,9 +6,9 @@
 // vs 01   + sA, sB, the k0 loop, two barriers. The thread -> C mapping is unchanged.
 // Limit   two shared loads for each FMA: the shared-memory pipe is full. Next: 03 asks whether
 //         another layout helps.
-#include "common.cuh"
+#include "launch.cuh"
 
-namespace smem_tiled {
+namespace ladder::smem_tiled {
 
 constexpr int BM = 32, BN = 32, BK = 32;
 
@@ -44,4 +44,4 @@ inline void gemm(const Gemm<float, float>& p) {
          p.lda, p.B, p.ldb, p.C, p.ldc);
 }
 
-}  // namespace smem_tiled
+}  // namespace ladder::smem_tiled

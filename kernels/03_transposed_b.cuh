@@ -7,9 +7,9 @@
 // Limit   a quarter of the shared-memory instructions, but a 16-byte request of a warp is 512 bytes
 //         and takes four wavefronts: the pipe moves the same bytes as in 02. Layout cannot help;
 //         more FMAs for each byte can. Next: 04.
-#include "common.cuh"
+#include "launch.cuh"
 
-namespace transposed_b {
+namespace ladder::transposed_b {
 
 constexpr int BM = 32, BN = 32;
 constexpr int THREADS = BM * BN;
@@ -128,4 +128,4 @@ inline void gemm(const Gemm<float, float>& p) {
   launch_tiles<gemm_kernel<64>>(p);
 }
 
-}  // namespace transposed_b
+}  // namespace ladder::transposed_b

@@ -6,9 +6,9 @@
 //         are consecutive in m and n; blocks are numbered in one dimension.
 // Limit   between two tiles every thread stores to shared memory and waits, twice, for all others.
 //         Next: 05.
-#include "common.cuh"
+#include "launch.cuh"
 
-namespace register_blocked {
+namespace ladder::register_blocked {
 
 constexpr int THREADS = 256;
 constexpr int BK = 8;
@@ -326,4 +326,4 @@ inline void gemm(const Gemm<float, float>& p) {
   launch_tiles<gemm_kernel<true>, BM, BN>(p);
 }
 
-}  // namespace register_blocked
+}  // namespace ladder::register_blocked

@@ -10,11 +10,11 @@
 //         the GPU. Next: 05b.
 #include <algorithm>
 
-#include "common.cuh"
+#include "launch.cuh"
 #include "ptx/cp_async.cuh"
 #include "ptx/mbarrier.cuh"
 
-namespace cp_async {
+namespace ladder::cp_async {
 
 template <int BM_, int BN_, int BK_, int WM_, int WN_, int PIPE_ = 4>
 struct Shape {
@@ -240,4 +240,4 @@ inline void gemm_eight_buffers(const Gemm<float, float>& p) {
   gemm_shape<Shape<128, 256, 8, 64, 64, 8>>(p);
 }
 
-}  // namespace cp_async
+}  // namespace ladder::cp_async

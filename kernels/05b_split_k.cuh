@@ -9,11 +9,11 @@
 // Limit   the FMA pipe, as in 05, now on all multiprocessors to the end. Next: 06, tensor cores.
 #include <algorithm>
 
-#include "common.cuh"
+#include "launch.cuh"
 #include "ptx/cp_async.cuh"
 #include "ptx/mbarrier.cuh"
 
-namespace split_k {
+namespace ladder::split_k {
 
 constexpr int THREADS = 256;
 constexpr int BM = 128, BN = 256, BK = 8, WM = 64, WN = 64, TM = 16, TN = 8;
@@ -281,16 +281,16 @@ inline void gemm(const Gemm<float, float>& p) {
   int device = 0;
   cudaMemPool_t pool;
   uint64_t keep = UINT64_MAX;
-  CUDA_CHECK(cudaGetDevice(&device));
-  CUDA_CHECK(cudaDeviceGetDefaultMemPool(&pool, device));
-  CUDA_CHECK(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &keep));
+  LADDER_CUDA_CHECK(cudaGetDevice(&device));
+  LADDER_CUDA_CHECK(cudaDeviceGetDefaultMemPool(&pool, device));
+  LADDER_CUDA_CHECK(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &keep));
   float* workspace = nullptr;
-  CUDA_CHECK(cudaMallocAsync(&workspace, sizeof(float) * BM * BN * workers, p.stream));
+  LADDER_CUDA_CHECK(cudaMallocAsync(&workspace, sizeof(float) * BM * BN * workers, p.stream));
   launch(divided_kernel, dim3(workers), dim3(THREADS), sizeof(Shared), p.stream, p, split,
          workspace);
   launch(add_parts_kernel, dim3(divided * (BM / ROWS)), dim3(BN), 0, p.stream, p.M, p.N, p.C, p.ldc,
          split, workspace);
-  CUDA_CHECK(cudaFreeAsync(workspace, p.stream));
+  LADDER_CUDA_CHECK(cudaFreeAsync(workspace, p.stream));
 }
 
-}  // namespace split_k
+}  // namespace ladder::split_k

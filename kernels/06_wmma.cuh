@@ -9,10 +9,10 @@
 //         off the 32-byte sectors. Next: 07 swizzles instead.
 #include <mma.h>
 
-#include "common.cuh"
+#include "launch.cuh"
 #include "ptx/cp_async.cuh"
 
-namespace wmma {
+namespace ladder::wmma {
 
 using nvcuda::wmma::accumulator;
 using nvcuda::wmma::fill_fragment;
@@ -289,4 +289,4 @@ inline void gemm(const Gemm<half, half>& p) {
     gemm_depth<32, 8>(p);
 }
 
-}  // namespace wmma
+}  // namespace ladder::wmma

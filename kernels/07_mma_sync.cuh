@@ -28,11 +28,11 @@
 // 13 | 20.1 21.1 22.1 23.1 20.3 21.3 22.3 23.3 | 20.2 21.2 22.2 23.2 20.3 21.3 22.3 23.3
 // 14 | 24.1 25.1 26.1 27.1 24.3 25.3 26.3 27.3 | 24.2 25.2 26.2 27.2 24.3 25.3 26.3 27.3
 // 15 | 28.1 29.1 30.1 31.1 28.3 29.3 30.3 31.3 | 28.2 29.2 30.2 31.2 28.3 29.3 30.3 31.3
-#include "common.cuh"
+#include "launch.cuh"
 #include "ptx/cp_async.cuh"
 #include "ptx/mma.cuh"
 
-namespace mma_sync {
+namespace ladder::mma_sync {
 
 constexpr int THREADS = 256;
 constexpr int MMA_M = 16, MMA_N = 8, MMA_K = 16;
@@ -229,4 +229,4 @@ inline void gemm(const Gemm<half, half>& p) {
   gemm_deep<true>(p);
 }
 
-}  // namespace mma_sync
+}  // namespace ladder::mma_sync

@@ -8,11 +8,11 @@
 //         time (H200, 4096^3) and cannot do more with this instruction. Next: 09.
 #include <cuda/ptx>
 
-#include "common.cuh"
+#include "launch.cuh"
 #include "ptx/mma.cuh"
 #include "ptx/tensor_map.cuh"
 
-namespace tma {
+namespace ladder::tma {
 
 using namespace cuda::ptx;
 
@@ -162,7 +162,8 @@ inline void gemm(const Gemm<half, half>& p) {
   require_aligned_rows(p);
   if (p.M == 0 || p.N == 0) return;
   if (p.K == 0) {  // a tensor map has no place for an empty matrix
-    CUDA_CHECK(cudaMemset2DAsync(p.C, p.ldc * sizeof(half), 0, p.N * sizeof(half), p.M, p.stream));
+    LADDER_CUDA_CHECK(
+        cudaMemset2DAsync(p.C, p.ldc * sizeof(half), 0, p.N * sizeof(half), p.M, p.stream));
     return;
   }
   launch(gemm_kernel, dim3(ceil_div(p.M, BM) * ceil_div(p.N, BN)), dim3(THREADS), sizeof(Shared),
@@ -170,4 +171,4 @@ inline void gemm(const Gemm<half, half>& p) {
          ptx::tensor_map(p.B, p.K, p.N, p.ldb, BK), p.C, p.ldc);
 }
 
-}  // namespace tma
+}  // namespace ladder::tma

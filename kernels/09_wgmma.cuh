@@ -8,11 +8,11 @@
 //         (H200, 8192^3). Next: 10, whose roles 11 needs.
 #include <cuda/ptx>
 
-#include "common.cuh"
+#include "launch.cuh"
 #include "ptx/tensor_map.cuh"
 #include "ptx/wgmma.cuh"
 
-namespace wgmma {
+namespace ladder::wgmma {
 
 using namespace cuda::ptx;
 
@@ -146,7 +146,8 @@ void gemm_in_flight(const Gemm<half, half>& p) {
   require_aligned_rows(p);
   if (p.M == 0 || p.N == 0) return;
   if (p.K == 0) {  // a tensor map has no place for an empty matrix
-    CUDA_CHECK(cudaMemset2DAsync(p.C, p.ldc * sizeof(half), 0, p.N * sizeof(half), p.M, p.stream));
+    LADDER_CUDA_CHECK(
+        cudaMemset2DAsync(p.C, p.ldc * sizeof(half), 0, p.N * sizeof(half), p.M, p.stream));
     return;
   }
   launch(gemm_kernel<IN_FLIGHT>, dim3(ceil_div(p.M, BM) * ceil_div(p.N, BN)), dim3(THREADS),
@@ -162,4 +163,4 @@ inline void gemm(const Gemm<half, half>& p) {
   gemm_in_flight<1>(p);
 }
 
-}  // namespace wgmma
+}  // namespace ladder::wgmma

@@ -8,12 +8,12 @@
 //         buffers and ends with a store during which nothing multiplies. Next: 11.
 #include <cuda/ptx>
 
-#include "common.cuh"
+#include "launch.cuh"
 #include "ptx/setmaxnreg.cuh"
 #include "ptx/tensor_map.cuh"
 #include "ptx/wgmma.cuh"
 
-namespace warp_specialized {
+namespace ladder::warp_specialized {
 
 using namespace cuda::ptx;
 
@@ -163,7 +163,8 @@ inline void gemm(const Gemm<half, half>& p) {
   require_aligned_rows(p);
   if (p.M == 0 || p.N == 0) return;
   if (p.K == 0) {  // a tensor map has no place for an empty matrix
-    CUDA_CHECK(cudaMemset2DAsync(p.C, p.ldc * sizeof(half), 0, p.N * sizeof(half), p.M, p.stream));
+    LADDER_CUDA_CHECK(
+        cudaMemset2DAsync(p.C, p.ldc * sizeof(half), 0, p.N * sizeof(half), p.M, p.stream));
     return;
   }
   launch(gemm_kernel, dim3(ceil_div(p.M, BM) * ceil_div(p.N, BN)), dim3(THREADS), sizeof(Shared),
@@ -171,4 +172,4 @@ inline void gemm(const Gemm<half, half>& p) {
          ptx::tensor_map(p.B, p.K, p.N, p.ldb, BK), p.C, p.ldc);
 }
 
-}  // namespace warp_specialized
+}  // namespace ladder::warp_specialized

@@ -9,13 +9,13 @@
 //         128 bytes: up to a fifth faster there. 11 goes on from 10, and has clusters there only.
 #include <cuda/ptx>
 
-#include "common.cuh"
+#include "launch.cuh"
 #include "ptx/cluster.cuh"
 #include "ptx/setmaxnreg.cuh"
 #include "ptx/tensor_map.cuh"
 #include "ptx/wgmma.cuh"
 
-namespace cluster {
+namespace ladder::cluster {
 
 using namespace cuda::ptx;
 
@@ -176,7 +176,8 @@ inline void gemm(const Gemm<half, half>& p) {
   require_aligned_rows(p);
   if (p.M == 0 || p.N == 0) return;
   if (p.K == 0) {  // a tensor map has no place for an empty matrix
-    CUDA_CHECK(cudaMemset2DAsync(p.C, p.ldc * sizeof(half), 0, p.N * sizeof(half), p.M, p.stream));
+    LADDER_CUDA_CHECK(
+        cudaMemset2DAsync(p.C, p.ldc * sizeof(half), 0, p.N * sizeof(half), p.M, p.stream));
     return;
   }
   launch(gemm_kernel, dim3(ceil_div(p.M, CLUSTER * BM) * ceil_div(p.N, BN) * CLUSTER),
@@ -185,4 +186,4 @@ inline void gemm(const Gemm<half, half>& p) {
          p.ldc);
 }
 
-}  // namespace cluster
+}  // namespace ladder::cluster

@@ -11,14 +11,14 @@
 #include <cuda/ptx>
 #include <iterator>
 
-#include "common.cuh"
+#include "launch.cuh"
 #include "ptx/cluster.cuh"
 #include "ptx/setmaxnreg.cuh"
 #include "ptx/stmatrix.cuh"
 #include "ptx/tensor_map.cuh"
 #include "ptx/wgmma.cuh"
 
-namespace persistent {
+namespace ladder::persistent {
 
 using namespace cuda::ptx;
 
@@ -212,7 +212,8 @@ void gemm_columns(const Gemm<half, half>& p, int waves) {
   require_aligned_rows(p);
   if (p.M == 0 || p.N == 0) return;
   if (p.K == 0) {  // a tensor map has no place for an empty matrix
-    CUDA_CHECK(cudaMemset2DAsync(p.C, p.ldc * sizeof(half), 0, p.N * sizeof(half), p.M, p.stream));
+    LADDER_CUDA_CHECK(
+        cudaMemset2DAsync(p.C, p.ldc * sizeof(half), 0, p.N * sizeof(half), p.M, p.stream));
     return;
   }
   // No more blocks than it takes to be done in as many waves: power that an idle multiprocessor
@@ -256,4 +257,4 @@ inline void gemm(const Gemm<half, half>& p) {
     gemm_clusters<2>(p);
 }
 
-}  // namespace persistent
+}  // namespace ladder::persistent

@@ -1,11 +1,11 @@
 #include "01_naive.cuh"
-#include "harness/harness.h"
+#include "stage.h"
 
 int main(int argc, char** argv) {
-  return harness::run<float, float>({STAGE_NAME, STAGE_ARCHITECTURE},
-                                    {
-                                        {"uncoalesced", naive::gemm_uncoalesced},
-                                        {"naive", naive::gemm},
-                                    },
-                                    argc, argv);
+  return ladder::harness::run<float, float>(ladder::STAGE,
+                                            {
+                                                {"uncoalesced", ladder::naive::gemm_uncoalesced},
+                                                {"naive", ladder::naive::gemm},
+                                            },
+                                            argc, argv);
 }

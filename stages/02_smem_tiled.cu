@@ -1,10 +1,10 @@
 #include "02_smem_tiled.cuh"
-#include "harness/harness.h"
+#include "stage.h"
 
 int main(int argc, char** argv) {
-  return harness::run<float, float>({STAGE_NAME, STAGE_ARCHITECTURE},
-                                    {
-                                        {"smem_tiled", smem_tiled::gemm},
-                                    },
-                                    argc, argv);
+  return ladder::harness::run<float, float>(ladder::STAGE,
+                                            {
+                                                {"smem_tiled", ladder::smem_tiled::gemm},
+                                            },
+                                            argc, argv);
 }

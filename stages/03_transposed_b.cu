@@ -1,13 +1,14 @@
 #include "03_transposed_b.cuh"
-#include "harness/harness.h"
+#include "stage.h"
 
 int main(int argc, char** argv) {
-  return harness::run<float, float>({STAGE_NAME, STAGE_ARCHITECTURE},
-                                    {
-                                        {"conflicted", transposed_b::gemm_conflicted},
-                                        {"padded", transposed_b::gemm_padded},
-                                        {"shallow", transposed_b::gemm_shallow},
-                                        {"transposed_b", transposed_b::gemm},
-                                    },
-                                    argc, argv);
+  return ladder::harness::run<float, float>(
+      ladder::STAGE,
+      {
+          {"conflicted", ladder::transposed_b::gemm_conflicted},
+          {"padded", ladder::transposed_b::gemm_padded},
+          {"shallow", ladder::transposed_b::gemm_shallow},
+          {"transposed_b", ladder::transposed_b::gemm},
+      },
+      argc, argv);
 }

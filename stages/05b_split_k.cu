@@ -1,10 +1,10 @@
 #include "05b_split_k.cuh"
-#include "harness/harness.h"
+#include "stage.h"
 
 int main(int argc, char** argv) {
-  return harness::run<float, float>({STAGE_NAME, STAGE_ARCHITECTURE},
-                                    {
-                                        {"split_k", split_k::gemm},
-                                    },
-                                    argc, argv);
+  return ladder::harness::run<float, float>(ladder::STAGE,
+                                            {
+                                                {"split_k", ladder::split_k::gemm},
+                                            },
+                                            argc, argv);
 }

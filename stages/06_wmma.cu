@@ -1,13 +1,13 @@
 #include "06_wmma.cuh"
-#include "harness/harness.h"
+#include "stage.h"
 
 int main(int argc, char** argv) {
-  return harness::run<half, half>({STAGE_NAME, STAGE_ARCHITECTURE},
-                                  {
-                                      {"wmma_global", wmma::gemm_global},
-                                      {"unpadded", wmma::gemm_unpadded},
-                                      {"shallow", wmma::gemm_shallow},
-                                      {"wmma", wmma::gemm},
-                                  },
-                                  argc, argv);
+  return ladder::harness::run<half, half>(ladder::STAGE,
+                                          {
+                                              {"wmma_global", ladder::wmma::gemm_global},
+                                              {"unpadded", ladder::wmma::gemm_unpadded},
+                                              {"shallow", ladder::wmma::gemm_shallow},
+                                              {"wmma", ladder::wmma::gemm},
+                                          },
+                                          argc, argv);
 }

@@ -1,10 +1,10 @@
 #include "08_tma.cuh"
-#include "harness/harness.h"
+#include "stage.h"
 
 int main(int argc, char** argv) {
-  return harness::run<half, half>({STAGE_NAME, STAGE_ARCHITECTURE},
-                                  {
-                                      {"tma", tma::gemm},
-                                  },
-                                  argc, argv);
+  return ladder::harness::run<half, half>(ladder::STAGE,
+                                          {
+                                              {"tma", ladder::tma::gemm},
+                                          },
+                                          argc, argv);
 }

@@ -1,11 +1,11 @@
 #include "09_wgmma.cuh"
-#include "harness/harness.h"
+#include "stage.h"
 
 int main(int argc, char** argv) {
-  return harness::run<half, half>({STAGE_NAME, STAGE_ARCHITECTURE},
-                                  {
-                                      {"drained", wgmma::gemm_drained},
-                                      {"wgmma", wgmma::gemm},
-                                  },
-                                  argc, argv);
+  return ladder::harness::run<half, half>(ladder::STAGE,
+                                          {
+                                              {"drained", ladder::wgmma::gemm_drained},
+                                              {"wgmma", ladder::wgmma::gemm},
+                                          },
+                                          argc, argv);
 }

@@ -1,10 +1,10 @@
 #include "10_warp_specialized.cuh"
-#include "harness/harness.h"
+#include "stage.h"
 
 int main(int argc, char** argv) {
-  return harness::run<half, half>({STAGE_NAME, STAGE_ARCHITECTURE},
-                                  {
-                                      {"warp_specialized", warp_specialized::gemm},
-                                  },
-                                  argc, argv);
+  return ladder::harness::run<half, half>(ladder::STAGE,
+                                          {
+                                              {"warp_specialized", ladder::warp_specialized::gemm},
+                                          },
+                                          argc, argv);
 }

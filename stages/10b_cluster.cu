@@ -1,7 +1,7 @@
 #include "10b_cluster.cuh"
-#include "harness/harness.h"
+#include "stage.h"
 
 int main(int argc, char** argv) {
-  return harness::run<half, half>({STAGE_NAME, STAGE_ARCHITECTURE}, {{"cluster", cluster::gemm}},
-                                  argc, argv);
+  return ladder::harness::run<half, half>(ladder::STAGE, {{"cluster", ladder::cluster::gemm}}, argc,
+                                          argv);
 }

@@ -1,7 +1,7 @@
 #include "11_persistent.cuh"
-#include "harness/harness.h"
+#include "stage.h"
 
 int main(int argc, char** argv) {
-  return harness::run<half, half>({STAGE_NAME, STAGE_ARCHITECTURE},
-                                  {{"persistent", persistent::gemm}}, argc, argv);
+  return ladder::harness::run<half, half>(ladder::STAGE, {{"persistent", ladder::persistent::gemm}},
+                                          argc, argv);
 }

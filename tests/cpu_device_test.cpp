@@ -5,12 +5,13 @@
 
 #include <vector>
 
-#include "common.cuh"
+#include "cpu_device/symbols.h"
+#include "launch.cuh"
 #include "ptx/cp_async.cuh"
 #include "ptx/mbarrier.cuh"
 #include "ptx/mma.cuh"
-#include "simt/symbols.h"
 
+namespace ladder {
 namespace {
 
 constexpr int SIZE = 32;
@@ -19,7 +20,7 @@ constexpr int SIZE = 32;
 class Numbers {
  public:
   explicit Numbers(int count, float value = 1.0f) {
-    CUDA_CHECK(cudaMalloc(&data_, static_cast<size_t>(count) * sizeof(float)));
+    LADDER_CUDA_CHECK(cudaMalloc(&data_, static_cast<size_t>(count) * sizeof(float)));
     for (int i = 0; i < count; ++i) data_[i] = value;
   }
   ~Numbers() { cudaFree(data_); }
@@ -34,8 +35,8 @@ class Numbers {
 class CpuDevice : public testing::Test {
  protected:
   void SetUp() override {
-    simt::settings() = {};
-    simt::take_findings();
+    cpu_device::settings() = {};
+    cpu_device::take_findings();
   }
 
   // Runs a kernel on one block of SIZE x SIZE threads.
@@ -47,9 +48,9 @@ class CpuDevice : public testing::Test {
   // Expects at least one finding that contains `what`, and that one at a line with `marker`.
   static void expect_found(const std::string& what, const std::string& marker = "// BUG") {
     std::string others;
-    for (const simt::Finding& finding : simt::take_findings()) {
-      const simt::SourceLine where = simt::source_line(finding.place);
-      const std::string text = simt::source_text(where);
+    for (const cpu_device::Finding& finding : cpu_device::take_findings()) {
+      const cpu_device::SourceLine where = cpu_device::source_line(finding.place);
+      const std::string text = cpu_device::source_text(where);
       if (finding.what.find(what) != std::string::npos && text.find(marker) != std::string::npos)
         return;
       others += "\n  " + finding.what + " at " + where.file + ":" + std::to_string(where.line) +
@@ -72,7 +73,7 @@ __global__ void right_kernel(const float* A, float* C) {
 TEST_F(CpuDevice, FindsNothingInARightKernel) {
   const Numbers A(SIZE * SIZE, 3.0f), C(SIZE * SIZE);
   run(right_kernel, A.get(), C.get());
-  EXPECT_TRUE(simt::take_findings().empty());
+  EXPECT_TRUE(cpu_device::take_findings().empty());
   for (int i = 0; i < SIZE * SIZE; ++i) EXPECT_EQ(3.0f, C.get()[i]);
 }
 
@@ -83,7 +84,7 @@ __global__ void no_barrier_before_kernel(const float* A, float* C) {
 }
 TEST_F(CpuDevice, MissingBarrierBeforeTheComputeLoop) {
   for (const bool reverse : {false, true}) {
-    simt::settings().reverse = reverse;
+    cpu_device::settings().reverse = reverse;
     const Numbers A(SIZE * SIZE), C(SIZE * SIZE);
     run(no_barrier_before_kernel, A.get(), C.get());
     expect_found("race: reads what another thread has written since the last barrier");
@@ -152,7 +153,7 @@ __global__ void mbarrier_kernel(float* C, int rounds) {
 TEST_F(CpuDevice, MbarrierOrdersWhatComesBeforeTheArrival) {
   const Numbers C(SIZE * SIZE);
   run(mbarrier_kernel, C.get(), 5);
-  EXPECT_EQ(simt::take_findings().size(), 0u);
+  EXPECT_EQ(cpu_device::take_findings().size(), 0u);
   for (int i = 0; i < SIZE * SIZE; ++i)
     EXPECT_EQ(C.get()[i], static_cast<float>((i + 5) % (SIZE * SIZE)));
 }
@@ -299,11 +300,11 @@ __global__ void deadlock_kernel() {
 }
 TEST_F(CpuDevice, DeadlockSaysWhoWaitsWhere) {
   run(deadlock_kernel);
-  auto findings = simt::take_findings();
+  auto findings = cpu_device::take_findings();
   ASSERT_EQ(2u, findings.size());
-  for (const simt::Finding& finding : findings) {
+  for (const cpu_device::Finding& finding : findings) {
     EXPECT_NE(finding.what.find("deadlock: threads wait here"), std::string::npos);
-    EXPECT_NE(simt::source_text({finding.place.file, finding.place.line}).find("// BUG"),
+    EXPECT_NE(cpu_device::source_text({finding.place.file, finding.place.line}).find("// BUG"),
               std::string::npos);
   }
 }
@@ -317,7 +318,7 @@ __global__ void warp_order_kernel(float* C) {
 TEST_F(CpuDevice, SyncwarpOrdersTheLanesOfOneWarp) {
   const Numbers C(SIZE * SIZE);
   run(warp_order_kernel, C.get());
-  EXPECT_TRUE(simt::take_findings().empty());
+  EXPECT_TRUE(cpu_device::take_findings().empty());
   EXPECT_EQ(31.0f, C.get()[0]);
 }
 
@@ -365,7 +366,7 @@ __global__ void half_a_warp_kernel(float* C) {
 }
 TEST_F(CpuDevice, MmaByAPartOfAWarp) {
   for (const bool reverse : {false, true}) {  // the lanes that take no part return last, or first
-    simt::settings().reverse = reverse;
+    cpu_device::settings().reverse = reverse;
     const Numbers C(SIZE);
     launch(half_a_warp_kernel, dim3(1), dim3(SIZE), 0, nullptr, C.get());
     expect_found(reverse ? "mma.sync by a part of a warp" : "deadlock: threads wait here");
@@ -391,3 +392,5 @@ TEST(Half, RoundsToNearestEvenAndBack) {
 }
 
 }  // namespace
+
+}  // namespace ladder

@@ -6,6 +6,7 @@
 #include "harness/buffers.h"
 #include "harness/device.h"
 
+namespace ladder {
 namespace {
 
 using namespace cuda::ptx;
@@ -66,7 +67,7 @@ class Descriptors : public testing::Test {
  protected:
   void SetUp() override {
     try {
-      harness::select_device(0, "90a");
+      harness::select_device(0, 90, true);
     } catch (const harness::NoDevice& error) {
       GTEST_SKIP() << error.what();
     }
@@ -124,3 +125,5 @@ TEST_F(Descriptors, FindEveryElementOfB) {
 }
 
 }  // namespace
+
+}  // namespace ladder

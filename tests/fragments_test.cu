@@ -10,6 +10,7 @@
 #include "harness/device.h"
 #include "ptx/mma.cuh"
 
+namespace ladder {
 namespace {
 
 constexpr int SIZE = 16, LANES = 32;
@@ -88,9 +89,9 @@ std::string figure(Left row_of_left, Right row_of_right) {
 }
 
 TEST(Fragments, LieAsTheHeaderOfTheStageShows) {
-#ifndef SIMT_CPU_DEVICE
+#ifndef LADDER_CPU_DEVICE
   try {
-    harness::select_device(0, "80");
+    harness::select_device(0, 80, false);
   } catch (const harness::NoDevice& error) {
     GTEST_SKIP() << error.what();
   }
@@ -125,3 +126,5 @@ TEST(Fragments, LieAsTheHeaderOfTheStageShows) {
 }
 
 }  // namespace
+
+}  // namespace ladder

@@ -12,7 +12,7 @@
 #include "harness/options.h"
 #include "harness/timer.h"
 
-namespace harness {
+namespace ladder::harness {
 namespace {
 
 __global__ void fill_kernel(float* first, int count, float value) {
@@ -32,7 +32,7 @@ class HarnessGpu : public testing::Test {
  protected:
   void SetUp() override {
     try {
-      device = select_device(0, "50");
+      device = select_device(0, 50, false);
     } catch (const NoDevice& error) {
       GTEST_SKIP() << error.what();
     }
@@ -45,7 +45,7 @@ class HarnessGpu : public testing::Test {
     testing::internal::CaptureStdout();
     testing::internal::CaptureStderr();
     const int code =
-        run<float, float>({"00_test", "50"}, {{"subject", gemm}},
+        run<float, float>({"00_test", 50, false, false, false, false}, {{"subject", gemm}},
                           static_cast<int>(arguments.size()), const_cast<char**>(arguments.data()));
     out = testing::internal::GetCapturedStdout();
     err = testing::internal::GetCapturedStderr();
@@ -85,9 +85,9 @@ TEST_F(HarnessGpu, DeviceIsDescribed) {
   EXPECT_GT(device.multiprocessors, 0);
   EXPECT_GT(device.clock_mhz, 100);
   EXPECT_GT(device.memory_gb_s, 10);
-  EXPECT_THROW(select_device(1000, "50"), UsageError);
-  EXPECT_THROW(select_device(0, "999"), NoDevice);
-  EXPECT_THROW(select_device(0, "50a"), NoDevice);
+  EXPECT_THROW(select_device(1000, 50, false), UsageError);
+  EXPECT_THROW(select_device(0, 999, false), NoDevice);
+  EXPECT_THROW(select_device(0, 50, true), NoDevice);
 }
 
 TEST_F(HarnessGpu, RotationCoversEverySet) {
@@ -182,4 +182,4 @@ TEST_F(HarnessGpu, MoreSharedMemoryThanTheDeviceHasIsRefusedWithBothNumbers) {
 }
 
 }  // namespace
-}  // namespace harness
+}  // namespace ladder::harness

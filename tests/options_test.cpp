@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace harness {
+namespace ladder::harness {
 namespace {
 
 std::optional<Options> parse(std::vector<const char*> arguments, Target target = Target::GPU) {
@@ -121,4 +121,4 @@ TEST(Options, EachBadInputHasItsMessage) {
 }
 
 }  // namespace
-}  // namespace harness
+}  // namespace ladder::harness

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace harness {
+namespace ladder::harness {
 namespace {
 
 TEST(Problem, LeadingDimensionsAreMultiplesOf16Bytes) {
@@ -82,4 +82,4 @@ TEST(Bound, GrowsWithDepthAsItsFormulaSays) {
 }
 
 }  // namespace
-}  // namespace harness
+}  // namespace ladder::harness

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <vector>
 
-namespace harness {
+namespace ladder::harness {
 namespace {
 
 constexpr uint64_t COUNT = 1 << 16;
@@ -70,4 +70,4 @@ TEST(Random, IntegersTakeEveryValueEquallyOften) {
 }
 
 }  // namespace
-}  // namespace harness
+}  // namespace ladder::harness

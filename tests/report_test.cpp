@@ -9,7 +9,7 @@
 
 #include "harness/options.h"
 
-namespace harness {
+namespace ladder::harness {
 namespace {
 
 Report sample() {
@@ -140,4 +140,4 @@ TEST_F(ReportFile, PathsThatCannotBeWrittenAreRefused) {
 }
 
 }  // namespace
-}  // namespace harness
+}  // namespace ladder::harness

@@ -14,23 +14,20 @@
 #include "harness/device.h"
 #include "harness/harness.h"
 
-namespace harness {
+namespace ladder::harness {
 namespace {
 
 template <class In, class Out>
 struct Subject {
   Stage stage;
   Variant<In, Out> variant;
-
-  // Stages 01 and 02 read and write single elements and take any leading dimension.
-  bool needs_aligned_rows() const { return std::stoi(stage.name) >= 3; }
 };
 
 std::string to_string(Shape s) {
   return std::to_string(s.m) + " x " + std::to_string(s.n) + " x " + std::to_string(s.k);
 }
 
-#ifdef SIMT_CPU_DEVICE
+#ifdef LADDER_CPU_DEVICE
 // Both orders of the threads of a block, on one and on two OS threads: what a kernel computes must
 // depend on neither. Few multiprocessors make small problems take more than one wave. Races and
 // stray accesses do not depend on them and take longer to look for: once, and with fewer shapes.
@@ -44,21 +41,22 @@ constexpr Configuration CONFIGURATIONS[] = {{"_forward_1", false, 1},
                                             {"_reverse_1", true, 1},
                                             {"_reverse_2", true, 2}};
 void configure(const Configuration& c) {
-  simt::settings().reverse = c.reverse;
-  simt::settings().os_threads = c.os_threads;
-  simt::settings().trace = !c.reverse && c.os_threads == 1;
-  simt::settings().multiprocessors = c.reverse ? 132 : 5;
+  cpu_device::settings().reverse = c.reverse;
+  cpu_device::settings().os_threads = c.os_threads;
+  cpu_device::settings().trace = !c.reverse && c.os_threads == 1;
+  cpu_device::settings().multiprocessors = c.reverse ? 132 : 5;
 }
 bool fewer_shapes() {
-  return simt::settings().trace;
+  return cpu_device::settings().trace;
 }
 // Exact data shows any dependence on the order; random data, which need a reference in double, are
 // for one configuration.
 bool random_data() {
-  return !simt::settings().reverse && simt::settings().os_threads == 2;
+  return !cpu_device::settings().reverse && cpu_device::settings().os_threads == 2;
 }
 void expect_no_findings(const std::string& where) {
-  for (const simt::Finding& f : simt::take_findings()) ADD_FAILURE() << where << ": " << f.what;
+  for (const cpu_device::Finding& f : cpu_device::take_findings())
+    ADD_FAILURE() << where << ": " << f.what;
 }
 #else
 struct Configuration {
@@ -145,23 +143,23 @@ void leading_dimensions(const Subject<In, Out>& subject) {
   const int64_t unit = PER_16_BYTES<In>;
   expect_correct(subject, {67, 131, 45}, {unit, 2 * unit, 3 * unit});
   expect_correct(subject, {256, 128, 64}, {5 * unit, unit, unit});
-  if (!subject.needs_aligned_rows()) expect_correct(subject, {67, 131, 45}, {1, 2, 3});
+  if (!subject.stage.aligned_rows) expect_correct(subject, {67, 131, 45}, {1, 2, 3});
 }
 
-#ifndef SIMT_CPU_DEVICE
+#ifndef LADDER_CPU_DEVICE
 // The launch goes to the stream it was given: while that stream is held up, C does not change.
 template <class In, class Out>
 void stream(const Subject<In, Out>& subject) {
   const Problem<In, Out> problem({200, 100, 50}, Data::EXACT, 7);
   BufferSets<In, Out> sets(problem, 1);
   cudaStream_t stream = nullptr;
-  CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+  LADDER_CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
   std::atomic<bool> go = false;
   subject.variant.gemm(sets.gemm(0, nullptr));  // loads the kernel, which a held stream would block
   const Output<Out> before = sets.run_poisoned([](const Gemm<In, Out>&) {}, nullptr);
   const Output<Out> after = sets.run_poisoned(
       [&](const Gemm<In, Out>& p) {
-        CUDA_CHECK(cudaLaunchHostFunc(
+        LADDER_CUDA_CHECK(cudaLaunchHostFunc(
             stream,
             [](void* flag) {
               while (!*static_cast<std::atomic<bool>*>(flag)) {
@@ -169,17 +167,17 @@ void stream(const Subject<In, Out>& subject) {
             },
             &go));
         subject.variant.gemm(p);
-        CUDA_CHECK(cudaStreamSynchronize(nullptr));
+        LADDER_CUDA_CHECK(cudaStreamSynchronize(nullptr));
         Output<Out> held = problem.make_output();
-        CUDA_CHECK(cudaMemcpy(held.memory.data(), p.C - GUARD, held.memory.size() * sizeof(Out),
-                              cudaMemcpyDeviceToHost));
+        LADDER_CUDA_CHECK(cudaMemcpy(held.memory.data(), p.C - GUARD,
+                                     held.memory.size() * sizeof(Out), cudaMemcpyDeviceToHost));
         EXPECT_EQ(0, std::memcmp(held.memory.data(), before.memory.data(),
                                  held.memory.size() * sizeof(Out)))
             << "C was written before its stream got there";
         go = true;
       },
       stream);
-  CUDA_CHECK(cudaStreamDestroy(stream));
+  LADDER_CUDA_CHECK(cudaStreamDestroy(stream));
   EXPECT_TRUE(verify(after, reference_output(problem), problem.bound()).ok);
 }
 
@@ -234,7 +232,7 @@ void large_offsets(const Subject<In, Out>& subject) {
   constexpr int SIZE = 40;
   constexpr int64_t LD = int64_t{1} << 26;
   size_t available = 0, total = 0;
-  CUDA_CHECK(cudaMemGetInfo(&available, &total));
+  LADDER_CUDA_CHECK(cudaMemGetInfo(&available, &total));
   const size_t needed = (2 * sizeof(In) + sizeof(Out)) * SIZE * LD;
   if (needed > available)
     GTEST_SKIP() << "needs " << needed << " bytes of device memory, has " << available;
@@ -243,16 +241,18 @@ void large_offsets(const Subject<In, Out>& subject) {
   DeviceBuffer<In> a(SIZE * LD), b(SIZE * LD);
   DeviceBuffer<Out> c(SIZE * LD);
   const auto upload = [](In* to, const std::vector<In>& from, int64_t ld) {
-    CUDA_CHECK(cudaMemcpy2D(to, LD * sizeof(In), from.data(), static_cast<size_t>(ld) * sizeof(In),
-                            SIZE * sizeof(In), SIZE, cudaMemcpyHostToDevice));
+    LADDER_CUDA_CHECK(cudaMemcpy2D(to, LD * sizeof(In), from.data(),
+                                   static_cast<size_t>(ld) * sizeof(In), SIZE * sizeof(In), SIZE,
+                                   cudaMemcpyHostToDevice));
   };
   upload(a.get(), problem.a, problem.lda);
   upload(b.get(), problem.b, problem.ldb);
   subject.variant.gemm({SIZE, SIZE, SIZE, a.get(), LD, b.get(), LD, c.get(), LD, nullptr});
   Output<Out> output = problem.make_output();
   output.poison();
-  CUDA_CHECK(cudaMemcpy2D(output.row(0), static_cast<size_t>(output.ld) * sizeof(Out), c.get(),
-                          LD * sizeof(Out), SIZE * sizeof(Out), SIZE, cudaMemcpyDeviceToHost));
+  LADDER_CUDA_CHECK(cudaMemcpy2D(output.row(0), static_cast<size_t>(output.ld) * sizeof(Out),
+                                 c.get(), LD * sizeof(Out), SIZE * sizeof(Out), SIZE,
+                                 cudaMemcpyDeviceToHost));
   const Verdict verdict = verify(output, reference_output(problem), problem.bound());
   EXPECT_TRUE(verdict.ok) << verdict.message;
 }
@@ -289,7 +289,7 @@ void refusals(const Subject<In, Out>& subject) {
   refuses([](auto& p) { p.lda = 16; }, "lda is 16");
   refuses([](auto& p) { p.ldb = 16; }, "ldb is 16");
   refuses([](auto& p) { p.ldc = 16; }, "ldc is 16");
-  if (subject.needs_aligned_rows()) {
+  if (subject.stage.aligned_rows) {
     refuses([](auto& p) { ++p.lda; }, "lda is 65");
     refuses([](auto& p) { ++p.ldb; }, "ldb is 65");
     refuses([](auto& p) { ++p.ldc; }, "ldc is 65");
@@ -317,17 +317,20 @@ class StageTest : public testing::Test {
 }  // namespace
 
 template <class In, class Out>
-int run(const Stage& stage, const std::vector<Variant<In, Out>>& variants, int argc, char** argv) {
+int run(const Stage& stage, const std::vector<Variant<In, Out>>& variants, int argc, char** argv,
+        const std::vector<Variant<In, Out>>& configurations) {
+  std::vector<Variant<In, Out>> subjects = variants;
+  subjects.insert(subjects.end(), configurations.begin(), configurations.end());
   testing::InitGoogleTest(&argc, argv);
-#ifndef SIMT_CPU_DEVICE
+#ifndef LADDER_CPU_DEVICE
   try {
-    select_device(0, stage.architecture);
+    select_device(0, stage.compute_capability, stage.no_other);
   } catch (const NoDevice& error) {
     std::cout << stage.name << ": " << error.what() << "\n";
     return EXIT_NO_DEVICE;
   }
 #endif
-  for (const auto& variant : variants) {
+  for (const auto& variant : subjects) {
     const auto add = [&](const std::string& name, typename StageTest<In, Out>::Body body) {
       const Subject<In, Out> subject{stage, variant};
       const std::string suite = stage.name + "." + variant.name;
@@ -345,7 +348,7 @@ int run(const Stage& stage, const std::vector<Variant<In, Out>>& variants, int a
     add("empty", empty);
     add("leading_dimensions", leading_dimensions);
     add("refusals", refusals);
-#ifndef SIMT_CPU_DEVICE
+#ifndef LADDER_CPU_DEVICE
     add("waves", waves);
     add("back_to_back", back_to_back);
     add("stream", stream);
@@ -355,7 +358,9 @@ int run(const Stage& stage, const std::vector<Variant<In, Out>>& variants, int a
   return RUN_ALL_TESTS();
 }
 
-template int run(const Stage&, const std::vector<Variant<float, float>>&, int, char**);
-template int run(const Stage&, const std::vector<Variant<half, half>>&, int, char**);
+template int run(const Stage&, const std::vector<Variant<float, float>>&, int, char**,
+                 const std::vector<Variant<float, float>>&);
+template int run(const Stage&, const std::vector<Variant<half, half>>&, int, char**,
+                 const std::vector<Variant<half, half>>&);
 
-}  // namespace harness
+}  // namespace ladder::harness

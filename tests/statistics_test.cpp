@@ -4,7 +4,7 @@
 
 #include <stdexcept>
 
-namespace harness {
+namespace ladder::harness {
 namespace {
 
 TEST(Statistics, PercentilesOfKnownSamples) {
@@ -34,4 +34,4 @@ TEST(Statistics, NoSamplesIsAnError) {
 }
 
 }  // namespace
-}  // namespace harness
+}  // namespace ladder::harness

@@ -9,7 +9,7 @@
 
 #include "harness/problem.h"
 
-namespace harness {
+namespace ladder::harness {
 namespace {
 
 template <class T>
@@ -179,4 +179,4 @@ TYPED_TEST(Verify, AcceptsEveryOrderAtEveryDepthAndRejectsAMissingProduct) {
 }
 
 }  // namespace
-}  // namespace harness
+}  // namespace ladder::harness

@@ -5,7 +5,7 @@
 
 #include "number.h"
 
-namespace harness {
+namespace ladder::harness {
 
 // An upper bound on |c - c'| for two products of a row of A and a column of B (K long, 2-norms
 // `row_norm` and `column_norm`), each accumulated in fp32 in any order and rounded to Out once.
@@ -25,4 +25,4 @@ double difference_bound(int K, double row_norm, double column_norm, double refer
   return 2 * (accumulate + U_OUT * largest);
 }
 
-}  // namespace harness
+}  // namespace ladder::harness

@@ -3,17 +3,17 @@
 #include <utility>
 #include <vector>
 
-#include "common.cuh"
+#include "launch.cuh"
 #include "problem.h"
 
-namespace harness {
+namespace ladder::harness {
 
 // Owns device memory for `count` elements.
 template <class T>
 class DeviceBuffer {
  public:
   explicit DeviceBuffer(size_t count) : bytes_(count * sizeof(T)) {
-    CUDA_CHECK(cudaMalloc(reinterpret_cast<void**>(&data_), bytes_));
+    LADDER_CUDA_CHECK(cudaMalloc(reinterpret_cast<void**>(&data_), bytes_));
   }
   DeviceBuffer(DeviceBuffer&& other) noexcept
       : data_(std::exchange(other.data_, nullptr)), bytes_(other.bytes_) {}
@@ -24,13 +24,13 @@ class DeviceBuffer {
 
   T* get() const { return data_; }
   void upload(const std::vector<T>& from) {
-    CUDA_CHECK(cudaMemcpy(data_, from.data(), bytes_, cudaMemcpyHostToDevice));
+    LADDER_CUDA_CHECK(cudaMemcpy(data_, from.data(), bytes_, cudaMemcpyHostToDevice));
   }
   void download(std::vector<T>& to) const {
-    CUDA_CHECK(cudaMemcpy(to.data(), data_, bytes_, cudaMemcpyDeviceToHost));
+    LADDER_CUDA_CHECK(cudaMemcpy(to.data(), data_, bytes_, cudaMemcpyDeviceToHost));
   }
   void fill(int byte, cudaStream_t stream) {
-    CUDA_CHECK(cudaMemsetAsync(data_, byte, bytes_, stream));
+    LADDER_CUDA_CHECK(cudaMemsetAsync(data_, byte, bytes_, stream));
   }
 
  private:
@@ -64,7 +64,8 @@ class BufferSets {
       set.b.upload(problem.b);
       set.c.fill(POISON, nullptr);
     }
-    CUDA_CHECK(cudaDeviceSynchronize());  // runs are on streams that do not wait for this one
+    LADDER_CUDA_CHECK(
+        cudaDeviceSynchronize());  // runs are on streams that do not wait for this one
   }
 
   int count() const { return static_cast<int>(sets_.size()); }
@@ -79,7 +80,7 @@ class BufferSets {
   Output<Out> run_poisoned(const Function& gemm, cudaStream_t stream) {
     sets_.front().c.fill(POISON, stream);
     gemm(this->gemm(0, stream));
-    CUDA_CHECK(cudaStreamSynchronize(stream));
+    LADDER_CUDA_CHECK(cudaStreamSynchronize(stream));
     Output<Out> output = problem_.make_output();
     sets_.front().c.download(output.memory);
     return output;
@@ -94,4 +95,4 @@ class BufferSets {
   std::vector<Set> sets_;
 };
 
-}  // namespace harness
+}  // namespace ladder::harness

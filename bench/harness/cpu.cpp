@@ -8,10 +8,10 @@
 #include <optional>
 
 #include "buffers.h"
+#include "cpu_device/symbols.h"
 #include "execute.h"
-#include "simt/symbols.h"
 
-namespace harness {
+namespace ladder::harness {
 
 const Target TARGET = Target::CPU;
 
@@ -47,19 +47,20 @@ void require_traceable(const Gemm<In, Out>& p) {
 
 std::vector<MemoryRow> memory_rows() {
   std::vector<MemoryRow> rows;
-  for (simt::MemoryLine& line : simt::take_memory_lines())
-    rows.push_back({line.file, line.line, line.text, line.array, line.space == simt::Space::SHARED,
-                    line.operation == simt::Operation::STORE, line.bytes, line.requests, line.lanes,
-                    line.cost, line.ideal, std::move(line.sample)});
+  for (cpu_device::MemoryLine& line : cpu_device::take_memory_lines())
+    rows.push_back({line.file, line.line, line.text, line.array,
+                    line.space == cpu_device::Space::SHARED,
+                    line.operation == cpu_device::Operation::STORE, line.bytes, line.requests,
+                    line.lanes, line.cost, line.ideal, std::move(line.sample)});
   return rows;
 }
 
 std::vector<std::string> findings() {
   std::vector<std::string> texts;
-  for (const simt::Finding& finding : simt::take_findings()) {
-    const simt::SourceLine where = simt::source_line(finding.place);
+  for (const cpu_device::Finding& finding : cpu_device::take_findings()) {
+    const cpu_device::SourceLine where = cpu_device::source_line(finding.place);
     texts.push_back(fmt::format("{}:{}: {} ({} times): {}", where.file, where.line, finding.what,
-                                finding.count, simt::source_text(where)));
+                                finding.count, cpu_device::source_text(where)));
   }
   return texts;
 }
@@ -76,9 +77,9 @@ Report execute(const Stage& stage, const std::vector<Variant<In, Out>>& variants
   BufferSets<In, Out> sets(problem, 1);
   const Gemm<In, Out> p = sets.gemm(0, nullptr);
   if (options.memory) require_traceable(p);
-  simt::name_allocation(p.A, "A");
-  simt::name_allocation(p.B, "B");
-  simt::name_allocation(p.C, "C");
+  cpu_device::name_allocation(p.A, "A");
+  cpu_device::name_allocation(p.B, "B");
+  cpu_device::name_allocation(p.C, "C");
   std::optional<Output<Out>> reference;
   if (options.check) reference = reference_output(problem);
 
@@ -91,7 +92,7 @@ Report execute(const Stage& stage, const std::vector<Variant<In, Out>>& variants
   report.seed = options.seed;
   report.input = Number<In>::NAME;
   report.output = Number<Out>::NAME;
-  simt::settings().trace = options.memory;
+  cpu_device::settings().trace = options.memory;
   for (const auto& variant : variants) {
     progress("running " + variant.name);
     VariantReport& result = report.variants.emplace_back();
@@ -107,4 +108,4 @@ Report execute(const Stage& stage, const std::vector<Variant<In, Out>>& variants
 template Report execute(const Stage&, const std::vector<Variant<float, float>>&, const Options&);
 template Report execute(const Stage&, const std::vector<Variant<half, half>>&, const Options&);
 
-}  // namespace harness
+}  // namespace ladder::harness

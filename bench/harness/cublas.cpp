@@ -2,7 +2,7 @@
 
 #include <cublas_v2.h>
 
-namespace harness {
+namespace ladder::harness {
 namespace {
 
 void check(cublasStatus_t status) {
@@ -49,4 +49,4 @@ void Cublas::gemm(const Gemm<half, half>& p) {
   row_major_gemm(handle_, p, CUDA_R_16F, CUBLAS_COMPUTE_32F);
 }
 
-}  // namespace harness
+}  // namespace ladder::harness

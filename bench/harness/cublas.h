@@ -2,11 +2,11 @@
 // cuBLAS, as the reference and as the yardstick.
 #include <string>
 
-#include "common.cuh"
+#include "launch.cuh"
 
 struct cublasContext;
 
-namespace harness {
+namespace ladder::harness {
 
 // A handle; calls enqueue on the stream of their Gemm. Errors are thrown as CudaError.
 class Cublas {
@@ -27,4 +27,4 @@ class Cublas {
   cublasContext* handle_ = nullptr;
 };
 
-}  // namespace harness
+}  // namespace ladder::harness

@@ -2,15 +2,15 @@
 
 #include <fmt/format.h>
 
-#include "common.cuh"
+#include "launch.cuh"
 #include "options.h"
 
-namespace harness {
+namespace ladder::harness {
 namespace {
 
 int attribute(cudaDeviceAttr which, int id) {
   int value = 0;
-  CUDA_CHECK(cudaDeviceGetAttribute(&value, which, id));
+  LADDER_CUDA_CHECK(cudaDeviceGetAttribute(&value, which, id));
   return value;
 }
 
@@ -20,7 +20,7 @@ std::string version_string(int version) {  // 13000 means 13.0
 
 }  // namespace
 
-Device select_device(int id, const std::string& architecture) {
+Device select_device(int id, int compute_capability, bool no_other) {
   int count = 0;
   const cudaError_t status = cudaGetDeviceCount(&count);
   if (status != cudaSuccess || count == 0)
@@ -29,19 +29,19 @@ Device select_device(int id, const std::string& architecture) {
   if (id >= count)
     throw UsageError(
         fmt::format("--device: there is no device {}; they are numbered 0 to {}", id, count - 1));
-  CUDA_CHECK(cudaSetDevice(id));
+  LADDER_CUDA_CHECK(cudaSetDevice(id));
 
   cudaDeviceProp properties{};
-  CUDA_CHECK(cudaGetDeviceProperties(&properties, id));
+  LADDER_CUDA_CHECK(cudaGetDeviceProperties(&properties, id));
   Device device;
   device.kind = "cuda";
   device.name = properties.name;
   device.sm = properties.major * 10 + properties.minor;
-  const int wanted = std::stoi(architecture);
-  if (device.sm < wanted || (no_other(architecture) && device.sm != wanted))
+  if (device.sm < compute_capability || (no_other && device.sm != compute_capability))
     throw NoDevice(fmt::format("needs compute capability {}.{}{}; device {} ({}) has {}.{}",
-                               wanted / 10, wanted % 10, no_other(architecture) ? ", no other" : "",
-                               id, device.name, properties.major, properties.minor));
+                               compute_capability / 10, compute_capability % 10,
+                               no_other ? ", no other" : "", id, device.name, properties.major,
+                               properties.minor));
   device.multiprocessors = properties.multiProcessorCount;
   device.l2_bytes = static_cast<uint64_t>(properties.l2CacheSize);
   device.clock_mhz = attribute(cudaDevAttrClockRate, id) / 1e3;
@@ -49,11 +49,11 @@ Device select_device(int id, const std::string& architecture) {
   device.memory_gb_s = 2.0 * attribute(cudaDevAttrMemoryClockRate, id) * 1e3 *
                        (attribute(cudaDevAttrGlobalMemoryBusWidth, id) / 8) / 1e9;
   int driver = 0, runtime = 0;
-  CUDA_CHECK(cudaDriverGetVersion(&driver));
-  CUDA_CHECK(cudaRuntimeGetVersion(&runtime));
+  LADDER_CUDA_CHECK(cudaDriverGetVersion(&driver));
+  LADDER_CUDA_CHECK(cudaRuntimeGetVersion(&runtime));
   device.driver = version_string(driver);
   device.toolkit = version_string(runtime);
   return device;
 }
 
-}  // namespace harness
+}  // namespace ladder::harness

@@ -4,7 +4,7 @@
 #include <stdexcept>
 #include <string>
 
-namespace harness {
+namespace ladder::harness {
 
 struct NoDevice : std::runtime_error {
   using std::runtime_error::runtime_error;
@@ -21,13 +21,9 @@ struct Device {
   std::string driver, toolkit;  // CUDA versions, "13.0"
 };
 
-// Whether an architecture (see Stage) is one compute capability and no other, as "90a" is.
-inline bool no_other(const std::string& architecture) {
-  return architecture.back() == 'a';
-}
-
 // Makes device number `id` current. Throws NoDevice when there is none or its compute capability is
-// not what `architecture` (see Stage) asks for, UsageError when the number is too large.
-Device select_device(int id, const std::string& architecture);
+// lower than `compute_capability` (90 for 9.0) or, with `no_other`, another; UsageError when the
+// number is too large.
+Device select_device(int id, int compute_capability, bool no_other);
 
-}  // namespace harness
+}  // namespace ladder::harness

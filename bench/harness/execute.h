@@ -4,7 +4,7 @@
 #include "options.h"
 #include "report.h"
 
-namespace harness {
+namespace ladder::harness {
 
 extern const Target TARGET;
 
@@ -17,4 +17,4 @@ Report execute(const Stage& stage, const std::vector<Variant<In, Out>>& variants
 // One line on stderr that the next one overwrites; silent when nobody watches.
 void progress(const std::string& what);
 
-}  // namespace harness
+}  // namespace ladder::harness

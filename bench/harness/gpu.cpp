@@ -12,7 +12,7 @@
 #include "profiler.h"
 #include "timer.h"
 
-namespace harness {
+namespace ladder::harness {
 
 const Target TARGET = Target::GPU;
 
@@ -20,7 +20,7 @@ namespace {
 
 struct Stream {
   cudaStream_t handle = nullptr;
-  Stream() { CUDA_CHECK(cudaStreamCreateWithFlags(&handle, cudaStreamNonBlocking)); }
+  Stream() { LADDER_CUDA_CHECK(cudaStreamCreateWithFlags(&handle, cudaStreamNonBlocking)); }
   ~Stream() { cudaStreamDestroy(handle); }
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
@@ -29,7 +29,7 @@ struct Stream {
 // Throws UsageError unless one set of buffers fits the device. Nothing has been allocated yet.
 void require_memory(double needed) {
   size_t available = 0, total = 0;
-  CUDA_CHECK(cudaMemGetInfo(&available, &total));
+  LADDER_CUDA_CHECK(cudaMemGetInfo(&available, &total));
   if (needed > static_cast<double>(available))
     throw UsageError(fmt::format("A, B and C need {:.0f} bytes of device memory; {} are available",
                                  needed, available));
@@ -38,23 +38,43 @@ void require_memory(double needed) {
 // Enough sets to be larger than twice the L2 cache together, as far as memory goes.
 int buffer_sets(double bytes, const Device& device) {
   size_t available = 0, total = 0;
-  CUDA_CHECK(cudaMemGetInfo(&available, &total));
+  LADDER_CUDA_CHECK(cudaMemGetInfo(&available, &total));
   const double wanted = 2.0 * static_cast<double>(device.l2_bytes) / bytes;
   const double possible = static_cast<double>(available) / bytes;
   return static_cast<int>(std::max(1.0, std::min(std::ceil(wanted), std::floor(possible))));
 }
 
-// Of the main kernel of the variant that has run since the last call.
-KernelFacts kernel_facts() {
-  const Launch launch = std::exchange(first_launch, {});
-  const int threads = static_cast<int>(launch.block.x * launch.block.y * launch.block.z);
+// Of the first kernel that `gemm` launches, which is its main one: it is captured into a graph, not
+// run, and the graph knows what would be launched.
+template <class In, class Out>
+KernelFacts kernel_facts(const GemmFunction<In, Out>& gemm, const Gemm<In, Out>& p) {
+  cudaGraph_t graph = nullptr;
+  LADDER_CUDA_CHECK(cudaStreamBeginCapture(p.stream, cudaStreamCaptureModeThreadLocal));
+  gemm(p);
+  LADDER_CUDA_CHECK(cudaStreamEndCapture(p.stream, &graph));
+  size_t count = 0;
+  LADDER_CUDA_CHECK(cudaGraphGetNodes(graph, nullptr, &count));
+  std::vector<cudaGraphNode_t> nodes(count);  // in the order in which they were captured
+  LADDER_CUDA_CHECK(cudaGraphGetNodes(graph, nodes.data(), &count));
+  const auto is_kernel = [](cudaGraphNode_t node) {
+    cudaGraphNodeType type{};
+    LADDER_CUDA_CHECK(cudaGraphNodeGetType(node, &type));
+    return type == cudaGraphNodeTypeKernel;
+  };
+  const auto first = std::find_if(nodes.begin(), nodes.end(), is_kernel);
+  if (first == nodes.end()) throw std::runtime_error("a variant launches no kernel");
+  cudaKernelNodeParams launch{};
+  LADDER_CUDA_CHECK(cudaGraphKernelNodeGetParams(*first, &launch));
+  LADDER_CUDA_CHECK(cudaGraphDestroy(graph));
+
+  const int threads = static_cast<int>(launch.blockDim.x * launch.blockDim.y * launch.blockDim.z);
   cudaFuncAttributes attributes{};
-  CUDA_CHECK(cudaFuncGetAttributes(&attributes, launch.kernel));
+  LADDER_CUDA_CHECK(cudaFuncGetAttributes(&attributes, launch.func));
   int blocks = 0;
-  CUDA_CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, launch.kernel, threads,
-                                                           launch.smem_bytes));
+  LADDER_CUDA_CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, launch.func, threads,
+                                                                  launch.sharedMemBytes));
   const int threads_at_most = device_attribute(cudaDevAttrMaxThreadsPerMultiProcessor);
-  return {attributes.numRegs, attributes.sharedSizeBytes + launch.smem_bytes, threads,
+  return {attributes.numRegs, attributes.sharedSizeBytes + launch.sharedMemBytes, threads,
           static_cast<double>(blocks * threads) / threads_at_most};
 }
 
@@ -73,7 +93,7 @@ class Session {
  public:
   Session(const Stage& stage, const Options& options)
       : options_(options),
-        device_(select_device(options.device, stage.architecture)),
+        device_(select_device(options.device, stage.compute_capability, stage.no_other)),
         shape_{options.m, options.n, options.k} {
     const double bytes = bytes_per_set<In, Out>(shape_);
     require_memory(bytes);
@@ -88,11 +108,11 @@ class Session {
     {
       const ProfilerRange range(variant.name.c_str());
       variant.gemm(sets_->gemm(0, stream_.handle));
-      CUDA_CHECK(cudaStreamSynchronize(stream_.handle));
+      LADDER_CUDA_CHECK(cudaStreamSynchronize(stream_.handle));
     }
     VariantReport& result = report_.variants.emplace_back();
     result.name = variant.name;
-    result.kernel = kernel_facts();
+    result.kernel = kernel_facts(variant.gemm, sets_->gemm(0, stream_.handle));
   }
 
   void prepare_reference() {
@@ -126,7 +146,7 @@ class Session {
           time_sustained(stage, cublas, sets_->count(), both, stream_.handle);
       result.sustained = {tflops(shape_, steady.stage), 100.0 * steady.cublas / steady.stage};
     }
-    result.kernel = kernel_facts();
+    result.kernel = kernel_facts(variant.gemm, sets_->gemm(0, stream_.handle));
   }
 
   Report& report() { return report_; }
@@ -163,4 +183,4 @@ Report execute(const Stage& stage, const std::vector<Variant<In, Out>>& variants
 template Report execute(const Stage&, const std::vector<Variant<float, float>>&, const Options&);
 template Report execute(const Stage&, const std::vector<Variant<half, half>>&, const Options&);
 
-}  // namespace harness
+}  // namespace ladder::harness

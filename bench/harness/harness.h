@@ -4,20 +4,34 @@
 #include <string>
 #include <vector>
 
-#include "common.cuh"
+#include "launch.cuh"
 
-namespace harness {
+namespace ladder::harness {
 
-// Both come from the stage's line in CMakeLists.txt.
+// A stage's entry in stages/manifest.json, as its generated stage.h has it.
 struct Stage {
-  std::string name;          // the shared basename, "03_transposed_b"
-  std::string architecture;  // what it runs on: "80" is 8.0 and up, "90a" is 9.0 alone
+  std::string name;        // the shared basename, "03_transposed_b"
+  int compute_capability;  // the lowest it runs on, 90 for 9.0
+  bool no_other;           // and the only one
+  bool aligned_rows;       // leading dimensions are multiples of 16 bytes
+  bool tensor_cores;
+  bool on_cpu;  // the CPU device runs it, too
 };
 
 template <class In, class Out>
+using GemmFunction = std::function<void(const Gemm<In, Out>&)>;
+
+template <class In, class Out>
 struct Variant {
+  // Bytes of device memory that a problem's workspace has to have.
+  using WorkspaceBytes = std::function<uint64_t(const Gemm<In, Out>&)>;
+
   std::string name;
-  std::function<void(const Gemm<In, Out>&)> gemm;
+  GemmFunction<In, Out> gemm;
+  WorkspaceBytes workspace_bytes;  // absent where it needs none
+
+  Variant(std::string n, GemmFunction<In, Out> g, WorkspaceBytes w = nullptr)
+      : name(std::move(n)), gemm(std::move(g)), workspace_bytes(std::move(w)) {}
 };
 
 // Exit codes of a stage.
@@ -29,8 +43,11 @@ enum Exit {
 };
 
 // Runs the variants as the command line says and returns the exit code. The stage's own variant is
-// the last one. Never throws. Defined for float -> float and half -> half.
+// the last one. `configurations` are what a launcher of the stage chooses among, each forced: they
+// are tested as the variants are, and not run here. Never throws. Defined for float -> float and
+// half -> half.
 template <class In, class Out>
-int run(const Stage& stage, const std::vector<Variant<In, Out>>& variants, int argc, char** argv);
+int run(const Stage& stage, const std::vector<Variant<In, Out>>& variants, int argc, char** argv,
+        const std::vector<Variant<In, Out>>& configurations = {});
 
-}  // namespace harness
+}  // namespace ladder::harness

@@ -1,8 +1,8 @@
 #pragma once
 // What the harness has to know about a number format.
-#include "common.cuh"
+#include "launch.cuh"
 
-namespace harness {
+namespace ladder::harness {
 
 template <class T>
 struct Number;
@@ -29,4 +29,4 @@ struct Number<half> {
 template <class T>
 constexpr int PER_16_BYTES = 16 / static_cast<int>(sizeof(T));
 
-}  // namespace harness
+}  // namespace ladder::harness

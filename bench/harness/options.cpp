@@ -8,7 +8,7 @@
 #include <charconv>
 #include <iostream>
 
-namespace harness {
+namespace ladder::harness {
 namespace {
 
 // Parses all of `text` as an integer from `low` to `high`; otherwise says what was wrong with it.
@@ -128,4 +128,4 @@ std::optional<Options> parse_options(const std::string& stage,
   return o;
 }
 
-}  // namespace harness
+}  // namespace ladder::harness

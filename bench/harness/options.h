@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace harness {
+namespace ladder::harness {
 
 // Whatever the user can put right. what() is one line: what is wrong and what would be right.
 struct UsageError : std::runtime_error {
@@ -39,4 +39,4 @@ std::optional<Options> parse_options(const std::string& stage,
                                      const std::vector<std::string>& variants, Target target,
                                      int argc, const char* const* argv);
 
-}  // namespace harness
+}  // namespace ladder::harness

@@ -2,7 +2,7 @@
 
 #include <map>
 
-namespace harness {
+namespace ladder::harness {
 namespace {
 
 // Floating-point operations (two an FMA) per clock and multiprocessor.
@@ -25,4 +25,4 @@ std::optional<double> peak_tflops(const Device& device, const std::string& input
   return device.multiprocessors * per_clock * device.clock_mhz * 1e6 / 1e12;
 }
 
-}  // namespace harness
+}  // namespace ladder::harness

@@ -5,10 +5,10 @@
 
 #include "device.h"
 
-namespace harness {
+namespace ladder::harness {
 
 // What the device's FMA (input "fp32") or tensor (input "fp16") pipes do at clock_mhz, in TFLOP/s:
 // multiprocessors * operations per clock * clock. Nothing for a compute capability we do not know.
 std::optional<double> peak_tflops(const Device& device, const std::string& input);
 
-}  // namespace harness
+}  // namespace ladder::harness

@@ -9,7 +9,7 @@
 
 #include "random.h"
 
-namespace harness {
+namespace ladder::harness {
 namespace {
 
 template <class In>
@@ -140,4 +140,4 @@ std::string check_against_double(const Problem<In, Out>& p, const Output<Out>& r
 INSTANTIATE(float)
 INSTANTIATE(half)
 
-}  // namespace harness
+}  // namespace ladder::harness

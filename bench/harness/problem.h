@@ -7,7 +7,7 @@
 #include "bound.h"
 #include "verify.h"
 
-namespace harness {
+namespace ladder::harness {
 
 struct Shape {
   int m, n, k;
@@ -60,4 +60,4 @@ template <class In, class Out>
 std::string check_against_double(const Problem<In, Out>& problem, const Output<Out>& result,
                                  const std::vector<int>& rows);
 
-}  // namespace harness
+}  // namespace ladder::harness

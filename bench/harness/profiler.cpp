@@ -4,7 +4,7 @@
 
 #include <cstdlib>
 
-namespace harness {
+namespace ladder::harness {
 
 bool under_profiler() {
   // ncu sets this for the processes it starts.
@@ -18,4 +18,4 @@ ProfilerRange::~ProfilerRange() {
   nvtxRangePop();
 }
 
-}  // namespace harness
+}  // namespace ladder::harness

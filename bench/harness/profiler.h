@@ -1,7 +1,7 @@
 #pragma once
 // Running under a profiler.
 
-namespace harness {
+namespace ladder::harness {
 
 // Whether Nsight Compute is injected into this process.
 bool under_profiler();
@@ -15,4 +15,4 @@ class ProfilerRange {
   ProfilerRange& operator=(const ProfilerRange&) = delete;
 };
 
-}  // namespace harness
+}  // namespace ladder::harness

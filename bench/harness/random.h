@@ -3,7 +3,7 @@
 // any part can be drawn in any order.
 #include <cstdint>
 
-namespace harness {
+namespace ladder::harness {
 
 enum class Stream : uint64_t { A = 1, B = 2 };  // A and B must differ, or swapped operands pass
 
@@ -37,4 +37,4 @@ inline float random_integer(uint64_t seed, Stream stream, uint64_t i) {
                             EXACT_MAGNITUDE);
 }
 
-}  // namespace harness
+}  // namespace ladder::harness

@@ -13,7 +13,7 @@
 #include "peak.h"
 #include "timer.h"
 
-namespace harness {
+namespace ladder::harness {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -275,4 +275,4 @@ void write_whole(const std::string& path, const std::string& text) {
   std::filesystem::rename(temporary, path);
 }
 
-}  // namespace harness
+}  // namespace ladder::harness

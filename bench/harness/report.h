@@ -9,7 +9,7 @@
 #include "problem.h"
 #include "statistics.h"
 
-namespace harness {
+namespace ladder::harness {
 
 struct KernelFacts {
   int registers = 0;          // a thread
@@ -72,4 +72,4 @@ void require_writable(const std::string& path);
 // Writes to a temporary file beside `path` and renames it, so that `path` is whole or absent.
 void write_whole(const std::string& path, const std::string& text);
 
-}  // namespace harness
+}  // namespace ladder::harness

@@ -11,7 +11,7 @@
 #include "execute.h"
 #include "random.h"
 
-namespace harness {
+namespace ladder::harness {
 
 static_assert(LARGEST_SIZE == MAX_DIMENSION);
 
@@ -55,7 +55,8 @@ int run_stage(const Stage& stage, const std::vector<Variant<In, Out>>& variants,
 }  // namespace
 
 template <class In, class Out>
-int run(const Stage& stage, const std::vector<Variant<In, Out>>& variants, int argc, char** argv) {
+int run(const Stage& stage, const std::vector<Variant<In, Out>>& variants, int argc, char** argv,
+        const std::vector<Variant<In, Out>>& /*configurations*/) {
   const auto fail = [&](const std::string& what, Exit code) {
     progress("");
     fmt::print(stderr, "{}: {}\n", stage.name, what);
@@ -64,9 +65,8 @@ int run(const Stage& stage, const std::vector<Variant<In, Out>>& variants, int a
   try {
     return run_stage(stage, variants, argc, argv);
   } catch (const NoDevice& error) {
-    const bool on_cpu = !no_other(stage.architecture);  // see bench/simt/no_cpu_device.cpp
     return fail(
-        error.what() + (on_cpu ? "; stages/cpu/" + stage.name + " runs on any machine" : ""),
+        error.what() + (stage.on_cpu ? "; stages/cpu/" + stage.name + " runs on any machine" : ""),
         EXIT_NO_DEVICE);
   } catch (const UsageError& error) {
     return fail(error.what(), EXIT_BAD_INPUT);
@@ -79,7 +79,9 @@ int run(const Stage& stage, const std::vector<Variant<In, Out>>& variants, int a
   }
 }
 
-template int run(const Stage&, const std::vector<Variant<float, float>>&, int, char**);
-template int run(const Stage&, const std::vector<Variant<half, half>>&, int, char**);
+template int run(const Stage&, const std::vector<Variant<float, float>>&, int, char**,
+                 const std::vector<Variant<float, float>>&);
+template int run(const Stage&, const std::vector<Variant<half, half>>&, int, char**,
+                 const std::vector<Variant<half, half>>&);
 
-}  // namespace harness
+}  // namespace ladder::harness

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <stdexcept>
 
-namespace harness {
+namespace ladder::harness {
 
 Timing summarize(std::vector<double> milliseconds) {
   if (milliseconds.empty()) throw std::invalid_argument("no samples to summarize");
@@ -18,4 +18,4 @@ Timing summarize(std::vector<double> milliseconds) {
   return {percentile(0.5), percentile(0.1), percentile(0.9), static_cast<int>(milliseconds.size())};
 }
 
-}  // namespace harness
+}  // namespace ladder::harness

@@ -2,7 +2,7 @@
 // Order statistics of timings.
 #include <vector>
 
-namespace harness {
+namespace ladder::harness {
 
 struct Timing {
   double median = 0, p10 = 0, p90 = 0;  // milliseconds
@@ -13,4 +13,4 @@ struct Timing {
 // there are no samples.
 Timing summarize(std::vector<double> milliseconds);
 
-}  // namespace harness
+}  // namespace ladder::harness

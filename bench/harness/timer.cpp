@@ -5,7 +5,7 @@
 #include <thread>
 #include <vector>
 
-namespace harness {
+namespace ladder::harness {
 namespace {
 
 constexpr double WARMUP_SECONDS =
@@ -21,14 +21,14 @@ constexpr int WARMUP_ROUNDS = 3, ROUNDS = 10;  // of two turns each
 
 class Event {
  public:
-  Event() { CUDA_CHECK(cudaEventCreate(&event_)); }
+  Event() { LADDER_CUDA_CHECK(cudaEventCreate(&event_)); }
   Event(const Event&) = delete;
   Event& operator=(const Event&) = delete;
   ~Event() { cudaEventDestroy(event_); }
-  void record(cudaStream_t stream) { CUDA_CHECK(cudaEventRecord(event_, stream)); }
+  void record(cudaStream_t stream) { LADDER_CUDA_CHECK(cudaEventRecord(event_, stream)); }
   double milliseconds_since(const Event& start) const {
     float ms = 0;
-    CUDA_CHECK(cudaEventElapsedTime(&ms, start.event_, event_));
+    LADDER_CUDA_CHECK(cudaEventElapsedTime(&ms, start.event_, event_));
     return ms;
   }
 
@@ -66,7 +66,7 @@ Interleaved time_interleaved(const LaunchOn& stage, const LaunchOn& cublas, cons
     EventPair a, b;
     a.around(stage, next_set(), stream);
     b.around(cublas, next_set(), stream);
-    CUDA_CHECK(cudaStreamSynchronize(stream));
+    LADDER_CUDA_CHECK(cudaStreamSynchronize(stream));
     pair_ms = a.milliseconds() + b.milliseconds();
   }
 
@@ -81,7 +81,7 @@ Interleaved time_interleaved(const LaunchOn& stage, const LaunchOn& cublas, cons
       stage_events[i].around(stage, next_set(), stream);
       cublas_events[i].around(cublas, next_set(), stream);
     }
-    CUDA_CHECK(cudaStreamSynchronize(stream));
+    LADDER_CUDA_CHECK(cudaStreamSynchronize(stream));
     std::this_thread::sleep_for(REST);
   }
 
@@ -101,7 +101,7 @@ SteadyState time_sustained(const LaunchOn& stage, const LaunchOn& cublas, int se
     whole.start.record(stream);
     for (int i = 0; i < count; ++i) launch(i % sets);
     whole.stop.record(stream);
-    CUDA_CHECK(cudaStreamSynchronize(stream));
+    LADDER_CUDA_CHECK(cudaStreamSynchronize(stream));
     return whole.milliseconds() / count;
   };
   SteadyState mean{};
@@ -116,4 +116,4 @@ SteadyState time_sustained(const LaunchOn& stage, const LaunchOn& cublas, int se
   return mean;
 }
 
-}  // namespace harness
+}  // namespace ladder::harness

@@ -3,10 +3,10 @@
 #include <functional>
 #include <optional>
 
-#include "common.cuh"
+#include "launch.cuh"
 #include "statistics.h"
 
-namespace harness {
+namespace ladder::harness {
 
 // Enqueues one launch that works on buffer set number `set`.
 using LaunchOn = std::function<void(int set)>;
@@ -46,4 +46,4 @@ struct SteadyState {
 SteadyState time_sustained(const LaunchOn& stage, const LaunchOn& cublas, int sets,
                            const Interleaved& usual, cudaStream_t stream);
 
-}  // namespace harness
+}  // namespace ladder::harness

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace harness {
+namespace ladder::harness {
 namespace {
 
 template <class Out>
@@ -96,4 +96,4 @@ Verdict verify(const Output<Out>& c, const Output<Out>& reference, const Bound& 
 template Verdict verify(const Output<float>&, const Output<float>&, const Bound&);
 template Verdict verify(const Output<half>&, const Output<half>&, const Bound&);
 
-}  // namespace harness
+}  // namespace ladder::harness

@@ -9,7 +9,7 @@
 
 #include "number.h"
 
-namespace harness {
+namespace ladder::harness {
 
 // C as it lies in memory: GUARD elements, `rows` rows of ld elements of which `cols` are C's, GUARD
 // elements. Before a run every byte is POISON, which makes every element a NaN in fp32 and fp16:
@@ -45,4 +45,4 @@ using Bound = std::function<double(int i, int j, double reference)>;
 template <class Out>
 Verdict verify(const Output<Out>& c, const Output<Out>& reference, const Bound& bound);
 
-}  // namespace harness
+}  // namespace ladder::harness

@@ -3,7 +3,7 @@
 // "mbarrier.arrive".
 #include <cstdint>
 
-namespace ptx {
+namespace ladder::ptx {
 
 // Arrives at the barrier that block `rank` of the cluster has where this block has `barrier`, which
 // may be this block's own. Orders no accesses of this thread to memory that the other block sees:
@@ -20,4 +20,4 @@ __device__ __forceinline__ void mbarrier_arrive_cluster(uint64_t* barrier, uint3
       : "memory");
 }
 
-}  // namespace ptx
+}  // namespace ladder::ptx

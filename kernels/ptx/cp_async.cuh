@@ -1,12 +1,12 @@
 #pragma once
 // cp.async (sm_80): copies from global to shared memory that no register and no thread waits for.
 // PTX ISA, "Data Movement and Conversion Instructions: cp.async".
-#ifdef SIMT_CPU_DEVICE
-  #include "simt/ptx.h"
+#ifdef LADDER_CPU_DEVICE
+  #include "cpu_device/ptx.h"
 #else
   #include <cstdint>
 
-namespace ptx {
+namespace ladder::ptx {
 
 // Copies `src_bytes` (0 to 4) from src and zero-fills the rest of the 4 bytes at dst. With 0,
 // src is not read. `ca` caches in L1 and is the only form narrower than 16 bytes.
@@ -50,5 +50,5 @@ __device__ __forceinline__ void cp_async_wait_group() {
   asm volatile("cp.async.wait_group %0;" ::"n"(N) : "memory");
 }
 
-}  // namespace ptx
+}  // namespace ladder::ptx
 #endif

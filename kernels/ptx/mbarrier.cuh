@@ -1,12 +1,12 @@
 #pragma once
 // mbarrier (sm_80): a barrier in shared memory whose arrival and wait are two instructions. PTX
 // ISA, "Parallel Synchronization and Communication Instructions: mbarrier".
-#ifdef SIMT_CPU_DEVICE
-  #include "simt/ptx.h"
+#ifdef LADDER_CPU_DEVICE
+  #include "cpu_device/ptx.h"
 #else
   #include <cstdint>
 
-namespace ptx {
+namespace ladder::ptx {
 
 // One thread prepares the barrier for `count` arrivals a phase, the others see it after a
 // __syncthreads.
@@ -40,5 +40,5 @@ __device__ __forceinline__ bool mbarrier_test_wait_parity(uint64_t* barrier, uin
   return complete != 0;
 }
 
-}  // namespace ptx
+}  // namespace ladder::ptx
 #endif

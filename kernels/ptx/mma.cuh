@@ -1,12 +1,12 @@
 #pragma once
 // ldmatrix (sm_75) and mma.sync m16n8k16 (sm_80): fragments whose layout is known. PTX ISA,
 // "Warp-Level Matrix Instructions". The figure in 07_mma_sync.cuh shows which lane holds what.
-#ifdef SIMT_CPU_DEVICE
-  #include "simt/ptx.h"
+#ifdef LADDER_CPU_DEVICE
+  #include "cpu_device/ptx.h"
 #else
   #include <cstdint>
 
-namespace ptx {
+namespace ladder::ptx {
 
 // Four 8x8 matrices of 16-bit elements from shared memory. Lane l brings the address of row l % 8
 // of matrix l / 8: 16 bytes, 16-byte aligned. r[i] is then two neighbours in row l / 4 of matrix i,
@@ -37,5 +37,5 @@ __device__ __forceinline__ void mma_m16n8k16_f32_f16(float (&d)[4], const uint32
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 
-}  // namespace ptx
+}  // namespace ladder::ptx
 #endif

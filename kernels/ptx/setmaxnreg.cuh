@@ -2,7 +2,7 @@
 // setmaxnreg (sm_90a): registers go from one warpgroup to another. PTX ISA, "Miscellaneous
 // Instructions: setmaxnreg".
 
-namespace ptx {
+namespace ladder::ptx {
 
 // Keeps N registers a thread of this warpgroup, a multiple of 8, and frees the others.
 template <int N>
@@ -16,4 +16,4 @@ __device__ __forceinline__ void setmaxnreg_inc() {
   asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(N));
 }
 
-}  // namespace ptx
+}  // namespace ladder::ptx

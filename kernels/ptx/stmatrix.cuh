@@ -2,7 +2,7 @@
 // stmatrix (sm_90): the reverse of ldmatrix. PTX ISA, "Warp-Level Matrix Instructions: stmatrix".
 #include <cstdint>
 
-namespace ptx {
+namespace ladder::ptx {
 
 // Four 8x8 matrices of 16-bit elements to shared memory. Lane l brings the address of row l % 8 of
 // matrix l / 8: 16 bytes, 16-byte aligned. r[i] is two neighbours in row l / 4 of matrix i.
@@ -13,4 +13,4 @@ __device__ __forceinline__ void stmatrix_x4(void* row, const uint32_t (&r)[4]) {
                : "memory");
 }
 
-}  // namespace ptx
+}  // namespace ladder::ptx

@@ -4,9 +4,9 @@
 #include <cuda.h>
 #include <cudaTypedefs.h>
 
-#include "../common.cuh"
+#include "../launch.cuh"
 
-namespace ptx {
+namespace ladder::ptx {
 
 // Describes a row-major matrix of halves for copies of boxes of `box_rows` x 64 elements. `ld` in
 // elements. In shared memory a box is box_rows rows of 128 bytes in which TMA swizzles the 16-byte
@@ -19,8 +19,8 @@ inline CUtensorMap tensor_map(const half* matrix, int rows, int cols, int64_t ld
     void* function = nullptr;
     cudaDriverEntryPointQueryResult found{};
     // Not linked: libcuda is only there where there is a GPU.
-    CUDA_CHECK(cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &function, 12000,
-                                                cudaEnableDefault, &found));
+    LADDER_CUDA_CHECK(cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &function, 12000,
+                                                       cudaEnableDefault, &found));
     if (found != cudaDriverEntryPointSuccess)
       throw CudaError("this driver has no cuTensorMapEncodeTiled; TMA needs CUDA 12");
     return reinterpret_cast<PFN_cuTensorMapEncodeTiled_v12000>(function);
@@ -41,4 +41,4 @@ inline CUtensorMap tensor_map(const half* matrix, int rows, int cols, int64_t ld
   return map;
 }
 
-}  // namespace ptx
+}  // namespace ladder::ptx

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-namespace ptx {
+namespace ladder::ptx {
 
 // Where an operand lies: a tile that TMA brought with the 128-byte swizzle, in units of eight rows
 // of 128 bytes (1024 bytes, aligned to that). Fields in 16 bytes: address, distance between units
@@ -154,4 +154,4 @@ __device__ __forceinline__ void wgmma_m64k16_f32_f16(float (&d)[128], uint64_t a
       : "l"(a), "l"(b), "r"(static_cast<int>(accumulate)));
 }
 
-}  // namespace ptx
+}  // namespace ladder::ptx

@@ -10,11 +10,11 @@
 #include <cstring>
 #include <functional>
 
-#include "simt/block.h"
-#include "simt/memory.h"
-#include "simt/trace.h"
+#include "cpu_device/block.h"
+#include "cpu_device/memory.h"
+#include "cpu_device/trace.h"
 
-#define SIMT_CPU_DEVICE 1
+#define LADDER_CPU_DEVICE 1
 
 // --- Keywords ---------------------------------------------------------------------------------
 
@@ -32,7 +32,7 @@
 
 // Copied as a whole, so that the compiler sees one access of 16 bytes as a GPU does, not four of 4.
 template <class T>
-struct alignas(16) SimtVector4 {
+struct alignas(16) Vector4 {
   typedef T Whole __attribute__((vector_size(16)));
   union {
     struct {
@@ -40,16 +40,16 @@ struct alignas(16) SimtVector4 {
     };
     Whole whole;
   };
-  SimtVector4() = default;
-  SimtVector4(T x0, T y0, T z0, T w0) : x(x0), y(y0), z(z0), w(w0) {}
-  SimtVector4(const SimtVector4& other) : whole(other.whole) {}
-  SimtVector4& operator=(const SimtVector4& other) {
+  Vector4() = default;
+  Vector4(T x0, T y0, T z0, T w0) : x(x0), y(y0), z(z0), w(w0) {}
+  Vector4(const Vector4& other) : whole(other.whole) {}
+  Vector4& operator=(const Vector4& other) {
     whole = other.whole;
     return *this;
   }
 };
-using float4 = SimtVector4<float>;
-using uint4 = SimtVector4<unsigned>;
+using float4 = Vector4<float>;
+using uint4 = Vector4<unsigned>;
 inline float4 make_float4(float x, float y, float z, float w) {
   return {x, y, z, w};
 }
@@ -61,42 +61,42 @@ struct dim3 {
 
 // --- In a kernel ------------------------------------------------------------------------------
 
-#define threadIdx (simt::this_block->current().index)
-#define blockIdx  (simt::this_block->block_index)
-#define blockDim  (simt::this_block->size)
-#define gridDim   (simt::this_block->grid)
+#define threadIdx (cpu_device::this_block->current().index)
+#define blockIdx  (cpu_device::this_block->block_index)
+#define blockDim  (cpu_device::this_block->size)
+#define gridDim   (cpu_device::this_block->grid)
 
 using std::max;
 using std::min;
 
 // The default argument is the caller's place.
-inline void __syncthreads(simt::Place place = simt::here()) {
-  simt::this_block->barrier(place);
+inline void __syncthreads(cpu_device::Place place = cpu_device::here()) {
+  cpu_device::this_block->barrier(place);
 }
-inline void __syncwarp(simt::Place place = simt::here()) {
-  simt::this_block->warp_collective(
-      nullptr, [](void**, uint32_t) { ++simt::this_block->warp().barriers; }, place);
+inline void __syncwarp(cpu_device::Place place = cpu_device::here()) {
+  cpu_device::this_block->warp_collective(
+      nullptr, [](void**, uint32_t) { ++cpu_device::this_block->warp().barriers; }, place);
 }
 template <class T>
-inline T __shfl_sync(uint32_t, T value, int from, simt::Place place = simt::here()) {
-  T all[simt::WARP];
+inline T __shfl_sync(uint32_t, T value, int from, cpu_device::Place place = cpu_device::here()) {
+  T all[cpu_device::WARP];
   struct Lane {
     T value;
     T* all;
   } lane{value, all};
-  simt::this_block->warp_collective(
+  cpu_device::this_block->warp_collective(
       &lane,
       [](void** lanes, uint32_t mask) {
-        for (unsigned to = 0; to < simt::WARP; ++to)
-          for (unsigned l = 0; l < simt::WARP; ++l)
+        for (unsigned to = 0; to < cpu_device::WARP; ++to)
+          for (unsigned l = 0; l < cpu_device::WARP; ++l)
             if ((mask >> to & 1) && (mask >> l & 1))
               static_cast<Lane*>(lanes[to])->all[l] = static_cast<Lane*>(lanes[l])->value;
       },
       place);
-  return all[static_cast<unsigned>(from) % simt::WARP];
+  return all[static_cast<unsigned>(from) % cpu_device::WARP];
 }
 
-namespace simt {
+namespace cpu_device {
 template <class T>
 T& dynamic_shared() {
   return *reinterpret_cast<T*>(this_block->dynamic_shared());
@@ -108,24 +108,24 @@ void launch(void (*kernel)(Params...), dim3 grid, dim3 block, size_t smem_bytes,
   const std::function<void()> body = [&] { kernel(args...); };
   run_grid({grid.x, grid.y, grid.z}, {block.x, block.y, block.z}, smem_bytes, body);
 }
-}  // namespace simt
+}  // namespace cpu_device
 
 // --- The runtime ------------------------------------------------------------------------------
 
 enum cudaError_t { cudaSuccess = 0 };
 enum cudaMemcpyKind { cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost };
-typedef struct SimtStream* cudaStream_t;  // everything has happened when a call returns
+typedef struct CUstream_st* cudaStream_t;  // everything has happened when a call returns
 
 inline const char* cudaGetErrorString(cudaError_t) {
   return "no error";
 }
 template <class T>
 cudaError_t cudaMalloc(T** pointer, size_t bytes) {
-  *pointer = static_cast<T*>(simt::allocate(bytes));
+  *pointer = static_cast<T*>(cpu_device::allocate(bytes));
   return cudaSuccess;
 }
 inline cudaError_t cudaFree(void* pointer) {
-  simt::deallocate(pointer);
+  cpu_device::deallocate(pointer);
   return cudaSuccess;
 }
 inline cudaError_t cudaGetDevice(int* device) {
@@ -134,11 +134,12 @@ inline cudaError_t cudaGetDevice(int* device) {
 }
 enum cudaDeviceAttr { cudaDevAttrMultiProcessorCount, cudaDevAttrMaxSharedMemoryPerBlockOptin };
 inline cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
-  *value = attribute == cudaDevAttrMultiProcessorCount ? simt::settings().multiprocessors
-                                                       : static_cast<int>(simt::MAX_SHARED_BYTES);
+  *value = attribute == cudaDevAttrMultiProcessorCount
+               ? cpu_device::settings().multiprocessors
+               : static_cast<int>(cpu_device::MAX_SHARED_BYTES);
   return cudaSuccess;
 }
-typedef struct SimtPool* cudaMemPool_t;
+typedef struct CUmemPoolHandle_st* cudaMemPool_t;
 enum cudaMemPoolAttr { cudaMemPoolAttrReleaseThreshold };
 inline cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* pool, int) {
   *pool = nullptr;

@@ -14,7 +14,7 @@
 
 #include "trace.h"
 
-namespace simt {
+namespace cpu_device {
 
 thread_local Block* this_block = nullptr;
 
@@ -244,4 +244,4 @@ void run_grid(Index grid, Index block, size_t smem_bytes, const std::function<vo
   for (std::thread& thread : pool) thread.join();
 }
 
-}  // namespace simt
+}  // namespace cpu_device

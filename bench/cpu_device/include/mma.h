@@ -1,9 +1,9 @@
 #pragma once
 // The CPU device's stand-in for CUDA's header: nvcuda::wmma for 16x16x16, half in, fp32
 // accumulators.
+#include "cpu_device/ptx.h"
 #include "cuda_fp16.h"
 #include "cuda_runtime.h"
-#include "simt/ptx.h"
 
 namespace nvcuda {
 namespace wmma {
@@ -44,39 +44,40 @@ void fill_fragment(Fragment& f, T value) {
 // bytes, half l / 16 of row l % 16. From global memory it becomes four loads of 4 bytes a lane. (By
 // the SASS of 06_wmma for sm_90a.)
 template <class Use, class Layout>
-SIMT_UNTRACED void load_matrix_sync(fragment<Use, 16, 16, 16, half, Layout>& f, const half* p,
-                                    unsigned ld, simt::Place place = simt::here()) {
-  const unsigned lane = simt::this_block->lane();
+LADDER_UNTRACED void load_matrix_sync(fragment<Use, 16, 16, 16, half, Layout>& f, const half* p,
+                                      unsigned ld, cpu_device::Place place = cpu_device::here()) {
+  const unsigned lane = cpu_device::this_block->lane();
   for (unsigned i = 0; i < 8; ++i) {
     const Position at = position_in(Use{}, lane, i);
     f.x[i] = p[size_t{at.row} * ld + at.column];
   }
-  if (simt::find_allocation(reinterpret_cast<uintptr_t>(p)) != nullptr) {
+  if (cpu_device::find_allocation(reinterpret_cast<uintptr_t>(p)) != nullptr) {
     for (unsigned i = 0; i < 8; i += 2) {
       const Position at = position(lane, i);
-      simt::trace_access(place, &p[size_t{at.row} * ld + at.column], 4, simt::Operation::LOAD);
+      cpu_device::trace_access(place, &p[size_t{at.row} * ld + at.column], 4,
+                               cpu_device::Operation::LOAD);
     }
   } else {
-    simt::trace_access(place, &p[size_t{lane % 16} * ld + lane / 16 * 8], 16,
-                       simt::Operation::LOAD);
+    cpu_device::trace_access(place, &p[size_t{lane % 16} * ld + lane / 16 * 8], 16,
+                             cpu_device::Operation::LOAD);
   }
-  simt::this_block->warp_collective(
+  cpu_device::this_block->warp_collective(
       nullptr, [](void**, uint32_t) {}, place);
 }
 
 // Two neighbouring numbers with one store of 8 bytes.
-SIMT_UNTRACED inline void store_matrix_sync(float* p,
-                                            const fragment<accumulator, 16, 16, 16, float>& f,
-                                            unsigned ld, layout_t,
-                                            simt::Place place = simt::here()) {
+LADDER_UNTRACED inline void store_matrix_sync(float* p,
+                                              const fragment<accumulator, 16, 16, 16, float>& f,
+                                              unsigned ld, layout_t,
+                                              cpu_device::Place place = cpu_device::here()) {
   for (unsigned i = 0; i < 8; i += 2) {
-    const Position at = position(simt::this_block->lane(), i);
+    const Position at = position(cpu_device::this_block->lane(), i);
     float* const pair = &p[size_t{at.row} * ld + at.column];
     pair[0] = f.x[i];
     pair[1] = f.x[i + 1];
-    simt::trace_access(place, pair, 8, simt::Operation::STORE);
+    cpu_device::trace_access(place, pair, 8, cpu_device::Operation::STORE);
   }
-  simt::this_block->warp_collective(
+  cpu_device::this_block->warp_collective(
       nullptr, [](void**, uint32_t) {}, place);
 }
 
@@ -85,13 +86,14 @@ template <class LayoutA, class LayoutB>
 void mma_sync(fragment<accumulator, 16, 16, 16, float>& d,
               const fragment<matrix_a, 16, 16, 16, half, LayoutA>& a,
               const fragment<matrix_b, 16, 16, 16, half, LayoutB>& b,
-              const fragment<accumulator, 16, 16, 16, float>& c, simt::Place place = simt::here()) {
+              const fragment<accumulator, 16, 16, 16, float>& c,
+              cpu_device::Place place = cpu_device::here()) {
   const auto& A = reinterpret_cast<const uint32_t(&)[4]>(a.x);
   const auto& B = reinterpret_cast<const uint32_t(&)[4]>(b.x);
   d = c;
   for (int j = 0; j < 2; ++j)
-    ptx::mma_m16n8k16_f32_f16(reinterpret_cast<float(&)[4]>(d.x[j * 4]), A, B[j * 2], B[j * 2 + 1],
-                              place);
+    ladder::ptx::mma_m16n8k16_f32_f16(reinterpret_cast<float(&)[4]>(d.x[j * 4]), A, B[j * 2],
+                                      B[j * 2 + 1], place);
 }
 
 }  // namespace wmma

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace simt {
+namespace cpu_device {
 
 // A moment in the life of a thread: two accesses are ordered when the first thread arrives at a
 // barrier of the block after its own and the second waits for that barrier before its own (a
@@ -48,4 +48,4 @@ class SharedMemory {
   std::vector<Cell> cells_;
 };
 
-}  // namespace simt
+}  // namespace cpu_device

@@ -1,7 +1,7 @@
 #pragma once
 // Where something happened in a kernel's source.
 
-namespace simt {
+namespace cpu_device {
 
 // Functions of the device that kernels call take one as their last, defaulted argument:
 // `Place place = here()` is the caller's file and line. Plain loads and stores are known by the
@@ -15,4 +15,4 @@ constexpr Place here(const char* file = __builtin_FILE(), int line = __builtin_L
   return {file, line, nullptr};
 }
 
-}  // namespace simt
+}  // namespace cpu_device

@@ -1,6 +1,6 @@
 #include "shared_memory.h"
 
-namespace simt {
+namespace cpu_device {
 namespace {
 constexpr unsigned CELL_BYTES = 2, WARP_SIZE = 32;
 }
@@ -92,4 +92,4 @@ void SharedMemory::end_copy(uintptr_t address, unsigned bytes, const Moment& now
   });
 }
 
-}  // namespace simt
+}  // namespace cpu_device

@@ -6,7 +6,7 @@
 #include <map>
 #include <new>
 
-namespace simt {
+namespace cpu_device {
 namespace {
 
 // Untouched pages cost address space only.
@@ -63,4 +63,4 @@ const Allocation* find_allocation(uintptr_t address) {
   return mapping == nullptr ? nullptr : &mapping->allocation;
 }
 
-}  // namespace simt
+}  // namespace cpu_device

@@ -2,25 +2,25 @@
 
 #include "include/cuda_fp16.h"
 
-namespace ptx {
+namespace ladder::ptx {
 
 // Element (row, column) of an 8x8 matrix is in the lower (0) or upper half of a register of lane
 // row * 4 + column / 2.
-void ldmatrix(uint32_t (&r)[4], const void* row, bool transposed, const simt::Place& place) {
+void ldmatrix(uint32_t (&r)[4], const void* row, bool transposed, const cpu_device::Place& place) {
   if (reinterpret_cast<uintptr_t>(row) % 16 != 0)
-    simt::report_finding(place, "ldmatrix with an address that is no multiple of 16");
-  simt::trace_access(place, row, 16, simt::Operation::LOAD);
+    cpu_device::report_finding(place, "ldmatrix with an address that is no multiple of 16");
+  cpu_device::trace_access(place, row, 16, cpu_device::Operation::LOAD);
   struct Operands {
     uint32_t* r;
     uint16_t row[8];
   } operands{r, {}};
   std::memcpy(operands.row, row, sizeof operands.row);
-  simt::this_block->warp_collective(
+  cpu_device::this_block->warp_collective(
       &operands,
       [&](void** lanes, uint32_t mask) {
-        if (mask != ~0u) return simt::report_finding(place, "ldmatrix by a part of a warp");
+        if (mask != ~0u) return cpu_device::report_finding(place, "ldmatrix by a part of a warp");
         const auto of = [&](unsigned lane) { return static_cast<Operands*>(lanes[lane]); };
-        for (unsigned lane = 0; lane < simt::WARP; ++lane)
+        for (unsigned lane = 0; lane < cpu_device::WARP; ++lane)
           for (unsigned i = 0; i < 4; ++i) {
             const auto element = [&](unsigned upper) -> uint32_t {
               const unsigned row = lane / 4, column = lane % 4 * 2 + upper;
@@ -35,22 +35,22 @@ void ldmatrix(uint32_t (&r)[4], const void* row, bool transposed, const simt::Pl
 // Register 2j + i of `a` is from the 8x8 matrix at row 8i and column 8j, as ldmatrix would load it;
 // b0 and b1 those at rows 0 and 8, transposed; d[2i] and d[2i + 1] two neighbours at row 8i.
 void mma_m16n8k16_f32_f16(float (&d)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1,
-                          simt::Place place) {
+                          cpu_device::Place place) {
   struct Operands {
     float* d;
     const uint32_t* a;
     uint32_t b[2];
   } operands{d, a, {b0, b1}};
-  simt::this_block->warp_collective(
+  cpu_device::this_block->warp_collective(
       &operands,
       [&](void** lanes, uint32_t mask) {
-        if (mask != ~0u) return simt::report_finding(place, "mma.sync by a part of a warp");
+        if (mask != ~0u) return cpu_device::report_finding(place, "mma.sync by a part of a warp");
         const auto number = [](uint32_t pair, unsigned upper) {
           return __half2float({static_cast<uint16_t>(pair >> (upper * 16))});
         };
         float A[16][16], B[16][8], D[16][8];
         const auto each = [&](auto visit) {
-          for (unsigned lane = 0; lane < simt::WARP; ++lane)
+          for (unsigned lane = 0; lane < cpu_device::WARP; ++lane)
             for (unsigned upper = 0; upper < 2; ++upper)
               visit(*static_cast<Operands*>(lanes[lane]), upper, lane / 4, lane % 4 * 2 + upper);
         };
@@ -72,4 +72,4 @@ void mma_m16n8k16_f32_f16(float (&d)[4], const uint32_t (&a)[4], uint32_t b0, ui
       place);
 }
 
-}  // namespace ptx
+}  // namespace ladder::ptx

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace simt {
+namespace cpu_device {
 
 struct Allocation {
   uintptr_t begin, end;  // of what was asked for
@@ -22,4 +22,4 @@ void name_allocation(const void* pointer, const std::string& name);
 // while another thread allocates.
 const Allocation* find_allocation(uintptr_t address);
 
-}  // namespace simt
+}  // namespace cpu_device

@@ -11,7 +11,7 @@
 #include <map>
 #include <sstream>
 
-namespace simt {
+namespace cpu_device {
 namespace {
 
 std::string executable() {
@@ -45,7 +45,7 @@ std::vector<std::string> output_lines(const std::string& command) {
 }
 
 bool is_part_of_the_device(const std::string& file) {
-  return file.find("/simt/") != std::string::npos ||
+  return file.find("/cpu_device/") != std::string::npos ||
          file.find("/kernels/ptx/") != std::string::npos ||
          file.find("/include/c++/") != std::string::npos || file.find("??") != std::string::npos;
 }
@@ -137,4 +137,4 @@ const std::vector<SharedArray>& shared_arrays() {
   return arrays;
 }
 
-}  // namespace simt
+}  // namespace cpu_device

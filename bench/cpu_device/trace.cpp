@@ -12,7 +12,7 @@
 #include "shared_memory.h"
 #include "symbols.h"
 
-namespace simt {
+namespace cpu_device {
 namespace {
 
 // --- The cost of one request ------------------------------------------------------------------
@@ -321,7 +321,7 @@ thread_local Tracer* tracer = nullptr;
 }  // namespace
 
 void trace_worker_begins(const void* dynamic_shared) {
-#ifdef SIMT_NO_TRACE  // kernels without the calls that would tell us of their accesses
+#ifdef LADDER_NO_TRACE  // kernels without the calls that would tell us of their accesses
   return;
 #endif
   if (!settings().trace) return;
@@ -399,43 +399,44 @@ std::vector<MemoryLine> take_memory_lines() {
   return result;
 }
 
-}  // namespace simt
+}  // namespace cpu_device
 
 // --- What -fsanitize=thread calls
 // -----------------------------------------------------------------
 
 namespace {
 inline void plain_access(const void* pc, const void* address, unsigned bytes,
-                         simt::Operation operation) {
-  if (simt::tracer == nullptr || simt::this_block == nullptr) return;
-  if (simt::this_block->on_stack(reinterpret_cast<uintptr_t>(address))) return;
-  simt::tracer->access({nullptr, 0, pc}, reinterpret_cast<uintptr_t>(address), bytes, operation);
+                         cpu_device::Operation operation) {
+  if (cpu_device::tracer == nullptr || cpu_device::this_block == nullptr) return;
+  if (cpu_device::this_block->on_stack(reinterpret_cast<uintptr_t>(address))) return;
+  cpu_device::tracer->access({nullptr, 0, pc}, reinterpret_cast<uintptr_t>(address), bytes,
+                             operation);
 }
 }  // namespace
 
-#define SIMT_CALLBACK(name, bytes, operation)                                              \
-  extern "C" void name(void* address) {                                                    \
-    plain_access(__builtin_return_address(0), address, bytes, simt::Operation::operation); \
+#define LADDER_CALLBACK(name, bytes, operation)                                                  \
+  extern "C" void name(void* address) {                                                          \
+    plain_access(__builtin_return_address(0), address, bytes, cpu_device::Operation::operation); \
   }
-SIMT_CALLBACK(__tsan_read1, 1, LOAD)
-SIMT_CALLBACK(__tsan_read2, 2, LOAD)
-SIMT_CALLBACK(__tsan_read4, 4, LOAD)
-SIMT_CALLBACK(__tsan_read8, 8, LOAD)
-SIMT_CALLBACK(__tsan_read16, 16, LOAD)
-SIMT_CALLBACK(__tsan_unaligned_read2, 2, LOAD)
-SIMT_CALLBACK(__tsan_unaligned_read4, 4, LOAD)
-SIMT_CALLBACK(__tsan_unaligned_read8, 8, LOAD)
-SIMT_CALLBACK(__tsan_unaligned_read16, 16, LOAD)
-SIMT_CALLBACK(__tsan_write1, 1, STORE)
-SIMT_CALLBACK(__tsan_write2, 2, STORE)
-SIMT_CALLBACK(__tsan_write4, 4, STORE)
-SIMT_CALLBACK(__tsan_write8, 8, STORE)
-SIMT_CALLBACK(__tsan_write16, 16, STORE)
-SIMT_CALLBACK(__tsan_unaligned_write2, 2, STORE)
-SIMT_CALLBACK(__tsan_unaligned_write4, 4, STORE)
-SIMT_CALLBACK(__tsan_unaligned_write8, 8, STORE)
-SIMT_CALLBACK(__tsan_unaligned_write16, 16, STORE)
-#undef SIMT_CALLBACK
+LADDER_CALLBACK(__tsan_read1, 1, LOAD)
+LADDER_CALLBACK(__tsan_read2, 2, LOAD)
+LADDER_CALLBACK(__tsan_read4, 4, LOAD)
+LADDER_CALLBACK(__tsan_read8, 8, LOAD)
+LADDER_CALLBACK(__tsan_read16, 16, LOAD)
+LADDER_CALLBACK(__tsan_unaligned_read2, 2, LOAD)
+LADDER_CALLBACK(__tsan_unaligned_read4, 4, LOAD)
+LADDER_CALLBACK(__tsan_unaligned_read8, 8, LOAD)
+LADDER_CALLBACK(__tsan_unaligned_read16, 16, LOAD)
+LADDER_CALLBACK(__tsan_write1, 1, STORE)
+LADDER_CALLBACK(__tsan_write2, 2, STORE)
+LADDER_CALLBACK(__tsan_write4, 4, STORE)
+LADDER_CALLBACK(__tsan_write8, 8, STORE)
+LADDER_CALLBACK(__tsan_write16, 16, STORE)
+LADDER_CALLBACK(__tsan_unaligned_write2, 2, STORE)
+LADDER_CALLBACK(__tsan_unaligned_write4, 4, STORE)
+LADDER_CALLBACK(__tsan_unaligned_write8, 8, STORE)
+LADDER_CALLBACK(__tsan_unaligned_write16, 16, STORE)
+#undef LADDER_CALLBACK
 
 extern "C" {
 void __tsan_init() {}
@@ -456,12 +457,12 @@ void* __tsan_memset(void* to, int value, unsigned long bytes) {
 }
 
 // What -fsanitize=bounds calls when an index is outside an array whose size the compiler knows.
-struct simt_bounds_data {
+struct BoundsData {
   const char* file;
   uint32_t line, column;
 };
-void __ubsan_handle_out_of_bounds(simt_bounds_data* where, unsigned long index) {
-  simt::report_finding({where->file, static_cast<int>(where->line), nullptr},
-                       "index " + std::to_string(index) + " is outside its array");
+void __ubsan_handle_out_of_bounds(BoundsData* where, unsigned long index) {
+  cpu_device::report_finding({where->file, static_cast<int>(where->line), nullptr},
+                             "index " + std::to_string(index) + " is outside its array");
 }
 }

@@ -7,5 +7,5 @@ int main() {
   std::cerr << STAGE_NAME
       ": needs a GPU of compute capability 9.0; the CPU device has no TMA and no "
       "wgmma\n";
-  return harness::EXIT_NO_DEVICE;
+  return ladder::harness::EXIT_NO_DEVICE;
 }

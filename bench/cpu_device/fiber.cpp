@@ -1,20 +1,20 @@
 #include "fiber.h"
 
-#ifdef SIMT_ADDRESS_SANITIZER
+#ifdef LADDER_ADDRESS_SANITIZER
   #include <sanitizer/common_interface_defs.h>
 #endif
 
-namespace simt {
+namespace cpu_device {
 
-#ifdef SIMT_OWN_SWITCH
+#ifdef LADDER_OWN_SWITCH
 
 // Saves what the ABI says a callee must preserve, and swaps stacks.
-extern "C" void simt_switch_stack(void** save, void* load);
+extern "C" void cpu_device_switch_stack(void** save, void* load);
 asm(R"(
 .text
-.globl simt_switch_stack
-.type simt_switch_stack, @function
-simt_switch_stack:
+.globl cpu_device_switch_stack
+.type cpu_device_switch_stack, @function
+cpu_device_switch_stack:
   pushq %rbp
   pushq %rbx
   pushq %r12
@@ -30,11 +30,11 @@ simt_switch_stack:
   popq %rbx
   popq %rbp
   ret
-.size simt_switch_stack, .-simt_switch_stack
+.size cpu_device_switch_stack, .-cpu_device_switch_stack
 )");
 
 void Fiber::start(char* stack, size_t bytes, void (*entry)()) {
-  #ifdef SIMT_ADDRESS_SANITIZER
+  #ifdef LADDER_ADDRESS_SANITIZER
   stack_bottom_ = stack;
   stack_bytes_ = bytes;
   #endif
@@ -49,7 +49,7 @@ void Fiber::start(char* stack, size_t bytes, void (*entry)()) {
 #else
 
 void Fiber::start(char* stack, size_t bytes, void (*entry)()) {
-  #ifdef SIMT_ADDRESS_SANITIZER
+  #ifdef LADDER_ADDRESS_SANITIZER
   stack_bottom_ = stack;
   stack_bytes_ = bytes;
   #endif
@@ -63,24 +63,24 @@ void Fiber::start(char* stack, size_t bytes, void (*entry)()) {
 #endif
 
 void Fiber::begin([[maybe_unused]] Fiber& from) {
-#ifdef SIMT_ADDRESS_SANITIZER
+#ifdef LADDER_ADDRESS_SANITIZER
   __sanitizer_finish_switch_fiber(nullptr, &from.stack_bottom_, &from.stack_bytes_);
 #endif
 }
 
 void Fiber::switch_to(Fiber& from, Fiber& to, [[maybe_unused]] bool from_is_done) {
-#ifdef SIMT_ADDRESS_SANITIZER
+#ifdef LADDER_ADDRESS_SANITIZER
   __sanitizer_start_switch_fiber(from_is_done ? nullptr : &from.fake_stack_, to.stack_bottom_,
                                  to.stack_bytes_);
 #endif
-#ifdef SIMT_OWN_SWITCH
-  simt_switch_stack(&from.stack_pointer_, to.stack_pointer_);
+#ifdef LADDER_OWN_SWITCH
+  cpu_device_switch_stack(&from.stack_pointer_, to.stack_pointer_);
 #else
   swapcontext(&from.context_, &to.context_);
 #endif
-#ifdef SIMT_ADDRESS_SANITIZER
+#ifdef LADDER_ADDRESS_SANITIZER
   __sanitizer_finish_switch_fiber(from.fake_stack_, nullptr, nullptr);
 #endif
 }
 
-}  // namespace simt
+}  // namespace cpu_device

@@ -10,7 +10,7 @@
 #include "fiber.h"
 #include "place.h"
 
-namespace simt {
+namespace cpu_device {
 
 struct Index {
   unsigned x = 0, y = 0, z = 0;
@@ -124,4 +124,4 @@ extern thread_local Block* this_block;
 // Runs a grid of blocks. Throws std::invalid_argument for a configuration no GPU would take.
 void run_grid(Index grid, Index block, size_t smem_bytes, const std::function<void()>& body);
 
-}  // namespace simt
+}  // namespace cpu_device

@@ -5,20 +5,20 @@
 #include <cstdint>
 
 // Other processors, and x86-64 on request, use the C library's slower switch.
-#if defined(__x86_64__) && !defined(SIMT_UCONTEXT)
-  #define SIMT_OWN_SWITCH 1
+#if defined(__x86_64__) && !defined(LADDER_UCONTEXT)
+  #define LADDER_OWN_SWITCH 1
 #else
   #include <ucontext.h>
 #endif
 #if defined(__SANITIZE_ADDRESS__)
-  #define SIMT_ADDRESS_SANITIZER 1
+  #define LADDER_ADDRESS_SANITIZER 1
 #elif defined(__has_feature)
   #if __has_feature(address_sanitizer)
-    #define SIMT_ADDRESS_SANITIZER 1
+    #define LADDER_ADDRESS_SANITIZER 1
   #endif
 #endif
 
-namespace simt {
+namespace cpu_device {
 
 class Fiber {
  public:
@@ -34,16 +34,16 @@ class Fiber {
   static void switch_to(Fiber& from, Fiber& to, bool from_is_done = false);
 
  private:
-#ifdef SIMT_OWN_SWITCH
+#ifdef LADDER_OWN_SWITCH
   void* stack_pointer_ = nullptr;
 #else
   ucontext_t context_;
 #endif
-#ifdef SIMT_ADDRESS_SANITIZER  // which has to know on which stack it is
+#ifdef LADDER_ADDRESS_SANITIZER  // which has to know on which stack it is
   const void* stack_bottom_ = nullptr;
   size_t stack_bytes_ = 0;
   void* fake_stack_ = nullptr;
 #endif
 };
 
-}  // namespace simt
+}  // namespace cpu_device

@@ -6,7 +6,7 @@
 
 #include "place.h"
 
-namespace simt {
+namespace cpu_device {
 
 struct SourceLine {
   std::string file;
@@ -36,4 +36,4 @@ struct SharedArray {
 };
 const std::vector<SharedArray>& shared_arrays();
 
-}  // namespace simt
+}  // namespace cpu_device

@@ -12,7 +12,7 @@
 
 #include "place.h"
 
-namespace simt {
+namespace cpu_device {
 
 enum class Space : uint8_t { GLOBAL, SHARED };
 enum class Operation : uint8_t { LOAD, STORE };
@@ -45,7 +45,7 @@ void trace_block_ends();
 void trace_barrier();
 
 // For device functions that are compiled with a kernel: their own loads and stores do not count.
-#define SIMT_UNTRACED __attribute__((noinline, no_sanitize("thread")))
+#define LADDER_UNTRACED __attribute__((noinline, no_sanitize("thread")))
 
 // One access of the current thread, for those that the device performs itself.
 void trace_access(const Place& place, const void* address, unsigned bytes, Operation operation);
@@ -54,4 +54,4 @@ void trace_access(const Place& place, const void* address, unsigned bytes, Opera
 void trace_async_store(const Place& place, const void* address, unsigned bytes);
 void trace_async_landed(const void* address, unsigned bytes);
 
-}  // namespace simt
+}  // namespace cpu_device

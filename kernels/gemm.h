@@ -1,0 +1,70 @@
+#pragma once
+// The problem that every stage solves, and its contract. Plain C++: it needs no CUDA header.
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+
+struct CUstream_st;  // cudaStream_t points to one
+
+namespace ladder {
+
+// C[M,N] = A[M,K] * B[K,N], row-major, enqueued on `stream`. Leading dimensions in elements; they
+// are 64-bit so that every `row * ld` is. K = 0 writes zeros, M = 0 or N = 0 does nothing.
+// Elements between a matrix's width and its leading dimension are never written, nor is C made of
+// what is read there.
+template <class In, class Out>
+struct Gemm {
+  int M, N, K;
+  const In* A;
+  int64_t lda;
+  const In* B;
+  int64_t ldb;
+  Out* C;
+  int64_t ldc;
+  CUstream_st* stream = nullptr;
+  // Device memory to work in, 16-byte aligned, for the stages that have a workspace_bytes(); calls
+  // on other streams need another.
+  void* workspace = nullptr;
+  uint64_t workspace_bytes = 0;
+};
+
+// Rounding a dimension up to the next tile must not overflow an int.
+constexpr int MAX_DIMENSION = INT32_MAX - 1024;
+
+// Throws std::invalid_argument unless `value` is a multiple of `unit`.
+inline void require_multiple(const char* what, uint64_t value, uint64_t unit) {
+  if (value % unit != 0)
+    throw std::invalid_argument(std::string(what) + " is " + std::to_string(value) +
+                                ", but this kernel needs a multiple of " + std::to_string(unit));
+}
+
+// The contract of every stage: sizes from 0 to MAX_DIMENSION, leading dimensions no smaller than
+// the width, pointers 16-byte aligned. Throws std::invalid_argument that names the offender.
+template <class In, class Out>
+void require_valid(const Gemm<In, Out>& p) {
+  const auto size = [](const char* name, int64_t value) {
+    if (value < 0 || value > MAX_DIMENSION)
+      throw std::invalid_argument(std::string(name) + " is " + std::to_string(value) +
+                                  ", but must be from 0 to " + std::to_string(MAX_DIMENSION));
+  };
+  size("M", p.M), size("N", p.N), size("K", p.K);
+  const auto at_least = [](const char* name, int64_t ld, int width) {
+    if (ld < width)
+      throw std::invalid_argument(std::string(name) + " is " + std::to_string(ld) +
+                                  ", but a row has " + std::to_string(width) + " elements");
+  };
+  at_least("lda", p.lda, p.K), at_least("ldb", p.ldb, p.N), at_least("ldc", p.ldc, p.N);
+  require_multiple("the address of A", reinterpret_cast<uintptr_t>(p.A), 16);
+  require_multiple("the address of B", reinterpret_cast<uintptr_t>(p.B), 16);
+  require_multiple("the address of C", reinterpret_cast<uintptr_t>(p.C), 16);
+}
+
+// Vector loads, cp.async and TMA move 16 bytes: every row has to start on such a boundary.
+template <class In, class Out>
+void require_aligned_rows(const Gemm<In, Out>& p) {
+  require_multiple("lda", p.lda, 16 / sizeof(In));
+  require_multiple("ldb", p.ldb, 16 / sizeof(In));
+  require_multiple("ldc", p.ldc, 16 / sizeof(Out));
+}
+
+}  // namespace ladder

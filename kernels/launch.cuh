@@ -1,0 +1,101 @@
+#pragma once
+// Launching a kernel, its dynamic shared memory, and CUDA's errors: what GPU and CPU device share.
+#include <cuda_fp16.h>
+#include <cuda_runtime.h>
+
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+
+#include "gemm.h"
+
+namespace ladder {
+
+struct CudaError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+#define LADDER_CUDA_CHECK(call)                                                                 \
+  do {                                                                                          \
+    const cudaError_t status = (call);                                                          \
+    if (status != cudaSuccess)                                                                  \
+      throw ::ladder::CudaError(std::string(#call) + ": " + cudaGetErrorString(status) + " (" + \
+                                __FILE__ + ":" + std::to_string(__LINE__) + ")");               \
+  } while (0)
+
+// ceil(a / b) for a >= 0, b > 0, with no overflow.
+__host__ __device__ constexpr int ceil_div(int a, int b) {
+  return a / b + (a % b != 0);
+}
+
+// The plain 2-D grid of stages 01-03, x along N and y along M. CUDA allows 65,535 blocks along y;
+// throws std::invalid_argument for an M beyond that.
+inline dim3 grid_2d(int M, int N, int BM, int BN) {
+  if (ceil_div(M, BM) > 65535)
+    throw std::invalid_argument(
+        "M is " + std::to_string(M) + ", but a 2-D grid of " + std::to_string(BM) +
+        "-row tiles ends at M = " + std::to_string(65535 * BM) + "; stage 04 has no such limit");
+  return dim3(ceil_div(N, BN), ceil_div(M, BM));
+}
+
+// Of the current device.
+inline int device_attribute(cudaDeviceAttr attribute) {
+  int device = 0, value = 0;
+  LADDER_CUDA_CHECK(cudaGetDevice(&device));
+  LADDER_CUDA_CHECK(cudaDeviceGetAttribute(&value, attribute, device));
+  return value;
+}
+
+// Every kernel launch goes through here. Enqueues and returns; smem_bytes is dynamic shared memory.
+// `cluster` neighbouring blocks form a cluster; with 1 there are none, which is not the same as
+// clusters of one: with those 11 takes 4% longer (8192^3, H200).
+// Throws std::invalid_argument when the device has less shared memory, CudaError when CUDA refuses.
+// (common_type_t keeps `args` out of template deduction: they convert to the kernel's own types.)
+template <class... Params>
+void launch_clusters(unsigned cluster, void (*kernel)(Params...), dim3 grid, dim3 block,
+                     size_t smem_bytes, cudaStream_t stream, std::common_type_t<Params>... args) {
+#ifdef LADDER_CPU_DEVICE
+  (void)cluster, (void)stream;
+  cpu_device::launch(kernel, grid, block, smem_bytes, args...);
+#else
+  const void* function = reinterpret_cast<const void*>(kernel);
+  constexpr size_t DEFAULT_SMEM = 48 * 1024;  // more must be asked for, kernel by kernel
+  if (smem_bytes > DEFAULT_SMEM) {
+    const int available = device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin);
+    if (smem_bytes > static_cast<size_t>(available))
+      throw std::invalid_argument("this kernel needs " + std::to_string(smem_bytes) +
+                                  " bytes of shared memory a block; the device has " +
+                                  std::to_string(available));
+    LADDER_CUDA_CHECK(cudaFuncSetAttribute(function, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                           static_cast<int>(smem_bytes)));
+  }
+  void* pointers[] = {&args...};
+  cudaLaunchAttribute clusters{};
+  clusters.id = cudaLaunchAttributeClusterDimension;
+  clusters.val.clusterDim = {cluster, 1, 1};
+  cudaLaunchConfig_t config{grid, block, smem_bytes, stream, &clusters, cluster > 1 ? 1U : 0U};
+  LADDER_CUDA_CHECK(cudaLaunchKernelExC(&config, function, pointers));
+  LADDER_CUDA_CHECK(cudaGetLastError());
+#endif
+}
+
+// The same without clusters.
+template <class... Params>
+void launch(void (*kernel)(Params...), dim3 grid, dim3 block, size_t smem_bytes,
+            cudaStream_t stream, std::common_type_t<Params>... args) {
+  launch_clusters(1, kernel, grid, block, smem_bytes, stream, args...);
+}
+
+// The block's dynamic shared memory, seen as a T; aligned for the boxes of 08 to 11.
+#if defined(LADDER_CPU_DEVICE)
+using cpu_device::dynamic_shared;
+#elif defined(__CUDACC__)
+template <class T>
+__device__ __forceinline__ T& dynamic_shared() {
+  extern __shared__ __align__(1024) unsigned char bytes[];
+  return *reinterpret_cast<T*>(bytes);
+}
+#endif
+
+}  // namespace ladder
