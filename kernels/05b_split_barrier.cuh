@@ -1,0 +1,166 @@
+#pragma once
+// 05b split_barrier: C[M,N] = A[M,K] * B[K,N], row-major fp32.
+#include "launch.cuh"
+#include "parts/block_order.cuh"
+#include "parts/store_through_shared.cuh"
+#include "parts/vector_access.cuh"
+#include "ptx/cp_async.cuh"
+#include "ptx/mbarrier.cuh"
+
+namespace ladder::split_barrier {
+
+constexpr int THREADS = 256;
+constexpr int BM = 128, BN = 256, BK = 8, WM = 64, WN = 64, TM = 16, TN = 8;
+static_assert(BM / WM * (BN / WN) * 32 == THREADS);
+constexpr int GROUP = 8;
+constexpr int PIPE = 4, AHEAD = PIPE - 2;
+constexpr int ARRIVAL = BK / 2 - 1;
+
+// A is stored transposed; rows padded by 4 keep its quads aligned and the copies free of conflicts.
+constexpr int LDA = BM + 4;
+constexpr int TILE_BYTES = BK * (LDA + BN) * sizeof(float);
+struct Shared {
+  float buffers[PIPE * TILE_BYTES / sizeof(float)];
+  uint64_t next_tile_landed;
+};
+
+template <bool SPLIT_BARRIER, int LEAD, class Store>
+__device__ __forceinline__ void multiply(int M, int N, int K, const float* A, int64_t lda,
+                                         const float* B, int64_t ldb, Tile tile, int begin, int end,
+                                         Shared& s, unsigned& phase, Store store) {
+  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  const int warp_m = warp % (BM / WM) * WM, warp_n = warp / (BM / WM) * WN;
+  const int lane_m = lane / 2 % 4 * 4, lane_n = (lane / 8 * 2 + lane % 2) * 4;
+
+  constexpr int A_STEP = THREADS / 8, A_COPIES = BM / A_STEP;
+  constexpr int B_STEP = THREADS / (BN / 4), B_COPIES = BK / B_STEP;
+  const int a_m = threadIdx.x / 8, a_k = threadIdx.x % 8;
+  const int b_k = threadIdx.x / (BN / 4), b_n = threadIdx.x % (BN / 4) * 4;
+  const int b_valid = max(0, min(4, N - tile.n0 - b_n));
+  float* const a_to = &s.buffers[a_k * LDA + a_m];
+  float* const b_to = &s.buffers[BK * LDA + b_k * BN + b_n];
+  const float* a_from[A_COPIES];
+  for (int i = 0; i < A_COPIES; ++i)
+    a_from[i] = &A[min(tile.m0 + a_m + i * A_STEP, M - 1) * lda + a_k];
+  const float* b_from = &B[b_k * ldb + (b_valid > 0 ? tile.n0 + b_n : 0)];
+
+  const int first_k0 = max(0, (begin > 0 ? begin : ceil_div(K, BK)) - 1) * BK;
+  for (int i = 0; i < A_COPIES; ++i)
+    ptx::cp_async_ca_4(a_to + i * A_STEP, a_from[i] + first_k0, first_k0 + a_k < K ? 4 : 0);
+  for (int i = 0; i < B_COPIES; ++i) {
+    const int k = first_k0 + i * B_STEP;
+    ptx::cp_async_cg_16(b_to + i * B_STEP * BN, b_from + k * ldb, k + b_k < K ? b_valid * 4 : 0);
+  }
+  ptx::cp_async_commit_group();
+
+  int copy_k0 = begin * BK;
+  b_from += copy_k0 * ldb;
+  unsigned copy_buffer = TILE_BYTES;
+  const auto copy_next = [&](bool exists) {
+    for (int i = 0; i < A_COPIES; ++i)
+      ptx::cp_async_ca_4(plus_bytes(a_to, copy_buffer) + i * A_STEP, a_from[i] + copy_k0,
+                         exists ? 4 : 0);
+    for (int i = 0; i < B_COPIES; ++i) {
+      const int k = i * B_STEP;
+      ptx::cp_async_cg_16_ignore_src(plus_bytes(b_to, copy_buffer) + k * BN, b_from + k * ldb,
+                                     !exists);
+    }
+    ptx::cp_async_commit_group();
+    copy_k0 += BK;
+    b_from += BK * ldb;
+    copy_buffer = (copy_buffer + TILE_BYTES) % (PIPE * TILE_BYTES);
+  };
+  for (int t = 1; t < AHEAD; ++t) copy_next(begin + t < end);
+
+  float* const a_fragment = &s.buffers[warp_m + lane_m];
+  float* const b_fragment = &s.buffers[BK * LDA + warp_n + lane_n];
+  float rA[2][TM], rB[2][TN];
+  const auto load_fragments = [&](int to, unsigned buffer, int k) {
+    for (int j = 0; j < TN; j += 4)
+      as_float4(rB[to][j]) = as_float4(plus_bytes(b_fragment, buffer)[k * BN + j * 8]);
+    for (int i = 0; i < TM; i += 4)
+      as_float4(rA[to][i]) = as_float4(plus_bytes(a_fragment, buffer)[k * LDA + i * 4]);
+  };
+  if (SPLIT_BARRIER && threadIdx.x == 0 && phase == 0)
+    ptx::mbarrier_init(&s.next_tile_landed, THREADS);
+  ptx::cp_async_wait_group<AHEAD - 1>();
+  __syncthreads();
+  if (LEAD == 1) load_fragments(0, 0, 0);
+
+  float acc[TM][TN] = {};
+  unsigned buffer = 0;
+  const auto next_buffer = [&] {
+    if (SPLIT_BARRIER) {
+      while (!ptx::mbarrier_test_wait_parity(&s.next_tile_landed, phase % 2)) {
+      }
+      ++phase;
+    } else {
+      ptx::cp_async_wait_group<AHEAD - 1>();
+      __syncthreads();
+    }
+    buffer = (buffer + TILE_BYTES) % (PIPE * TILE_BYTES);
+  };
+#pragma unroll 1
+  for (int t = begin; t < end; ++t) {
+#pragma unroll
+    for (int k = 0; k < BK; ++k) {
+      // This thread's copies of the next tile have landed, and it is done with the tile before this
+      // one, whose buffer is filled next once everyone has said so.
+      if (SPLIT_BARRIER && k == ARRIVAL) {
+        ptx::cp_async_wait_group<AHEAD - 1>();
+        ptx::mbarrier_arrive(&s.next_tile_landed);
+      }
+      if (k + LEAD == BK) next_buffer();
+      load_fragments((k + LEAD) % 2, buffer, (k + LEAD) % BK);
+      if (k == 0) copy_next(t + AHEAD < end);
+
+      for (int i = 0; i < TM; ++i)
+        for (int step = 0; step < TN; ++step) {
+          const int j = i % 2 == 0 ? step : TN - 1 - step;
+          acc[i][j] += rA[k % 2][i] * rB[k % 2][j];
+        }
+    }
+    if (LEAD == 0) next_buffer();
+  }
+
+  ptx::cp_async_wait_group<0>();  // zeros may still be on their way
+  __syncthreads();
+  store_through_shared(acc, &s.buffers[warp * STAGED_FLOATS], lane_m, lane_n,
+                       [&](int row, int col, float4 quad) {
+                         store(tile.m0 + warp_m + row, tile.n0 + warp_n + col, quad);
+                       });
+}
+
+template <bool SPLIT_BARRIER, int LEAD>
+__global__ void __launch_bounds__(THREADS, 1)
+    gemm_kernel(int M, int N, int K, const float* A, int64_t lda, const float* B, int64_t ldb,
+                float* C, int64_t ldc) {
+  Shared& s = dynamic_shared<Shared>();
+  const Tile tile = tile_of<BM, BN, GROUP>(blockIdx.x, M, N);
+  unsigned phase = 0;
+  multiply<SPLIT_BARRIER, LEAD>(M, N, K, A, lda, B, ldb, tile, 0, ceil_div(K, BK), s, phase,
+                                [&](int row, int col, float4 quad) {
+                                  if (row < M) store4(&C[row * ldc + col], quad, N - col);
+                                });
+}
+
+template <bool SPLIT_BARRIER, int LEAD>
+void launch_tiles(const Gemm<float, float>& p) {
+  require_valid(p);
+  require_aligned_rows(p);
+  if (p.M == 0 || p.N == 0) return;
+  launch(gemm_kernel<SPLIT_BARRIER, LEAD>, dim3(ceil_div(p.M, BM) * ceil_div(p.N, BN)),
+         dim3(THREADS), sizeof(Shared), p.stream, p.M, p.N, p.K, p.A, p.lda, p.B, p.ldb, p.C,
+         p.ldc);
+}
+inline void gemm_full_barrier(const Gemm<float, float>& p) {
+  launch_tiles<false, 1>(p);
+}
+inline void gemm_single_fragments(const Gemm<float, float>& p) {
+  launch_tiles<true, 0>(p);
+}
+inline void gemm(const Gemm<float, float>& p) {
+  launch_tiles<true, 1>(p);
+}
+
+}  // namespace ladder::split_barrier

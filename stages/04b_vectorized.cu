@@ -1,0 +1,10 @@
+#include "04b_vectorized.cuh"
+#include "stage.h"
+
+int main(int argc, char** argv) {
+  return ladder::harness::run<float, float>(ladder::STAGE,
+                                            {
+                                                {"vectorized", ladder::vectorized::gemm},
+                                            },
+                                            argc, argv);
+}
