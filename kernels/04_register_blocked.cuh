@@ -90,8 +90,8 @@ static __global__ void __launch_bounds__(THREADS, 2)
 #pragma unroll
     for (int k = 0; k < BK; ++k) {
       float rA[TM], rB[TN];
-      for (int i = 0; i < TM; ++i) rA[i] = sA[ty + i * 16][k];
       for (int j = 0; j < TN; ++j) rB[j] = sB[k][tx + j * 16];
+      for (int i = 0; i < TM; ++i) rA[i] = sA[ty + i * 16][k];
       for (int i = 0; i < TM; ++i)
         for (int j = 0; j < TN; ++j) acc[i][j] += rA[i] * rB[j];
     }

@@ -42,8 +42,8 @@ static __global__ void __launch_bounds__(THREADS, 2)
 #pragma unroll
     for (int k = 0; k < BK; ++k) {
       float rA[TM], rB[TN];
-      for (int i = 0; i < TM; i += 4) as_float4(rA[i]) = as_float4(sA[k][ty * 4 + i * 16]);
       for (int j = 0; j < TN; j += 4) as_float4(rB[j]) = as_float4(sB[k][tx * 4 + j * 16]);
+      for (int i = 0; i < TM; i += 4) as_float4(rA[i]) = as_float4(sA[k][ty * 4 + i * 16]);
       for (int i = 0; i < TM; ++i)
         for (int j = 0; j < TN; ++j) acc[i][j] += rA[i] * rB[j];
     }

@@ -91,8 +91,8 @@ __global__ void __launch_bounds__(THREADS, 1)
 #pragma unroll
     for (int k = 0; k < BK; ++k) {
       float rA[TM], rB[TN];
-      for (int i = 0; i < TM; i += 4) as_float4(rA[i]) = as_float4(sA[k][warp_m + lane_m + i * 4]);
       for (int j = 0; j < TN; j += 4) as_float4(rB[j]) = as_float4(sB[k][warp_n + lane_n + j * 8]);
+      for (int i = 0; i < TM; i += 4) as_float4(rA[i]) = as_float4(sA[k][warp_m + lane_m + i * 4]);
       for (int i = 0; i < TM; ++i)
         for (int j = 0; j < TN; ++j) acc[i][j] += rA[i] * rB[j];
     }

@@ -97,10 +97,10 @@ __global__ void __launch_bounds__(THREADS, 1)
 #pragma unroll
     for (int k = 0; k < BK; ++k) {
       float rA[TM], rB[TN];
-      for (int i = 0; i < TM; i += 4)
-        as_float4(rA[i]) = as_float4(plus_bytes(a_fragment, buffer)[k * LDA + i * 4]);
       for (int j = 0; j < TN; j += 4)
         as_float4(rB[j]) = as_float4(plus_bytes(b_fragment, buffer)[k * BN + j * 8]);
+      for (int i = 0; i < TM; i += 4)
+        as_float4(rA[i]) = as_float4(plus_bytes(a_fragment, buffer)[k * LDA + i * 4]);
       if (k == 0) copy_next(t + AHEAD < tiles);  // behind the loads, for which the FMAs wait
 
       for (int i = 0; i < TM; ++i)
