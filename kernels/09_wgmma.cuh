@@ -6,15 +6,13 @@
 //         read from shared memory once for each 64 rows.
 // Limit   power, from here on: the tensor cores are busy 96% of the time, at 1.54 of 1.98 GHz
 //         (H200, 8192^3). Next: 10, whose roles 11 needs.
-#include <cuda/ptx>
 
 #include "launch.cuh"
 #include "ptx/tensor_map.cuh"
+#include "ptx/tma.cuh"
 #include "ptx/wgmma.cuh"
 
 namespace ladder::wgmma {
-
-using namespace cuda::ptx;
 
 constexpr int WARPGROUP = 128;
 constexpr int THREADS = 2 * WARPGROUP;
@@ -74,8 +72,8 @@ __global__ void __launch_bounds__(THREADS, 1)
   const int group_m = threadIdx.x / WARPGROUP * MMA_M;
 
   if (threadIdx.x == 0) {
-    for (uint64_t& barrier : s.full) mbarrier_init(&barrier, 1);
-    fence_mbarrier_init(sem_release, scope_cluster);  // TMA sees them, too
+    for (uint64_t& barrier : s.full) ptx::mbarrier_init(&barrier, 1);
+    ptx::fence_mbarrier_init();  // TMA sees them, too
   }
   __syncthreads();
 
@@ -83,13 +81,10 @@ __global__ void __launch_bounds__(THREADS, 1)
   const int tiles = ceil_div(K, BK);
   const auto copy = [&](int t) {
     const int to = t % PIPE;
-    mbarrier_arrive_expect_tx(sem_release, scope_cta, space_shared, &s.full[to],
-                              sizeof(Shared::Tiles));
-    cp_async_bulk_tensor(space_cluster, space_global, s.tiles[to].A, &map_A, {t * BK, tile.m0},
-                         &s.full[to]);
+    ptx::mbarrier_arrive_expect_tx(&s.full[to], sizeof(Shared::Tiles));
+    ptx::tma_load(s.tiles[to].A, &map_A, t * BK, tile.m0, &s.full[to]);
     for (int j = 0; j < BN / BOX; ++j)
-      cp_async_bulk_tensor(space_cluster, space_global, s.tiles[to].B[j], &map_B,
-                           {tile.n0 + j * BOX, t * BK}, &s.full[to]);
+      ptx::tma_load(s.tiles[to].B[j], &map_B, tile.n0 + j * BOX, t * BK, &s.full[to]);
   };
   if (threadIdx.x == 0)
     for (int t = 0; t < min(PIPE - 1, tiles); ++t) copy(t);
@@ -98,8 +93,7 @@ __global__ void __launch_bounds__(THREADS, 1)
 #pragma unroll 1
   for (int t = 0; t < tiles; ++t) {
     // Phase t / PIPE of a buffer's barrier is over when tile t has landed.
-    while (!mbarrier_try_wait_parity(&s.full[t % PIPE], t / PIPE % 2)) {
-    }
+    ptx::mbarrier_wait_parity(&s.full[t % PIPE], t / PIPE % 2);
     const Shared::Tiles& now = s.tiles[t % PIPE];
     ptx::wgmma_fence();  // what was done to acc before comes first
 #pragma unroll

@@ -6,16 +6,14 @@
 //         registers that a copying warpgroup does not need to the others.
 // Limit   power, as before: the roles gain nothing by themselves. A block still starts with empty
 //         buffers and ends with a store during which nothing multiplies. Next: 11.
-#include <cuda/ptx>
 
 #include "launch.cuh"
 #include "ptx/setmaxnreg.cuh"
 #include "ptx/tensor_map.cuh"
+#include "ptx/tma.cuh"
 #include "ptx/wgmma.cuh"
 
 namespace ladder::warp_specialized {
-
-using namespace cuda::ptx;
 
 constexpr int WARPGROUP = 128;
 constexpr int CONSUMERS = 2;  // warpgroups that multiply
@@ -76,9 +74,9 @@ __global__ void __launch_bounds__(THREADS, 1)
   const int tiles = ceil_div(K, BK);
 
   if (threadIdx.x == 0) {
-    for (uint64_t& barrier : s.full) mbarrier_init(&barrier, 1);
-    for (uint64_t& barrier : s.empty) mbarrier_init(&barrier, CONSUMERS);
-    fence_mbarrier_init(sem_release, scope_cluster);  // TMA sees them, too
+    for (uint64_t& barrier : s.full) ptx::mbarrier_init(&barrier, 1);
+    for (uint64_t& barrier : s.empty) ptx::mbarrier_init(&barrier, CONSUMERS);
+    ptx::fence_mbarrier_init();  // TMA sees them, too
   }
   __syncthreads();
 
@@ -90,15 +88,11 @@ __global__ void __launch_bounds__(THREADS, 1)
         const int to = t % PIPE;
         // Nobody may still read what lies there. The first time round nobody does: the phase before
         // the first, of parity 1, counts as complete.
-        while (!mbarrier_try_wait_parity(&s.empty[to], (t / PIPE + 1) % 2)) {
-        }
-        mbarrier_arrive_expect_tx(sem_release, scope_cta, space_shared, &s.full[to],
-                                  sizeof(Shared::Tiles));
-        cp_async_bulk_tensor(space_cluster, space_global, s.tiles[to].A, &map_A, {t * BK, tile.m0},
-                             &s.full[to]);
+        ptx::mbarrier_wait_parity(&s.empty[to], (t / PIPE + 1) % 2);
+        ptx::mbarrier_arrive_expect_tx(&s.full[to], sizeof(Shared::Tiles));
+        ptx::tma_load(s.tiles[to].A, &map_A, t * BK, tile.m0, &s.full[to]);
         for (int j = 0; j < BN / BOX; ++j)
-          cp_async_bulk_tensor(space_cluster, space_global, s.tiles[to].B[j], &map_B,
-                               {tile.n0 + j * BOX, t * BK}, &s.full[to]);
+          ptx::tma_load(s.tiles[to].B[j], &map_B, tile.n0 + j * BOX, t * BK, &s.full[to]);
       }
     }
     return;
@@ -110,14 +104,13 @@ __global__ void __launch_bounds__(THREADS, 1)
   const int group_m = threadIdx.x / WARPGROUP * MMA_M;
   // The buffer of a tile goes back to the producer.
   const auto release = [&](int t) {
-    if (threadIdx.x % WARPGROUP == 0) mbarrier_arrive(&s.empty[t % PIPE]);
+    if (threadIdx.x % WARPGROUP == 0) ptx::mbarrier_arrive(&s.empty[t % PIPE]);
   };
   float acc[BN / 2];
 #pragma unroll 1
   for (int t = 0; t < tiles; ++t) {
     // Phase t / PIPE of a buffer's barrier is over when tile t has landed.
-    while (!mbarrier_try_wait_parity(&s.full[t % PIPE], t / PIPE % 2)) {
-    }
+    ptx::mbarrier_wait_parity(&s.full[t % PIPE], t / PIPE % 2);
     const Shared::Tiles& now = s.tiles[t % PIPE];
     ptx::wgmma_fence();  // what was done to acc before comes first
 #pragma unroll
@@ -134,8 +127,7 @@ __global__ void __launch_bounds__(THREADS, 1)
   // To C by way of shared memory, each warp its 16 rows: a lane has pairs of neighbours, laid out
   // as in 07, a store wants eight. The staging area overlays the tiles: neither consumer may still
   // read one.
-  while (!mbarrier_try_wait_parity(&s.empty[(tiles - 1) % PIPE], (tiles - 1) / PIPE % 2)) {
-  }
+  ptx::mbarrier_wait_parity(&s.empty[(tiles - 1) % PIPE], (tiles - 1) / PIPE % 2);
   half(*const staged)[BN] = s.staged[warp];
 #pragma unroll
   for (int j = 0; j < BN / 8; ++j)

@@ -7,17 +7,15 @@
 // Limit   power, as before, and it gains nothing: requests of several blocks for the same B are
 //         merged before they reach L2 anyway. Fewer are merged where rows begin off the lines of
 //         128 bytes: up to a fifth faster there. 11 goes on from 10, and has clusters there only.
-#include <cuda/ptx>
 
 #include "launch.cuh"
 #include "ptx/cluster.cuh"
 #include "ptx/setmaxnreg.cuh"
 #include "ptx/tensor_map.cuh"
+#include "ptx/tma.cuh"
 #include "ptx/wgmma.cuh"
 
 namespace ladder::cluster {
-
-using namespace cuda::ptx;
 
 constexpr int CLUSTER = 2;  // blocks
 constexpr int WARPGROUP = 128;
@@ -82,13 +80,13 @@ __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THREADS, 1)
   const int tiles = ceil_div(K, BK);
 
   if (threadIdx.x == 0) {
-    for (uint64_t& barrier : s.full) mbarrier_init(&barrier, 1);
-    for (uint64_t& barrier : s.empty) mbarrier_init(&barrier, CLUSTER * CONSUMERS);
-    fence_mbarrier_init(sem_release, scope_cluster);  // TMA sees them, too
+    for (uint64_t& barrier : s.full) ptx::mbarrier_init(&barrier, 1);
+    for (uint64_t& barrier : s.empty) ptx::mbarrier_init(&barrier, CLUSTER * CONSUMERS);
+    ptx::fence_mbarrier_init();  // TMA sees them, too
   }
   // No arrival and no tile of the other block may come before these are there.
-  barrier_cluster_arrive();
-  barrier_cluster_wait();
+  ptx::cluster_arrive();
+  ptx::cluster_wait();
 
   // The producer.
   if (threadIdx.x >= CONSUMERS * WARPGROUP) {
@@ -98,19 +96,15 @@ __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THREADS, 1)
         const int to = t % PIPE;
         // Nobody in either block may still read what lies there. The first time round nobody does:
         // the phase before the first, of parity 1, counts as complete.
-        while (!mbarrier_try_wait_parity(&s.empty[to], (t / PIPE + 1) % 2)) {
-        }
+        ptx::mbarrier_wait_parity(&s.empty[to], (t / PIPE + 1) % 2);
         // All of it lands here, half of B by the other block's order. That may come first; the
         // phase still waits for this arrival.
-        mbarrier_arrive_expect_tx(sem_release, scope_cta, space_shared, &s.full[to],
-                                  sizeof(Shared::Tiles));
-        cp_async_bulk_tensor(space_cluster, space_global, s.tiles[to].A, &map_A, {t * BK, tile.m0},
-                             &s.full[to]);
+        ptx::mbarrier_arrive_expect_tx(&s.full[to], sizeof(Shared::Tiles));
+        ptx::tma_load(s.tiles[to].A, &map_A, t * BK, tile.m0, &s.full[to]);
         constexpr int BOXES = BN / BOX / CLUSTER;
         for (int j = rank * BOXES; j < (rank + 1) * BOXES; ++j)
-          cp_async_bulk_tensor(space_cluster, space_global, s.tiles[to].B[j], &map_B,
-                               {tile.n0 + j * BOX, t * BK}, &s.full[to],
-                               static_cast<uint16_t>((1 << CLUSTER) - 1));
+          ptx::tma_load_multicast(s.tiles[to].B[j], &map_B, tile.n0 + j * BOX, t * BK, &s.full[to],
+                                  (1 << CLUSTER) - 1);
       }
     }
     return;
@@ -129,8 +123,7 @@ __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THREADS, 1)
 #pragma unroll 1
   for (int t = 0; t < tiles; ++t) {
     // Phase t / PIPE of a buffer's barrier is over when tile t has landed.
-    while (!mbarrier_try_wait_parity(&s.full[t % PIPE], t / PIPE % 2)) {
-    }
+    ptx::mbarrier_wait_parity(&s.full[t % PIPE], t / PIPE % 2);
     const Shared::Tiles& now = s.tiles[t % PIPE];
     ptx::wgmma_fence();  // what was done to acc before comes first
 #pragma unroll
@@ -147,8 +140,8 @@ __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THREADS, 1)
   // To C by way of shared memory, each warp its 16 rows: a lane has pairs of neighbours, laid out
   // as in 07, a store wants eight. The staging area overlays the tiles: no consumer may still read
   // one. And no block may leave before the other one has sent its last arrival.
-  barrier_cluster_arrive();
-  barrier_cluster_wait();
+  ptx::cluster_arrive();
+  ptx::cluster_wait();
   half(*const staged)[BN] = s.staged[warp];
 #pragma unroll
   for (int j = 0; j < BN / 8; ++j)

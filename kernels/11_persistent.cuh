@@ -8,7 +8,6 @@
 // Limit   power: the tensor cores it uses are busy 96% of the time, at 1.58 of 1.98 GHz (H200,
 //         8192^3).
 #include <algorithm>
-#include <cuda/ptx>
 #include <iterator>
 
 #include "launch.cuh"
@@ -16,11 +15,10 @@
 #include "ptx/setmaxnreg.cuh"
 #include "ptx/stmatrix.cuh"
 #include "ptx/tensor_map.cuh"
+#include "ptx/tma.cuh"
 #include "ptx/wgmma.cuh"
 
 namespace ladder::persistent {
-
-using namespace cuda::ptx;
 
 constexpr int WARPGROUP = 128;
 constexpr int CONSUMERS = 2;  // warpgroups that multiply
@@ -94,12 +92,12 @@ __global__ void __launch_bounds__(THREADS, 1)
   const int tiles = ceil_div(M, CLUSTER * BM) * ceil_div(N, BN);  // of clusters
 
   if (threadIdx.x == 0) {
-    for (uint64_t& barrier : s.full) mbarrier_init(&barrier, 1);
-    for (uint64_t& barrier : s.empty) mbarrier_init(&barrier, CLUSTER * CONSUMERS);
-    fence_mbarrier_init(sem_release, scope_cluster);  // TMA sees them, too
+    for (uint64_t& barrier : s.full) ptx::mbarrier_init(&barrier, 1);
+    for (uint64_t& barrier : s.empty) ptx::mbarrier_init(&barrier, CLUSTER * CONSUMERS);
+    ptx::fence_mbarrier_init();  // TMA sees them, too
   }
-  barrier_cluster_arrive();
-  barrier_cluster_wait();
+  ptx::cluster_arrive();
+  ptx::cluster_wait();
 
   // Counts the tiles of operands since the start: they are in buffer step % PIPE, in its round
   // step / PIPE.
@@ -117,22 +115,17 @@ __global__ void __launch_bounds__(THREADS, 1)
           const unsigned to = step % PIPE;
           // Nobody in the cluster may still read what lies there. The first time round nobody does:
           // the phase before the first, of parity 1, counts as complete.
-          while (!mbarrier_try_wait_parity(&s.empty[to], (step / PIPE + 1) % 2)) {
-          }
-          mbarrier_arrive_expect_tx(sem_release, scope_cta, space_shared, &s.full[to],
-                                    sizeof(Tiles));
+          ptx::mbarrier_wait_parity(&s.empty[to], (step / PIPE + 1) % 2);
+          ptx::mbarrier_arrive_expect_tx(&s.full[to], sizeof(Tiles));
           const int k0 = (backwards ? steps - 1 - t : t) * BK;
-          cp_async_bulk_tensor(space_cluster, space_global, s.tiles[to].A, &map_A, {k0, tile.m0},
-                               &s.full[to]);
+          ptx::tma_load(s.tiles[to].A, &map_A, k0, tile.m0, &s.full[to]);
           for (int j = 0; j < BN / BOX; ++j) {
             if constexpr (CLUSTER == 1) {  // multicast to itself alone takes 10% longer
-              cp_async_bulk_tensor(space_cluster, space_global, s.tiles[to].B[j], &map_B,
-                                   {tile.n0 + j * BOX, k0}, &s.full[to]);
+              ptx::tma_load(s.tiles[to].B[j], &map_B, tile.n0 + j * BOX, k0, &s.full[to]);
             } else {  // its share of the rows of each box, for the whole cluster
               const int k = blockIdx.x % CLUSTER * (BK / CLUSTER);
-              cp_async_bulk_tensor(space_cluster, space_global, s.tiles[to].B[j][k], &map_B,
-                                   {tile.n0 + j * BOX, k0 + k}, &s.full[to],
-                                   static_cast<uint16_t>((1 << CLUSTER) - 1));
+              ptx::tma_load_multicast(s.tiles[to].B[j][k], &map_B, tile.n0 + j * BOX, k0 + k,
+                                      &s.full[to], (1 << CLUSTER) - 1);
             }
           }
         }
@@ -153,8 +146,7 @@ __global__ void __launch_bounds__(THREADS, 1)
 #pragma unroll 1
       for (int t = 0; t < steps; ++t, ++step) {
         // Phase step / PIPE is over when all of the tile has landed.
-        while (!mbarrier_try_wait_parity(&s.full[step % PIPE], step / PIPE % 2)) {
-        }
+        ptx::mbarrier_wait_parity(&s.full[step % PIPE], step / PIPE % 2);
         const Tiles& now = s.tiles[step % PIPE];
         ptx::wgmma_fence();  // what was done to acc before comes first
 #pragma unroll
@@ -174,7 +166,7 @@ __global__ void __launch_bounds__(THREADS, 1)
         // The box that was here before is on its way; of the others, one may still wait.
         constexpr int STAGED = BN > BOX ? 2 : 1;
         half(*const staged)[BOX] = s.staged[warp][j % STAGED];
-        if (lane == 0) cp_async_bulk_wait_group_read(n32_t<STAGED - 1>());
+        if (lane == 0) ptx::bulk_wait_group_read<STAGED - 1>();
         __syncwarp();  // no lane writes before lane 0, who sent it, has waited
 #pragma unroll
         for (int col = 0; col < BOX; col += 16) {
@@ -183,13 +175,13 @@ __global__ void __launch_bounds__(THREADS, 1)
                                      as_halves(a[4], a[5]), as_halves(a[6], a[7])};
           ptx::stmatrix_x4(&staged[lane % 16][swizzle(lane % 16, col + lane / 16 * 8)], block);
         }
-        fence_proxy_async(space_shared);  // TMA sees what this lane has written
-        __syncwarp();                     // and all lanes have
+        ptx::fence_proxy_async();  // TMA sees what this lane has written
+        __syncwarp();              // and all lanes have
         const int m = tile.m0 + warp * 16, n = tile.n0 + j * BOX;
         if (n + BOX <= N || N % 8 == 0) {
           if (lane == 0) {
-            cp_async_bulk_tensor(space_global, space_shared, &map_C, {n, m}, staged);
-            cp_async_bulk_commit_group();
+            ptx::tma_store(&map_C, n, m, staged);
+            ptx::bulk_commit_group();
           }
         } else {  // TMA would write past the end of a row
           for (int row = 0; row < min(16, M - m); ++row)
@@ -198,10 +190,10 @@ __global__ void __launch_bounds__(THREADS, 1)
         }
       }
     }
-    if (lane == 0) cp_async_bulk_wait_group_read(n32_t<0>());  // the last boxes are still read
+    if (lane == 0) ptx::bulk_wait_group_read<0>();  // the last boxes are still read
     // No block may leave before the others have sent it their last arrival.
-    barrier_cluster_arrive();
-    barrier_cluster_wait();
+    ptx::cluster_arrive();
+    ptx::cluster_wait();
   }
 }
 

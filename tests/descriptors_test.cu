@@ -9,7 +9,6 @@
 namespace ladder {
 namespace {
 
-using namespace cuda::ptx;
 using wgmma::BK;
 using wgmma::BM;
 using wgmma::BN;
@@ -28,17 +27,15 @@ __global__ void probe_kernel(const __grid_constant__ CUtensorMap map_A,
   wgmma::Shared& s = dynamic_shared<wgmma::Shared>();
   const wgmma::Shared::Tiles& tile = s.tiles[0];
   if (threadIdx.x == 0) {
-    mbarrier_init(&s.full[0], 1);
-    fence_mbarrier_init(sem_release, scope_cluster);
-    mbarrier_arrive_expect_tx(sem_release, scope_cta, space_shared, &s.full[0], sizeof tile);
-    cp_async_bulk_tensor(space_cluster, space_global, s.tiles[0].A, &map_A, {0, 0}, &s.full[0]);
+    ptx::mbarrier_init(&s.full[0], 1);
+    ptx::fence_mbarrier_init();
+    ptx::mbarrier_arrive_expect_tx(&s.full[0], sizeof tile);
+    ptx::tma_load(s.tiles[0].A, &map_A, 0, 0, &s.full[0]);
     for (int j = 0; j < BN / BOX; ++j)
-      cp_async_bulk_tensor(space_cluster, space_global, s.tiles[0].B[j], &map_B, {j * BOX, 0},
-                           &s.full[0]);
+      ptx::tma_load(s.tiles[0].B[j], &map_B, j * BOX, 0, &s.full[0]);
   }
   __syncthreads();
-  while (!mbarrier_try_wait_parity(&s.full[0], 0)) {
-  }
+  ptx::mbarrier_wait_parity(&s.full[0], 0);
   for (int i = threadIdx.x; i < BM * BK; i += blockDim.x) {
     const int m = i / BK, k = i % BK;
     found->swizzled_a[m][k] = __half2float(tile.A[m][wgmma::swizzle(m, k)]);
