@@ -7,7 +7,6 @@
 // Limit   power, as before, and it gains nothing: requests of several blocks for the same B are
 //         merged before they reach L2 anyway. Fewer are merged where rows begin off the lines of
 //         128 bytes: up to a fifth faster there. 11 goes on from 10, and has clusters there only.
-
 #include "launch.cuh"
 #include "ptx/cluster.cuh"
 #include "ptx/setmaxnreg.cuh"
