@@ -95,7 +95,6 @@ __global__ void __launch_bounds__(THREADS, 1)
                 const __grid_constant__ CUtensorMap map_B, half* C, int64_t ldc) {
   Shared& s = dynamic_shared<Shared>();
   const Tile tile = tile_of<BM, BN, GROUP>(blockIdx.x, M, N);
-  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   const int tiles = ceil_div(K, BK);
 
   if (threadIdx.x == 0) {
@@ -110,6 +109,7 @@ __global__ void __launch_bounds__(THREADS, 1)
     if (threadIdx.x == CONSUMERS * WARPGROUP) produce(s, map_A, map_B, tile, tiles);
   } else {
     ptx::setmaxnreg_inc<CONSUMER_REGISTERS>();
+    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     float acc[BN / 2];
     consume(s, tiles, acc);
 
