@@ -20,12 +20,12 @@ namespace ladder::wgmma {
 
 constexpr int WARPGROUP = 128;
 constexpr int THREADS = 2 * WARPGROUP;
-constexpr int MMA_M = 64, MMA_N = 256, MMA_K = 16;
+constexpr int MMA_M = 64, MMA_K = 16;  // and as many columns as the tile has
 constexpr int GROUP = 16;
 constexpr int BM = 128, BN = 256, BK = 64;
 constexpr int BOX = 64;  // columns of a box: 128 bytes
 constexpr int PIPE = 4;
-static_assert(BM / MMA_M * WARPGROUP == THREADS && BN == MMA_N);
+static_assert(BM / MMA_M * WARPGROUP == THREADS);
 
 struct Shared {
   struct Tiles {

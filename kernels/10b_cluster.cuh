@@ -27,12 +27,12 @@ constexpr int CLUSTER = 2;  // blocks
 constexpr int WARPGROUP = 128;
 constexpr int CONSUMERS = 2;  // warpgroups that multiply
 constexpr int THREADS = (CONSUMERS + 1) * WARPGROUP;
-constexpr int MMA_M = 64, MMA_N = 256, MMA_K = 16;
+constexpr int MMA_M = 64, MMA_K = 16;  // and as many columns as the tile has
 constexpr int GROUP = 16 / CLUSTER;
 constexpr int BM = 128, BN = 256, BK = 64;
 constexpr int BOX = 64;  // columns of a box: 128 bytes
 constexpr int PIPE = 4;
-static_assert(BM == CONSUMERS * MMA_M && BN == MMA_N);
+static_assert(BM == CONSUMERS * MMA_M);
 
 // Registers a thread, by role. At the launch all have as many, 168: the largest multiple of 8 with
 // which three warpgroups share a multiprocessor's 64 K.
@@ -65,7 +65,7 @@ __device__ __forceinline__ void produce(Shared& s, const CUtensorMap& map_A,
     ptx::mbarrier_wait_parity(&s.empty[to], (t / PIPE + 1) % 2);
     // All of it lands here, half of B by the other block's order. That may come first; the phase
     // still waits for this arrival.
-    ptx::mbarrier_arrive_expect_tx(&s.full[to], sizeof(Shared::Tiles));
+    ptx::mbarrier_arrive_expect_tx(&s.full[to], sizeof s.tiles[to]);
     ptx::tma_load(s.tiles[to].A, &map_A, t * BK, tile.m0, &s.full[to]);
     constexpr int BOXES = BN / BOX / CLUSTER;
     for (int j = rank * BOXES; j < (rank + 1) * BOXES; ++j)
@@ -86,7 +86,7 @@ __device__ __forceinline__ void consume(Shared& s, int tiles, float (&acc)[BN / 
   for (int t = 0; t < tiles; ++t) {
     // Phase t / PIPE of a buffer's barrier is over when tile t has landed.
     ptx::mbarrier_wait_parity(&s.full[t % PIPE], t / PIPE % 2);
-    const Shared::Tiles& now = s.tiles[t % PIPE];
+    const auto& now = s.tiles[t % PIPE];
     ptx::wgmma_fence();  // what was done to acc before comes first
 #pragma unroll
     for (int k = 0; k < BK; k += MMA_K)

@@ -26,7 +26,7 @@ namespace ladder::chosen_by_shape {
 constexpr int WARPGROUP = 128;
 constexpr int CONSUMERS = 2;  // warpgroups that multiply
 constexpr int THREADS = (CONSUMERS + 1) * WARPGROUP;
-constexpr int MMA_M = 64, MMA_K = 16;
+constexpr int MMA_M = 64, MMA_K = 16;  // and as many columns as the tile has
 constexpr int GROUP = 16;
 constexpr int BM = 128, BK = 64;
 constexpr int BOX = 64;  // columns of a box: 128 bytes
@@ -39,7 +39,7 @@ constexpr int PRODUCER_REGISTERS = 40, CONSUMER_REGISTERS = 232;
 static_assert(PRODUCER_REGISTERS + CONSUMERS * CONSUMER_REGISTERS <=
               (CONSUMERS + 1) * LAUNCH_REGISTERS);
 
-template <int BN>
+template <int BN, int CLUSTER>
 struct Shared {
   static constexpr int PIPE = BN >= 192 ? 4 : BN == 128 ? 6 : 8;
   struct Tiles {
@@ -64,10 +64,10 @@ __device__ __forceinline__ Tile tile_of_block(int index, int M, int N) {
 // The producer, one thread: fills every buffer as soon as it is empty. `step` counts the tiles of
 // operands since the start: they go to buffer step % PIPE, in its round step / PIPE.
 template <int BN, int CLUSTER>
-__device__ __forceinline__ void produce(Shared<BN>& s, const CUtensorMap& map_A,
+__device__ __forceinline__ void produce(Shared<BN, CLUSTER>& s, const CUtensorMap& map_A,
                                         const CUtensorMap& map_B, Tile tile, int tiles,
                                         bool backwards, unsigned& step) {
-  constexpr int PIPE = Shared<BN>::PIPE;
+  constexpr int PIPE = Shared<BN, CLUSTER>::PIPE;
   for (int t = 0; t < tiles; ++t, ++step) {
     const unsigned to = step % PIPE;
     // Nobody in the cluster may still read what lies there. The first time round nobody does: the
@@ -90,9 +90,9 @@ __device__ __forceinline__ void produce(Shared<BN>& s, const CUtensorMap& map_A,
 
 // A consumer, a warpgroup: multiplies its 64 rows of every tile as soon as it has landed.
 template <int BN, int CLUSTER>
-__device__ __forceinline__ void consume(Shared<BN>& s, int tiles, float (&acc)[BN / 2],
+__device__ __forceinline__ void consume(Shared<BN, CLUSTER>& s, int tiles, float (&acc)[BN / 2],
                                         unsigned& step) {
-  constexpr int PIPE = Shared<BN>::PIPE;
+  constexpr int PIPE = Shared<BN, CLUSTER>::PIPE;
   const int group_m = threadIdx.x / WARPGROUP * MMA_M;
   // The buffer of a tile goes back to the producers of the whole cluster.
   const auto release = [&](unsigned step) {
@@ -127,7 +127,7 @@ __global__ void __launch_bounds__(THREADS, 1)
     gemm_kernel(int M, int N, int K, const __grid_constant__ CUtensorMap map_A,
                 const __grid_constant__ CUtensorMap map_B,
                 const __grid_constant__ CUtensorMap map_C, half* C, int64_t ldc) {
-  Shared<BN>& s = dynamic_shared<Shared<BN>>();
+  Shared<BN, CLUSTER>& s = dynamic_shared<Shared<BN, CLUSTER>>();
   const int tiles = ceil_div(K, BK),
             tiles_of_C = ceil_div(M, CLUSTER * BM) * ceil_div(N, BN);  // of clusters
 
@@ -147,7 +147,7 @@ __global__ void __launch_bounds__(THREADS, 1)
       bool backwards = false;
       for (int index = blockIdx.x / CLUSTER; index < tiles_of_C; index += gridDim.x / CLUSTER) {
         const Tile tile = tile_of_block<BN, CLUSTER>(index, M, N);
-        produce<BN, CLUSTER>(s, map_A, map_B, tile, tiles, backwards, step);
+        produce(s, map_A, map_B, tile, tiles, backwards, step);
         backwards = !backwards;
       }
     }
@@ -157,7 +157,7 @@ __global__ void __launch_bounds__(THREADS, 1)
     for (int index = blockIdx.x / CLUSTER; index < tiles_of_C; index += gridDim.x / CLUSTER) {
       const Tile tile = tile_of_block<BN, CLUSTER>(index, M, N);
       float acc[BN / 2];
-      consume<BN, CLUSTER>(s, tiles, acc, step);
+      consume(s, tiles, acc, step);
 
       // To C by way of shared memory, each warp its 16 rows, box by box.
 #pragma unroll
@@ -198,7 +198,7 @@ __global__ void __launch_bounds__(THREADS, 1)
 template <int BN, int CLUSTER>
 void launch_configuration(const Gemm<half, half>& p, int clusters) {
   launch_clusters(CLUSTER, gemm_kernel<BN, CLUSTER>, dim3(clusters * CLUSTER), dim3(THREADS),
-                  sizeof(Shared<BN>), p.stream, p.M, p.N, p.K,
+                  sizeof(Shared<BN, CLUSTER>), p.stream, p.M, p.N, p.K,
                   ptx::tensor_map(p.A, p.M, p.K, p.lda, BM),
                   ptx::tensor_map(p.B, p.K, p.N, p.ldb, BK / CLUSTER),
                   ptx::tensor_map(p.C, p.M, p.N, p.ldc, 16), p.C, p.ldc);
@@ -210,27 +210,33 @@ struct Configuration {
   int64_t ns;  // what a step along K takes (H200)
   void (*launch)(const Gemm<half, half>&, int clusters);
 };
-constexpr Configuration CONFIGURATIONS[] = {
-    {256, 1, 675, launch_configuration<256, 1>}, {192, 1, 560, launch_configuration<192, 1>},
-    {128, 1, 400, launch_configuration<128, 1>}, {64, 1, 300, launch_configuration<64, 1>},
-    {256, 2, 675, launch_configuration<256, 2>}, {192, 2, 560, launch_configuration<192, 2>},
-    {128, 2, 400, launch_configuration<128, 2>}, {64, 2, 300, launch_configuration<64, 2>}};
+template <int BN, int CLUSTER>
+constexpr Configuration configuration(int64_t ns) {
+  return {BN, CLUSTER, ns, launch_configuration<BN, CLUSTER>};
+}
+constexpr Configuration CONFIGURATIONS[] = {configuration<256, 1>(675), configuration<192, 1>(560),
+                                            configuration<128, 1>(400), configuration<64, 1>(300),
+                                            configuration<256, 2>(675), configuration<192, 2>(560),
+                                            configuration<128, 2>(400), configuration<64, 2>(300)};
 
 // Of C, one a cluster.
 inline int tiles(const Gemm<half, half>& p, const Configuration& c) {
   return ceil_div(p.M, c.cluster * BM) * ceil_div(p.N, c.BN);
 }
-
-// Rounds of one tile a cluster, of which there are as many as fit at once.
+// Clusters that fit at once.
+inline int fitting(const Configuration& c) {
+  return device_attribute(cudaDevAttrMultiProcessorCount) / c.cluster;
+}
+// Rounds of one tile for each of them.
 inline int waves(const Gemm<half, half>& p, const Configuration& c) {
-  const int clusters = device_attribute(cudaDevAttrMultiProcessorCount) / c.cluster;
-  return ceil_div(tiles(p, c), clusters);
+  return ceil_div(tiles(p, c), fitting(c));
 }
 
-// With no more clusters than it takes to be done in as many waves: power that an idle
-// multiprocessor saves is the others' clock.
-inline void gemm_as(const Configuration& c, const Gemm<half, half>& p) {
-  if (!done_without_kernel(p)) c.launch(p, ceil_div(tiles(p, c), waves(p, c)));
+inline void gemm_as(const Configuration& c, const Gemm<half, half>& p, bool all_blocks = false) {
+  if (done_without_kernel(p)) return;
+  // No more blocks than it takes to be done in as many waves: power that an idle multiprocessor
+  // saves is the others' clock.
+  c.launch(p, all_blocks ? std::min(tiles(p, c), fitting(c)) : ceil_div(tiles(p, c), waves(p, c)));
 }
 
 // A variant leaves out one part of the choice.
@@ -238,21 +244,16 @@ enum class LeftOut { NOTHING, WIDTHS, CLUSTERS, BLOCKS };
 
 template <LeftOut LEFT_OUT>
 void gemm_without(const Gemm<half, half>& p) {
-  if (done_without_kernel(p)) return;
   // Where rows of B begin off the lines of 128 bytes, 64 halves, fewer requests of neighbours are
   // merged, and pairs of blocks that share B are up to 30% faster; but not with few rows (H200).
   const bool pairs = LEFT_OUT != LeftOut::CLUSTERS && p.ldb % 64 != 0 && p.M > 4 * BM;
   const Configuration* first = nullptr;  // to be done
   for (const Configuration& c : CONFIGURATIONS) {
-    if (c.cluster != (pairs ? 2 : 1) || (LEFT_OUT == LeftOut::WIDTHS && c.BN != 256)) continue;
-    if (!first || waves(p, c) * c.ns < waves(p, *first) * first->ns) first = &c;
+    const bool allowed =
+        c.cluster == (pairs ? 2 : 1) && (LEFT_OUT != LeftOut::WIDTHS || c.BN == 256);
+    if (allowed && (!first || waves(p, c) * c.ns < waves(p, *first) * first->ns)) first = &c;
   }
-  if (LEFT_OUT == LeftOut::BLOCKS) {
-    const int clusters = device_attribute(cudaDevAttrMultiProcessorCount) / first->cluster;
-    first->launch(p, std::min(tiles(p, *first), clusters));
-  } else {
-    gemm_as(*first, p);
-  }
+  gemm_as(*first, p, LEFT_OUT == LeftOut::BLOCKS);
 }
 
 inline void gemm(const Gemm<half, half>& p) {
