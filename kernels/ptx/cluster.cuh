@@ -1,9 +1,27 @@
 #pragma once
-// Barriers in the shared memory of another block of the cluster (sm_90). PTX ISA, "mapa" and
-// "mbarrier.arrive".
+// Clusters (sm_90): the barrier of all threads of a cluster, and mbarriers in the shared memory of
+// another block of it. PTX ISA, "barrier.cluster", "mapa" and "mbarrier.arrive".
 #include <cstdint>
+#include <cuda/ptx>
 
 namespace ladder::ptx {
+
+// Half of a barrier of the cluster's threads, all of which arrive and do not wait. Orders what they
+// wrote before what is read after the other half.
+__device__ __forceinline__ void cluster_arrive() {
+  cuda::ptx::barrier_cluster_arrive();
+}
+
+// The other half: waits until all of them have arrived.
+__device__ __forceinline__ void cluster_wait() {
+  cuda::ptx::barrier_cluster_wait();
+}
+
+// Both.
+__device__ __forceinline__ void cluster_sync() {
+  cluster_arrive();
+  cluster_wait();
+}
 
 // Arrives at the barrier that block `rank` of the cluster has where this block has `barrier`, which
 // may be this block's own. Orders no accesses of this thread to memory that the other block sees:
