@@ -97,6 +97,7 @@ Report execute(const Stage& stage, const std::vector<Variant<In, Out>>& variants
   report.data = problem.data;
   report.seed = options.seed;
   report.input = Number<In>::NAME;
+  report.accumulate = Number<typename Formats<In, Out>::Accumulate>::NAME;
   report.output = Number<Out>::NAME;
   cpu_device::settings().trace = options.memory;
   for (const auto& variant : variants) {
@@ -111,7 +112,8 @@ Report execute(const Stage& stage, const std::vector<Variant<In, Out>>& variants
   return report;
 }
 
-template Report execute(const Stage&, const std::vector<Variant<float, float>>&, const Options&);
-template Report execute(const Stage&, const std::vector<Variant<half, half>>&, const Options&);
+#define INSTANTIATE(In, Out, Accumulate) \
+  template Report execute(const Stage&, const std::vector<Variant<In, Out>>&, const Options&);
+LADDER_FORMATS(INSTANTIATE)
 
 }  // namespace ladder::harness

@@ -94,7 +94,8 @@ template <class In, class Out>
 class Session {
  public:
   Session(const Stage& stage, const std::vector<Variant<In, Out>>& variants, const Options& options)
-      : options_(options),
+      : stage_(stage),
+        options_(options),
         device_(select_device(options.device, stage.compute_capability, stage.no_other)),
         shape_{options.m, options.n, options.k} {
     const double bytes = bytes_per_set<In, Out>(shape_);
@@ -104,8 +105,16 @@ class Session {
     progress("drawing data");
     problem_.emplace(shape_, options.exact ? Data::EXACT : Data::UNIFORM, options.seed);
     sets_.emplace(*problem_, buffer_sets(bytes, workspace, device_), variants);
-    report_ = {stage.name,        device_, shape_, problem_->data, options.seed, Number<In>::NAME,
-               Number<Out>::NAME, "",      {}};
+    report_ = {stage.name,
+               device_,
+               shape_,
+               problem_->data,
+               options.seed,
+               Number<In>::NAME,
+               Number<typename Formats<In, Out>::Accumulate>::NAME,
+               Number<Out>::NAME,
+               "",
+               {}};
   }
 
   void profile(const Variant<In, Out>& variant) {
@@ -147,7 +156,7 @@ class Session {
     result.time = both.stage;
     result.cublas = both.cublas;
     // Tensor cores are what reaches the power limit: their stages always report both.
-    if (options_.sustained || std::is_same_v<In, half>) {
+    if (options_.sustained || stage_.tensor_cores) {
       const SteadyState steady =
           time_sustained(stage, cublas, sets_->count(), both, stream_.handle);
       result.sustained = {tflops(shape_, steady.stage), 100.0 * steady.cublas / steady.stage};
@@ -158,6 +167,7 @@ class Session {
   Report& report() { return report_; }
 
  private:
+  const Stage& stage_;
   const Options& options_;
   Device device_;
   Shape shape_;
@@ -186,7 +196,8 @@ Report execute(const Stage& stage, const std::vector<Variant<In, Out>>& variants
   return std::move(session.report());
 }
 
-template Report execute(const Stage&, const std::vector<Variant<float, float>>&, const Options&);
-template Report execute(const Stage&, const std::vector<Variant<half, half>>&, const Options&);
+#define INSTANTIATE(In, Out, Accumulate) \
+  template Report execute(const Stage&, const std::vector<Variant<In, Out>>&, const Options&);
+LADDER_FORMATS(INSTANTIATE)
 
 }  // namespace ladder::harness

@@ -59,8 +59,12 @@ std::string to_json(const Report& r) {
     json["device"]["driver"] = r.device.driver;
     json["device"]["toolkit"] = r.device.toolkit;
   }
-  json["problem"] = {{"m", r.shape.m},   {"n", r.shape.n},       {"k", r.shape.k},
-                     {"input", r.input}, {"accumulate", "fp32"}, {"output", r.output},
+  json["problem"] = {{"m", r.shape.m},
+                     {"n", r.shape.n},
+                     {"k", r.shape.k},
+                     {"input", r.input},
+                     {"accumulate", r.accumulate},
+                     {"output", r.output},
                      {"seed", r.seed}};
   json["variants"] = Json::array();
   for (const VariantReport& v : r.variants) {

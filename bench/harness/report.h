@@ -54,7 +54,7 @@ struct Report {
   Shape shape;
   Data data;
   uint64_t seed;
-  std::string input, output;  // number formats; everything accumulates in fp32
+  std::string input, accumulate, output;  // number formats
   std::string cublas_version;
   std::vector<VariantReport> variants;
 };

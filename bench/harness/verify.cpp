@@ -93,7 +93,8 @@ Verdict verify(const Output<Out>& c, const Output<Out>& reference, const Bound& 
   return verdict;
 }
 
-template Verdict verify(const Output<float>&, const Output<float>&, const Bound&);
-template Verdict verify(const Output<half>&, const Output<half>&, const Bound&);
+#define INSTANTIATE(Out) \
+  template Verdict verify(const Output<Out>&, const Output<Out>&, const Bound&);
+LADDER_NUMBERS(INSTANTIATE)
 
 }  // namespace ladder::harness
