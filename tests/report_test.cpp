@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/options.h"
+#include "harness/peak.h"
 
 namespace ladder::harness {
 namespace {
@@ -20,6 +21,7 @@ Report sample() {
   r.data = Data::UNIFORM;
   r.seed = UINT64_MAX;
   r.input = "fp16";
+  r.accumulate = "fp32";
   r.output = "fp16";
   r.cublas_version = "13.1.0";
   for (const char* name : {"slow", "sample"}) {
@@ -94,11 +96,30 @@ TEST(Report, NaNErrorSurvivesJson) {
   EXPECT_EQ("nan", nlohmann::json::parse(to_json(r))["variants"][0]["check"]["max_error"]);
 }
 
-TEST(Report, UnknownPeakIsSaid) {
+TEST(Report, FormatsAreTheReports) {
   Report r = sample();
-  r.device.sm = 999;
-  EXPECT_TRUE(nlohmann::json::parse(to_json(r))["device"]["peak_tflops"].is_null());
-  EXPECT_NE(to_table(r).find("unknown"), std::string::npos);
+  r.input = "bf16", r.accumulate = "fp24", r.output = "fp8";
+  const auto problem = nlohmann::json::parse(to_json(r))["problem"];
+  EXPECT_EQ("bf16", problem["input"]);
+  EXPECT_EQ("fp24", problem["accumulate"]);
+  EXPECT_EQ("fp8", problem["output"]);
+}
+
+TEST(Report, UnknownPeakIsSaid) {
+  for (const auto& unknown : {std::pair{999, "fp16"}, std::pair{90, "fp12"}}) {
+    Report r = sample();
+    r.device.sm = unknown.first;
+    r.input = unknown.second;
+    EXPECT_TRUE(nlohmann::json::parse(to_json(r))["device"]["peak_tflops"].is_null());
+    EXPECT_NE(to_table(r).find("unknown"), std::string::npos);
+  }
+}
+
+// Of the H200: 132 multiprocessors, 1980 MHz, 256 and 4096 operations a clock.
+TEST(Report, PeakIsOfThePipeThatTheInputTakes) {
+  const Device device = sample().device;
+  EXPECT_NEAR(66.9, *peak_tflops(device, "fp32"), 0.1);
+  EXPECT_NEAR(1070.5, *peak_tflops(device, "fp16"), 0.1);
 }
 
 TEST(Report, TableSaysWhatWentWrong) {

@@ -358,9 +358,9 @@ int run(const Stage& stage, const std::vector<Variant<In, Out>>& variants, int a
   return RUN_ALL_TESTS();
 }
 
-template int run(const Stage&, const std::vector<Variant<float, float>>&, int, char**,
-                 const std::vector<Variant<float, float>>&);
-template int run(const Stage&, const std::vector<Variant<half, half>>&, int, char**,
-                 const std::vector<Variant<half, half>>&);
+#define INSTANTIATE(In, Out, Accumulate)                                            \
+  template int run(const Stage&, const std::vector<Variant<In, Out>>&, int, char**, \
+                   const std::vector<Variant<In, Out>>&);
+LADDER_FORMATS(INSTANTIATE)
 
 }  // namespace ladder::harness

@@ -2,6 +2,8 @@
 
 #include <cublas_v2.h>
 
+#include "number.h"
+
 namespace ladder::harness {
 namespace {
 
@@ -10,16 +12,19 @@ void check(cublasStatus_t status) {
     throw CudaError(std::string("cuBLAS: ") + cublasGetStatusString(status));
 }
 
-// cuBLAS is column-major: a row-major matrix is its own transpose there. C = A B is
-// C^T = B^T A^T, so the operands and M and N change places and nothing is transposed.
+// cuBLAS's names of the formats.
 template <class T>
-void row_major_gemm(cublasHandle_t handle, const Gemm<T, T>& p, cudaDataType type,
-                    cublasComputeType_t compute) {
-  const float one = 1.0f, zero = 0.0f;
-  check(cublasSetStream(handle, p.stream));
-  check(cublasGemmEx_64(handle, CUBLAS_OP_N, CUBLAS_OP_N, p.N, p.M, p.K, &one, p.B, type, p.ldb,
-                        p.A, type, p.lda, &zero, p.C, type, p.ldc, compute, CUBLAS_GEMM_DEFAULT));
-}
+struct Cuda;
+template <>
+struct Cuda<float> {
+  static constexpr cudaDataType TYPE = CUDA_R_32F;
+  static constexpr cublasComputeType_t COMPUTE = CUBLAS_COMPUTE_32F_PEDANTIC;  // for inputs of it
+};
+template <>
+struct Cuda<half> {
+  static constexpr cudaDataType TYPE = CUDA_R_16F;
+  static constexpr cublasComputeType_t COMPUTE = CUBLAS_COMPUTE_32F;
+};
 
 }  // namespace
 
@@ -42,11 +47,18 @@ std::string Cublas::version() const {
   return part(MAJOR_VERSION) + "." + part(MINOR_VERSION) + "." + part(PATCH_LEVEL);
 }
 
-void Cublas::gemm(const Gemm<float, float>& p) {
-  row_major_gemm(handle_, p, CUDA_R_32F, CUBLAS_COMPUTE_32F_PEDANTIC);
+// cuBLAS is column-major: a row-major matrix is its own transpose there. C = A B is
+// C^T = B^T A^T, so the operands and M and N change places and nothing is transposed.
+template <class In, class Out>
+void Cublas::gemm(const Gemm<In, Out>& p) {
+  const float one = 1.0f, zero = 0.0f;
+  check(cublasSetStream(handle_, p.stream));
+  check(cublasGemmEx_64(handle_, CUBLAS_OP_N, CUBLAS_OP_N, p.N, p.M, p.K, &one, p.B, Cuda<In>::TYPE,
+                        p.ldb, p.A, Cuda<In>::TYPE, p.lda, &zero, p.C, Cuda<Out>::TYPE, p.ldc,
+                        Cuda<In>::COMPUTE, CUBLAS_GEMM_DEFAULT));
 }
-void Cublas::gemm(const Gemm<half, half>& p) {
-  row_major_gemm(handle_, p, CUDA_R_16F, CUBLAS_COMPUTE_32F);
-}
+
+#define INSTANTIATE(In, Out, Accumulate) template void Cublas::gemm(const Gemm<In, Out>&);
+LADDER_FORMATS(INSTANTIATE)
 
 }  // namespace ladder::harness

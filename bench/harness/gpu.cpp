@@ -31,16 +31,18 @@ void require_memory(double needed) {
   size_t available = 0, total = 0;
   LADDER_CUDA_CHECK(cudaMemGetInfo(&available, &total));
   if (needed > static_cast<double>(available))
-    throw UsageError(fmt::format("A, B and C need {:.0f} bytes of device memory; {} are available",
-                                 needed, available));
+    throw UsageError(fmt::format(
+        "A, B, C and the workspace need {:.0f} bytes of device memory; {} are available", needed,
+        available));
 }
 
-// Enough sets to be larger than twice the L2 cache together, as far as memory goes.
-int buffer_sets(double bytes, const Device& device) {
+// Enough sets to be larger than twice the L2 cache together, as far as memory beside `workspace`
+// goes.
+int buffer_sets(double bytes, double workspace, const Device& device) {
   size_t available = 0, total = 0;
   LADDER_CUDA_CHECK(cudaMemGetInfo(&available, &total));
   const double wanted = 2.0 * static_cast<double>(device.l2_bytes) / bytes;
-  const double possible = static_cast<double>(available) / bytes;
+  const double possible = (static_cast<double>(available) - workspace) / bytes;
   return static_cast<int>(std::max(1.0, std::min(std::ceil(wanted), std::floor(possible))));
 }
 
@@ -91,28 +93,39 @@ void check_cublas(const Problem<In, Out>& problem, const Output<Out>& result) {
 template <class In, class Out>
 class Session {
  public:
-  Session(const Stage& stage, const Options& options)
-      : options_(options),
+  Session(const Stage& stage, const std::vector<Variant<In, Out>>& variants, const Options& options)
+      : stage_(stage),
+        options_(options),
         device_(select_device(options.device, stage.compute_capability, stage.no_other)),
         shape_{options.m, options.n, options.k} {
     const double bytes = bytes_per_set<In, Out>(shape_);
-    require_memory(bytes);
+    const auto workspace =
+        static_cast<double>(Workspace::footprint(workspace_bytes(variants, shape_)));
+    require_memory(bytes + workspace);
     progress("drawing data");
     problem_.emplace(shape_, options.exact ? Data::EXACT : Data::UNIFORM, options.seed);
-    sets_.emplace(*problem_, buffer_sets(bytes, device_));
-    report_ = {stage.name,        device_, shape_, problem_->data, options.seed, Number<In>::NAME,
-               Number<Out>::NAME, "",      {}};
+    sets_.emplace(*problem_, buffer_sets(bytes, workspace, device_), variants);
+    report_ = {stage.name,
+               device_,
+               shape_,
+               problem_->data,
+               options.seed,
+               Number<In>::NAME,
+               Number<typename Formats<In, Out>::Accumulate>::NAME,
+               Number<Out>::NAME,
+               "",
+               {}};
   }
 
   void profile(const Variant<In, Out>& variant) {
     {
       const ProfilerRange range(variant.name.c_str());
-      variant.gemm(sets_->gemm(0, stream_.handle));
+      variant.gemm(sets_->gemm(0, stream_.handle, variant));
       LADDER_CUDA_CHECK(cudaStreamSynchronize(stream_.handle));
     }
     VariantReport& result = report_.variants.emplace_back();
     result.name = variant.name;
-    result.kernel = kernel_facts(variant.gemm, sets_->gemm(0, stream_.handle));
+    result.kernel = kernel_facts(variant.gemm, sets_->gemm(0, stream_.handle, variant));
   }
 
   void prepare_reference() {
@@ -130,28 +143,31 @@ class Session {
     result.name = variant.name;
     if (options_.check) {
       progress("checking " + variant.name);
-      const Output<Out> output = sets_->run_poisoned(variant.gemm, stream_.handle);
+      const Output<Out> output = sets_->run_poisoned(variant, stream_.handle);
       result.check = verify(output, *reference_, problem_->bound());
     }
     progress("timing " + variant.name);
-    const LaunchOn stage = [&](int set) { variant.gemm(sets_->gemm(set, stream_.handle)); };
+    const LaunchOn stage = [&](int set) {
+      variant.gemm(sets_->gemm(set, stream_.handle, variant));
+    };
     const LaunchOn cublas = [&](int set) { cublas_->gemm(sets_->gemm(set, stream_.handle)); };
     const Plan plan{sets_->count(), options_.warmup, options_.iterations};
     const Interleaved both = time_interleaved(stage, cublas, plan, stream_.handle);
     result.time = both.stage;
     result.cublas = both.cublas;
     // Tensor cores are what reaches the power limit: their stages always report both.
-    if (options_.sustained || std::is_same_v<In, half>) {
+    if (options_.sustained || stage_.tensor_cores) {
       const SteadyState steady =
           time_sustained(stage, cublas, sets_->count(), both, stream_.handle);
       result.sustained = {tflops(shape_, steady.stage), 100.0 * steady.cublas / steady.stage};
     }
-    result.kernel = kernel_facts(variant.gemm, sets_->gemm(0, stream_.handle));
+    result.kernel = kernel_facts(variant.gemm, sets_->gemm(0, stream_.handle, variant));
   }
 
   Report& report() { return report_; }
 
  private:
+  const Stage& stage_;
   const Options& options_;
   Device device_;
   Shape shape_;
@@ -169,7 +185,7 @@ template <class In, class Out>
 Report execute(const Stage& stage, const std::vector<Variant<In, Out>>& variants,
                const Options& options) {
   const bool profile = options.profile || under_profiler();
-  Session<In, Out> session(stage, options);
+  Session<In, Out> session(stage, variants, options);
   if (!profile) session.prepare_reference();
   for (const auto& variant : variants) {
     if (profile)
@@ -180,7 +196,8 @@ Report execute(const Stage& stage, const std::vector<Variant<In, Out>>& variants
   return std::move(session.report());
 }
 
-template Report execute(const Stage&, const std::vector<Variant<float, float>>&, const Options&);
-template Report execute(const Stage&, const std::vector<Variant<half, half>>&, const Options&);
+#define INSTANTIATE(In, Out, Accumulate) \
+  template Report execute(const Stage&, const std::vector<Variant<In, Out>>&, const Options&);
+LADDER_FORMATS(INSTANTIATE)
 
 }  // namespace ladder::harness

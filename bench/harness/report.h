@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "device.h"
@@ -53,13 +54,16 @@ struct Report {
   Shape shape;
   Data data;
   uint64_t seed;
-  std::string input, output;  // number formats; everything accumulates in fp32
+  std::string input, accumulate, output;  // number formats
   std::string cublas_version;
   std::vector<VariantReport> variants;
 };
 
 // TFLOP/s of 2 M N K operations in that time.
 double tflops(Shape shape, double milliseconds);
+
+// Of a variant that has been timed.
+double percent_of_cublas(const VariantReport& v);
 
 // The rows' sums under the names that ncu gives them, in ncu's order.
 std::vector<std::pair<std::string, uint64_t>> memory_totals(const std::vector<MemoryRow>& rows);
