@@ -4,13 +4,16 @@ import json
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-RESULTS = ROOT / "docs/results"
+RESULTS = ROOT / "docs/results/h200"
+STAGES = ROOT / "build/stages"
 CPU_STAGES = ROOT / "build/stages/cpu"
-GPU_STAGES = ROOT / "build/stages"
 
 
 class BadInput(Exception):
-    """Something the user can put right; the message is one line."""
+    """Something the user can put right. Each argument is a message of one line."""
+
+    def __str__(self) -> str:
+        return "\n".join(self.args)
 
 
 def read_json(path: Path) -> object:
