@@ -33,7 +33,7 @@ for name in "${NAMES[@]}"; do
   done
 done
 wait
-cat "$output"/[0-9]*
+for name in "${NAMES[@]}"; do cat "$output/$name".*; done
 failed=("$output"/failed.*)
 if [ -e "${failed[0]}" ]; then
   say "failed: ${failed[*]##*/failed.}"
