@@ -4,8 +4,8 @@
 //         instruction, no ldmatrix, no registers for A and B.
 // vs 08   wgmma on descriptors of the tiles instead of fragments; the tile is 128x256, because B is
 //         read from shared memory once for each 64 rows, and so a band of blocks is 16 tiles high,
-//         as many rows as before; a buffer is filled again behind the multiplications, where
-//         everyone waits anyway.
+//         as many rows as before; four buffers always: the only GPU with wgmma has room. One is
+//         filled again behind a tile's multiplications, where everyone waits anyway.
 // Limit   power, from here on: the tensor cores are busy 96% of the time, at 1.54 of 1.98 GHz
 //         (H200, 8192^3). Next: 10, whose roles 11 needs.
 #include "launch.cuh"

@@ -90,7 +90,7 @@ __device__ __forceinline__ void consume(Shared& s, int tiles, float (&acc)[BN / 
   release(tiles - 1);
 }
 
-__global__ void __launch_bounds__(THREADS, 1)
+static __global__ void __launch_bounds__(THREADS, 1)
     gemm_kernel(int M, int N, int K, const __grid_constant__ CUtensorMap map_A,
                 const __grid_constant__ CUtensorMap map_B, half* C, int64_t ldc) {
   Shared& s = dynamic_shared<Shared>();

@@ -119,8 +119,8 @@ __global__ void __launch_bounds__(THREADS, 1)
   if (threadIdx.x >= CONSUMERS * WARPGROUP) {
     ptx::setmaxnreg_dec<PRODUCER_REGISTERS>();
     if (threadIdx.x == CONSUMERS * WARPGROUP) {
-      // Every other tile of C from the end of K: it shares A's rows with the one before, and what
-      // that one read last is still in L2.
+      // Every other tile of C from the end of K: it is mostly in the band of those before, and what
+      // they have read last of the band's rows of A is still in L2.
       bool backwards = false;
       for (int index = blockIdx.x; index < tiles_of_C; index += gridDim.x) {
         const Tile tile = tile_of<BM, BN, GROUP>(index, M, N);

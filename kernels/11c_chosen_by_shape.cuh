@@ -142,8 +142,8 @@ __global__ void __launch_bounds__(THREADS, 1)
   if (threadIdx.x >= CONSUMERS * WARPGROUP) {
     ptx::setmaxnreg_dec<PRODUCER_REGISTERS>();
     if (threadIdx.x == CONSUMERS * WARPGROUP) {
-      // Every other tile of C from the end of K: it shares A's rows with the one before, and what
-      // that one read last is still in L2.
+      // Every other tile of C from the end of K: it is mostly in the band of those before, and what
+      // they have read last of the band's rows of A is still in L2.
       bool backwards = false;
       for (int index = blockIdx.x / CLUSTER; index < tiles_of_C; index += gridDim.x / CLUSTER) {
         const Tile tile = tile_of_block<BN, CLUSTER>(index, M, N);
@@ -214,10 +214,10 @@ template <int BN, int CLUSTER>
 constexpr Configuration configuration(int64_t ns) {
   return {BN, CLUSTER, ns, launch_configuration<BN, CLUSTER>};
 }
-constexpr Configuration CONFIGURATIONS[] = {configuration<256, 1>(675), configuration<192, 1>(560),
-                                            configuration<128, 1>(400), configuration<64, 1>(300),
-                                            configuration<256, 2>(675), configuration<192, 2>(560),
-                                            configuration<128, 2>(400), configuration<64, 2>(300)};
+inline constexpr Configuration CONFIGURATIONS[] = {
+    configuration<256, 1>(675), configuration<192, 1>(560), configuration<128, 1>(400),
+    configuration<64, 1>(300),  configuration<256, 2>(675), configuration<192, 2>(560),
+    configuration<128, 2>(400), configuration<64, 2>(300)};
 
 // Of C, one a cluster.
 inline int tiles(const Gemm<half, half>& p, const Configuration& c) {

@@ -6,7 +6,7 @@ int main(int argc, char** argv) {
   std::vector<ladder::harness::Variant<half, half>> configurations;
   for (const Configuration& c : CONFIGURATIONS)
     configurations.emplace_back(
-        std::to_string(c.BN) + "_columns_" + std::to_string(c.cluster) + "_blocks",
+        "columns_" + std::to_string(c.BN) + "_cluster_" + std::to_string(c.cluster),
         [&c](const ladder::Gemm<half, half>& p) { gemm_as(c, p); });
   return ladder::harness::run<half, half>(ladder::STAGE,
                                           {
