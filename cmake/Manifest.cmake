@@ -78,7 +78,7 @@ endfunction()
 
 # ladder_read_manifest(ROOT): reads and checks ROOT/stages/manifest.json. Sets LADDER_STAGES, the names in
 # the ladder's order, and for each of them LADDER_<name>_PARENT, _COMPUTE_CAPABILITY, _FEATURES,
-# _ALIGNED_ROWS and _DEVICES. The first mistake ends the configuration, in one line that names the entry.
+# _ALIGNED_ROWS, _DEVICES and _REFERENCE. The first mistake ends the configuration, in one line that names the entry.
 function(ladder_read_manifest root)
   set(manifest ${root}/stages/manifest.json)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${manifest})
@@ -138,6 +138,15 @@ function(ladder_read_manifest root)
       endif()
     endforeach()
 
+    set(reference cublas) # what it is timed beside where the entry says nothing
+    string(JSON reference_type ERROR_VARIABLE no_reference TYPE "${stage}" reference)
+    if(NOT no_reference)
+      json_value(reference STRING "${stage}" ${name} reference)
+      if(NOT reference MATCHES "^(cublas|best)$")
+        ladder_bad_manifest("${name}: unknown reference '${reference}' (there are cublas, best)")
+      endif()
+    endif()
+
     json_value(page STRING "${stage}" ${name} page)
     foreach(file kernels/${name}.cuh stages/${name}.cu ${page})
       if(NOT EXISTS ${root}/${file})
@@ -151,6 +160,7 @@ function(ladder_read_manifest root)
     set(LADDER_${name}_FEATURES "${features}" PARENT_SCOPE)
     set(LADDER_${name}_ALIGNED_ROWS ${aligned_rows} PARENT_SCOPE)
     set(LADDER_${name}_DEVICES "${devices}" PARENT_SCOPE)
+    set(LADDER_${name}_REFERENCE ${reference} PARENT_SCOPE)
   endforeach()
   set(LADDER_STAGES "${names}" PARENT_SCOPE)
 endfunction()

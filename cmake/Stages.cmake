@@ -19,6 +19,7 @@ function(add_stage name)
   as_cpp_bool(tensor_cores tensor_cores IN_LIST features)
   as_cpp_bool(no_other only)
   as_cpp_bool(on_cpu cpu IN_LIST LADDER_${name}_DEVICES)
+  string(TOUPPER ${LADDER_${name}_REFERENCE} reference)
   set(generated ${PROJECT_BINARY_DIR}/generated/${name})
   configure_file(${PROJECT_SOURCE_DIR}/cmake/stage.h.in ${generated}/stage.h @ONLY)
 

@@ -19,7 +19,7 @@ set(RIGHT [=[{"stages": [
    "aligned_rows": false, "devices": ["gpu", "cpu"], "page": "docs/01.md"},
   {"name": "02_second", "parent": "01_first", "types": ["fp16"],
    "needs": {"compute_capability": 90, "features": ["tma", "wgmma"]},
-   "aligned_rows": true, "devices": ["gpu"], "page": "docs/02.md"}]}
+   "aligned_rows": true, "devices": ["gpu"], "page": "docs/02.md", "reference": "best"}]}
 ]=])
 file(REMOVE_RECURSE ${FOLDER})
 foreach(file kernels/01_first.cuh kernels/02_second.cuh stages/01_first.cu stages/02_second.cu docs/01.md
@@ -68,6 +68,8 @@ expect("two entries have the name '01_first'" "02_second" "01_first")
 expect("02_second: there is no file docs/03.md" "docs/02.md" "docs/03.md")
 expect("02b_third: there is no file kernels/02b_third.cuh" "02_second" "02b_third")
 expect("02_second: unknown device 'tpu' (there are gpu, cpu)" "[\"gpu\"]" "[\"tpu\"]")
+expect("02_second: unknown reference 'worst' (there are cublas, best)" "\"best\"" "\"worst\"")
+expect("02_second: 'reference' is of type NUMBER, not STRING" "\"best\"" "1")
 expect("02_second: 'devices' is empty" "[\"gpu\"]" "[]")
 expect("02_second: 'types' is empty" "[\"fp16\"]" "[]")
 expect("'stages' is of type OBJECT, not ARRAY" "${RIGHT}" "{\"stages\": {}}")

@@ -75,6 +75,40 @@ TEST(Report, JsonParsesBackWithEveryField) {
   EXPECT_EQ("13.1.0", j["cublas"]["version"]);
 }
 
+TEST(Report, TheBestOfCublasLtIsBesideCublas) {
+  EXPECT_FALSE(nlohmann::json::parse(to_json(sample())).contains("best_cublaslt"));
+  EXPECT_EQ(to_table(sample()).find("% best"), std::string::npos);
+  Report r = sample();
+  r.best = BestOfCublasLt{37, "#5 (id 66)", {"#7 (id 3): row 1 is wrong"}};
+  for (VariantReport& v : r.variants) {
+    v.best = Timing{0.5, 0.4, 0.6, 100};
+    v.sustained->percent_of_best = 43;
+  }
+  const auto j = nlohmann::json::parse(to_json(r));
+  EXPECT_DOUBLE_EQ(50.0, j["variants"][1]["percent_of_cublas"]);
+  EXPECT_DOUBLE_EQ(25.0, j["variants"][1]["percent_of_best"]);
+  EXPECT_EQ(43, j["variants"][1]["sustained"]["percent_of_best"]);
+  EXPECT_EQ(37, j["best_cublaslt"]["algorithms"]);
+  EXPECT_EQ("#5 (id 66)", j["best_cublaslt"]["algorithm"]);
+  EXPECT_EQ("#7 (id 3): row 1 is wrong", j["best_cublaslt"]["left_out"][0]);
+  EXPECT_EQ(0.4, j["best_cublaslt"]["time_ms"]["p10"]);
+  EXPECT_DOUBLE_EQ(24.0, j["best_cublaslt"]["tflops"]);
+  const std::string table = to_table(r);
+  EXPECT_NE(table.find("best of 37 algorithms of cublasLt: 0.5000 ms, 24.00 TFLOP/s: #5 (id 66)"),
+            std::string::npos)
+      << table;
+  EXPECT_NE(table.find("LEFT OUT of cublasLt: #7 (id 3): row 1 is wrong"), std::string::npos);
+  EXPECT_NE(table.find("    50.0    25.0"), std::string::npos) << table;
+  EXPECT_NE(table.find("    45.0    43.0"), std::string::npos) << table;
+}
+
+TEST(Report, NoRightAlgorithmOfCublasLtIsSaid) {
+  Report r = sample();
+  r.best = BestOfCublasLt{1, "", {"#0 (id 3): row 1 is wrong"}};
+  EXPECT_FALSE(nlohmann::json::parse(to_json(r))["best_cublaslt"].contains("time_ms"));
+  EXPECT_NE(to_table(r).find("of 1 algorithms of cublasLt none is right"), std::string::npos);
+}
+
 TEST(Report, WhatWasNotMeasuredIsAbsent) {
   Report r = sample();
   for (VariantReport& v : r.variants) {

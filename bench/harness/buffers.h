@@ -1,6 +1,7 @@
 #pragma once
 // A problem's matrices in device memory.
 #include <algorithm>
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -155,6 +156,13 @@ class BufferSets {
   }
 
   const void* workspace() const { return workspace_ ? workspace_->get() : nullptr; }
+
+  // Launches of `variant` on the set of a given number; their arguments are made now.
+  std::function<void(int)> launches(const Variant<In, Out>& variant, cudaStream_t stream) const {
+    std::vector<Gemm<In, Out>> problems;
+    for (int i = 0; i < count(); ++i) problems.push_back(gemm(i, stream, variant));
+    return [=](int set) { variant.gemm(problems[static_cast<size_t>(set)]); };
+  }
 
   // Poisons C of the first set and the workspace, runs the variant on them and returns what is then
   // in memory.

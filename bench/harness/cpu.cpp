@@ -89,16 +89,10 @@ Report execute(const Stage& stage, const std::vector<Variant<In, Out>>& variants
   std::optional<Output<Out>> reference;
   if (options.check) reference = reference_output(problem);
 
-  Report report;
-  report.stage = stage.name;
-  report.device.kind = "cpu";
-  report.device.name = processor_name();
-  report.shape = shape;
-  report.data = problem.data;
-  report.seed = options.seed;
-  report.input = Number<In>::NAME;
-  report.accumulate = Number<typename Formats<In, Out>::Accumulate>::NAME;
-  report.output = Number<Out>::NAME;
+  Device device;
+  device.kind = "cpu";
+  device.name = processor_name();
+  Report report = describe_run(stage, device, problem, options.seed);
   cpu_device::settings().trace = options.memory;
   for (const auto& variant : variants) {
     progress("running " + variant.name);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "launch.cuh"
+#include "options.h"
 
 namespace ladder::harness {
 
@@ -15,7 +16,8 @@ struct Stage {
   bool no_other;           // and the only one
   bool aligned_rows;       // leading dimensions are multiples of 16 bytes
   bool tensor_cores;
-  bool on_cpu;  // the CPU device runs it, too
+  bool on_cpu;                              // the CPU device runs it, too
+  Reference reference = Reference::CUBLAS;  // what it is timed beside, unless --reference says
 };
 
 template <class In, class Out>

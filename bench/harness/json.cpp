@@ -79,11 +79,15 @@ std::string to_json(const Report& r) {
       variant["time_ms"] = to_json(*v.time);
       variant["tflops"] = rate;
       variant["percent_of_cublas"] = percent_of_cublas(v);
+      if (v.best) variant["percent_of_best"] = *percent_of_best(v);
       variant["percent_of_peak"] = peak ? Json(100 * rate / *peak) : Json();
     }
-    if (v.sustained)
+    if (v.sustained) {
       variant["sustained"] = {{"tflops", v.sustained->tflops},
                               {"percent_of_cublas", v.sustained->percent_of_cublas}};
+      if (v.sustained->percent_of_best)
+        variant["sustained"]["percent_of_best"] = *v.sustained->percent_of_best;
+    }
     if (v.kernel) {
       variant["registers"] = v.kernel->registers;
       variant["shared_bytes"] = v.kernel->shared_bytes;
@@ -103,6 +107,16 @@ std::string to_json(const Report& r) {
     json["cublas"] = {{"time_ms", to_json(c)},
                       {"tflops", tflops(r.shape, c.median)},
                       {"version", r.cublas_version}};
+  }
+  if (r.best) {
+    json["best_cublaslt"] = {{"algorithms", r.best->algorithms},
+                             {"algorithm", r.best->algorithm},
+                             {"left_out", r.best->left_out}};
+    if (!r.variants.empty() && r.variants.back().best) {
+      const Timing& best = *r.variants.back().best;
+      json["best_cublaslt"]["time_ms"] = to_json(best);
+      json["best_cublaslt"]["tflops"] = tflops(r.shape, best.median);
+    }
   }
   return json.dump(2) + "\n";
 }

@@ -10,6 +10,11 @@ double percent_of_cublas(const VariantReport& v) {
   return 100.0 * v.cublas->median / v.time->median;
 }
 
+std::optional<double> percent_of_best(const VariantReport& v) {
+  if (!v.best) return std::nullopt;
+  return 100.0 * v.best->median / v.time->median;
+}
+
 std::vector<std::pair<std::string, uint64_t>> memory_totals(const std::vector<MemoryRow>& rows) {
   uint64_t requests[2] = {}, sectors[2] = {}, wavefronts[2] = {}, conflicts[2] = {};
   for (const MemoryRow& row : rows) {

@@ -5,7 +5,7 @@
 
 #include "peak.h"
 #include "report.h"
-#include "timer.h"
+#include "schedule.h"
 
 namespace ladder::harness {
 namespace {
@@ -26,31 +26,40 @@ std::string check_text(const VariantReport& v) {
   return !v.check ? "off" : v.check->ok ? "ok" : "WRONG";
 }
 
+std::string best_column(std::optional<double> percent) {
+  return percent ? fmt::format("  {:>6.1f}", *percent) : "";
+}
+
 std::string gpu_table(const Report& r) {
   const std::optional<double> peak = peak_tflops(r.device, r.input);
   const bool timed = !r.variants.empty() && r.variants.back().time.has_value();
   const bool sustained = timed && r.variants.back().sustained.has_value();
+  const bool best = timed && r.variants.back().best.has_value();
   const size_t width = name_width(r);
 
   std::string text = fmt::format("  {:<{}}  {:<5}", "variant", width, "check");
   if (timed)
-    text += fmt::format("  {:>10}  {:>19}  {:>7}  {:>8}  {:>8}  {:>7}", "median, ms", "p10-p90, ms",
-                        "samples", "TFLOP/s", "% cuBLAS", "% peak");
-  if (sustained) text += fmt::format("  {:>18}  {:>8}", "sustained TFLOP/s", "% cuBLAS");
+    text +=
+        fmt::format("  {:>10}  {:>19}  {:>7}  {:>8}  {:>8}{}  {:>7}", "median, ms", "p10-p90, ms",
+                    "samples", "TFLOP/s", "% cuBLAS", best ? "  % best" : "", "% peak");
+  if (sustained)
+    text +=
+        fmt::format("  {:>18}  {:>8}{}", "sustained TFLOP/s", "% cuBLAS", best ? "  % best" : "");
   text += fmt::format("  {:>9}  {:>9}  {:>7}  {:>11}\n", "registers", "shared, B", "threads",
                       "occupancy %");
   for (const VariantReport& v : r.variants) {
     text += fmt::format("  {:<{}}  {:<5}", v.name, width, check_text(v));
     if (v.time) {
       const double rate = tflops(r.shape, v.time->median);
-      text += fmt::format("  {:>10.4f}  {:>19}  {:>7}  {:>8.2f}  {:>8.1f}  {:>7}", v.time->median,
+      text += fmt::format("  {:>10.4f}  {:>19}  {:>7}  {:>8.2f}  {:>8.1f}{}  {:>7}", v.time->median,
                           fmt::format("{:.4f}-{:.4f}", v.time->p10, v.time->p90), v.time->samples,
-                          rate, percent_of_cublas(v),
+                          rate, percent_of_cublas(v), best_column(percent_of_best(v)),
                           peak ? fmt::format("{:.1f}", 100 * rate / *peak) : "unknown");
     }
     if (v.sustained)
       text +=
-          fmt::format("  {:>18.2f}  {:>8.1f}", v.sustained->tflops, v.sustained->percent_of_cublas);
+          fmt::format("  {:>18.2f}  {:>8.1f}{}", v.sustained->tflops,
+                      v.sustained->percent_of_cublas, best_column(v.sustained->percent_of_best));
     text += fmt::format("  {:>9}  {:>9}  {:>7}  {:>11.1f}\n", v.kernel->registers,
                         v.kernel->shared_bytes, v.kernel->threads, 100 * v.kernel->occupancy);
   }
@@ -60,6 +69,16 @@ std::string gpu_table(const Report& r) {
         fmt::format("  cuBLAS {}: {:.4f} ms, {:.2f} TFLOP/s, interleaved with {}\n",
                     r.cublas_version, c.median, tflops(r.shape, c.median), r.variants.back().name);
   }
+  if (best) {
+    const Timing& b = *r.variants.back().best;
+    text += fmt::format("  best of {} algorithms of cublasLt: {:.4f} ms, {:.2f} TFLOP/s: {}\n",
+                        r.best->algorithms, b.median, tflops(r.shape, b.median), r.best->algorithm);
+  } else if (r.best) {
+    text += fmt::format("  of {} algorithms of cublasLt none is right\n", r.best->algorithms);
+  }
+  if (r.best)
+    for (const std::string& algorithm : r.best->left_out)
+      text += fmt::format("  LEFT OUT of cublasLt: {}\n", algorithm);
   for (const VariantReport& v : r.variants)
     if (v.time && v.time->samples < MIN_SAMPLES)
       text += fmt::format("  {}: only {} samples\n", v.name, v.time->samples);
