@@ -1,5 +1,5 @@
-// Multiplies two small matrices with stage 03. Exit code: 0 the product is right, 1 it is not, 77 there
-// is no GPU.
+// Multiplies two small matrices with stage 03. Exit code: 0 the product is right, 1 it is not, 77
+// there is no GPU.
 #include <cstdio>
 #include <exception>
 #include <ladder/03_transposed_b.cuh>
@@ -29,8 +29,7 @@ bool product_is_right() {
   float* const result = to_device(C);
   p.A = to_device(A), p.B = to_device(B), p.C = result;
   ladder::transposed_b::gemm(p);
-  LADDER_CUDA_CHECK(
-      cudaMemcpy(C.data(), result, C.size() * sizeof(float), cudaMemcpyDeviceToHost));
+  LADDER_CUDA_CHECK(cudaMemcpy(C.data(), result, C.size() * sizeof(float), cudaMemcpyDeviceToHost));
 
   for (int m = 0; m < p.M; ++m)
     for (int n = 0; n < p.N; ++n) {
