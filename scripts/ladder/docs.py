@@ -189,11 +189,10 @@ def step_table(folder: str = ".") -> str:
     rows = []
     for step in steps.steps(manifest.MANIFEST):
         stage, parent = manifest.stage(step.stage), manifest.stage(step.parent)
-        kept = "-" if step.kept is None else f"{100 * step.kept:.0f}"
         why = step.reason or ""
-        counts = [str(step.added), str(step.removed), kept]
+        counts = [str(step.added), str(step.removed), step.kept_words]
         rows.append([page_of(stage, folder), page_of(parent, folder), *counts, why])
-    head = ["stage", "parent", "statements added", "removed", "kept of the kernel, %"]
+    head = ["stage", "parent", "statements added", "removed", "kept of its kernel"]
     if any(row[-1] for row in rows):
         return table([*head, f"why more than {steps.LIMIT}"], rows)
     return table(head, [row[:-1] for row in rows])
