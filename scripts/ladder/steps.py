@@ -138,6 +138,11 @@ class Step:
     reason: str | None  # what the header's line says
 
     @property
+    def counts(self) -> tuple[str, str, str]:
+        removed = "-" if self.included else str(self.removed)
+        return str(self.statements), str(self.added), removed
+
+    @property
     def kept_words(self) -> str:
         if self.included:
             return "included"
@@ -202,8 +207,7 @@ def table(found: list[Step]) -> str:
     for s in found:
         said = f"Step: {s.reason}" if s.reason else ""
         verdict = said if s.within else f"OVER {LIMIT}, and no // Step line"
-        counts = map(str, (s.statements, s.added, s.removed))
-        rows.append((s.stage, s.parent, *counts, s.kept_words, verdict))
+        rows.append((s.stage, s.parent, *s.counts, s.kept_words, verdict))
     return columns(rows, range(2, 6))
 
 

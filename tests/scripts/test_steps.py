@@ -62,7 +62,7 @@ def test_a_step_counts_what_is_added_removed_and_kept():
     assert found.within and found.reason is None
     assert found.kept_words == "67%"
     found = steps.step("02_two", f'#include "01_one.cuh"\n{child}', "01_one", PARENT)
-    assert found.added == 3 and found.kept_words == "included"
+    assert found.counts == ("5", "3", "-") and found.kept_words == "included"
 
 
 @pytest.fixture
