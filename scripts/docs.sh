@@ -15,7 +15,12 @@ site() {
 
 case "${1:-}" in
   serve) site serve ;;
-  build) site build --strict --quiet ;;
+  build)  # not with --quiet, which keeps --strict from seeing a warning
+    output=$(site build --strict 2>&1) || {
+      grep -v '^INFO' <<<"$output" >&2
+      die "the site has errors or warnings; they are above"
+    }
+    ;;
   update)
     venv_with yaml,matplotlib claims plots || die "PyYAML and matplotlib could not be installed"
     .venv/bin/python scripts/plot.py

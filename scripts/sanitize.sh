@@ -28,7 +28,7 @@ output=$(mktemp -d)
 trap 'rm -rf "$output"' EXIT
 for name in "${NAMES[@]}"; do
   for tool in memcheck racecheck synccheck initcheck; do
-    while [ "$(jobs -rp | wc -l)" -ge $((($(nproc) + 1) / 2)) ]; do sleep 0.2; done
+    while [ "$(jobs -rp | wc -l)" -ge $((($(nproc) + 1) / 2)) ]; do wait -n; done
     { check "$name" "$tool" || : >"$output/failed.$name"; } >"$output/$name.$tool" 2>&1 &
   done
 done

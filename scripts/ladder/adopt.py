@@ -7,8 +7,9 @@ Copies DIR's stage reports and its counters at 4096 to docs/results/NAME, those 
 tests/data/ncu_NAME.json, and writes into docs/results/NAME/provenance.json which files come from
 which measurement: GPU, driver, toolkit, date, commit. Files of NAME that DIR does not have stay,
 with the measurement they came from, unless they are of a stage or a variant that there is no more:
-what is removed is said, and so is what the documentation will miss. --commit: where the measured
-copy was no git checkout. Exit code: 0 all right, 2 bad input; then nothing was changed.
+what is removed is said, and so is what the documentation will miss. A measurement of which a part
+failed is refused; that claims do not hold is no such part. --commit: where the measured copy was no
+git checkout. Exit code: 0 all right, 2 bad input; then nothing was changed.
 """
 
 import argparse
@@ -42,10 +43,10 @@ def gone(stage: str, variants: list[str], root: Path) -> str | None:
 
 
 def measured(folder: Path, root: Path) -> list[Path]:
-    """What there is to take over. Raises BadInput when a step of the measurement failed or when it
+    """What there is to take over. Raises BadInput when a part of the measurement failed or when it
     is of another GPU than it says, or of other stages than there are."""
     failed = [path.name.split(".")[0] for path in sorted(folder.glob("*.failed"))]
-    if failed:
+    if failed and failed != ["claims"]:
         raise BadInput(f"{folder}: {', '.join(failed)} failed")
     gpu = read_json(folder / "environment.json").get("gpu")
     for report in load(folder):
@@ -134,6 +135,8 @@ def adopt(folder: Path, root: Path, name: str, commit: str | None, replace: bool
         entry["files"] = [f for f in entry["files"] if (root / in_root(f, target, root)).exists()]
     text = json.dumps([entry for entry in entries if entry["files"]], indent=2)
     provenance.write_text(text + "\n")
+    if (folder / "claims.txt.failed").exists():
+        said.append("not all claims hold with these results; see scripts/claims.py")
     return said + missing(target)
 
 

@@ -15,14 +15,14 @@ and, where the CPU device's counters are known to be others than ncu's, `not_pre
 
 Results, at 4096 or the shape given (tflops(05_cp_async/cp_async, 8192)): time (ms), tflops,
 percent_of_cublas, percent_of_best (of the fastest of cublasLt's algorithms), percent_of_peak,
-sustained_percent_of_cublas, registers, shared_bytes, threads, occupancy. Counters of ncu, at 128
-or, with a second argument, at 4096: requests_ld, sectors_ld, sectors_per_request_ld, wavefronts_ld,
-bank_conflicts_ld, and the same with _st. At 4096 only: instructions, copies (cp.async),
-matrix_loads (ldmatrix), dram_bytes, l2_sectors (read from L2), sm_sectors (that the SMs received),
-issue, fma_pipe, tensor_pipe, shared_pipe, dram, warps_active, l2_hits (all in %), clock (Hz),
-threads_per_instruction, stall_REASON (warps that wait for it, by issued instruction). Numbers,
-+ - * /, comparisons, and, or, not. A number that is not there is an error. Exit code: 0 all hold, 1
-one does not or cannot be told, 2 bad input.
+sustained_percent_of_cublas, sustained_percent_of_best, registers, shared_bytes, threads, occupancy.
+Counters of ncu, at 128 or, with a second argument, at 4096: requests_ld, sectors_ld,
+sectors_per_request_ld, wavefronts_ld, bank_conflicts_ld, and the same with _st. At 4096 only:
+instructions, copies (cp.async), matrix_loads (ldmatrix), dram_bytes, l2_sectors (read from L2),
+sm_sectors (that the SMs received), issue, fma_pipe, tensor_pipe, shared_pipe, dram, warps_active,
+l2_hits (all in %), clock (Hz), threads_per_instruction, stall_REASON (warps that wait for it, by
+issued instruction). Numbers, + - * /, comparisons, and, or, not. A number that is not there is an
+error. Exit code: 0 all hold, 1 one does not or cannot be told, 2 bad input.
 """
 
 import argparse
@@ -61,6 +61,7 @@ RESULTS = {
     "percent_of_best": lambda v: v["percent_of_best"],
     "percent_of_peak": lambda v: v["percent_of_peak"],
     "sustained_percent_of_cublas": lambda v: v["sustained"]["percent_of_cublas"],
+    "sustained_percent_of_best": lambda v: v["sustained"]["percent_of_best"],
     "registers": lambda v: v["registers"],
     "shared_bytes": lambda v: v["shared_bytes"],
     "threads": lambda v: v["threads"],

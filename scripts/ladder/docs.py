@@ -189,11 +189,10 @@ def step_table(folder: str = ".") -> str:
     rows = []
     for step in steps.steps(manifest.MANIFEST):
         stage, parent = manifest.stage(step.stage), manifest.stage(step.parent)
-        kept = "-" if step.kept is None else f"{100 * step.kept:.0f}"
         why = step.reason or ""
-        counts = [str(step.added), str(step.removed), kept]
+        counts = [*step.counts[1:], step.kept_words]
         rows.append([page_of(stage, folder), page_of(parent, folder), *counts, why])
-    head = ["stage", "parent", "statements added", "removed", "kept of the kernel, %"]
+    head = ["stage", "parent", "statements added", "removed", "kept of its kernel"]
     if any(row[-1] for row in rows):
         return table([*head, f"why more than {steps.LIMIT}"], rows)
     return table(head, [row[:-1] for row in rows])
@@ -282,12 +281,17 @@ def counter_table(*wanted: str) -> str:
     return table(["ncu, 4096^3", *head], rows)
 
 
+def in_kernels(file: str) -> str:
+    """A file of kernels/, parts/ and the like among it, wherever the project was built."""
+    return file.rpartition("/kernels/")[2]
+
+
 def predict(stage: str, variant: str) -> str:
     if variant not in predicted(stage):
         raise BadInput(f"{stage} has no variant {variant}")
     rows = []
     for line in predicted(stage)[variant]["memory"]:
-        where = Path(line["file"])
+        where = in_kernels(line["file"])
         unit, ideal = (
             ("sectors", "ideal_sectors")
             if line["space"] == "global"
@@ -296,7 +300,7 @@ def predict(stage: str, variant: str) -> str:
         cost = line[f"{unit}_per_request"]
         rows.append(
             [
-                f"[{where.name}:{line['line']}](../kernels/{where.name}#L{line['line']})",
+                f"[{where}:{line['line']}](../kernels/{where}#L{line['line']})",
                 f"{line['op']} {line['array']}",
                 str(line["bytes"]),
                 f"{line['requests']:,}",

@@ -53,7 +53,9 @@ NOT_TIMED = ("not timed",) * 4
 
 
 def terminal_table(reports: list[dict]) -> str:
-    rows = [("stage", "variant", "M=N=K", "check", "ms", "TFLOP/s", "% of cuBLAS", "% of peak")]
+    head = ["stage", "variant", "M=N=K", "check", "ms", "TFLOP/s", "% of cuBLAS", "% of peak"]
+    best = any("percent_of_best" in v for report in reports for v in report["variants"])
+    rows = [(*head, "% of best") if best else tuple(head)]
     for report in reports:
         for v in report["variants"]:
             check = {True: "ok", False: "WRONG", None: "off"}[v.get("check", {}).get("ok")]
@@ -68,6 +70,9 @@ def terminal_table(reports: list[dict]) -> str:
                 )
             if v.get("findings"):
                 check = "FOUND"
+            if best:  # of cublasLt
+                share = f"{v['percent_of_best']:.1f}" if "percent_of_best" in v else "-"
+                numbers = (*numbers, share)
             rows.append((report["stage"], v["name"], shape(report), check, *numbers))
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     lines = []

@@ -10,7 +10,8 @@ cut at each ';', '{' and '}', of which those in strings and the ';' of a for (;;
 spaces are made one. Pieces without a letter or a digit are dropped. The two lists are compared in
 order, as diff would (difflib): a statement that is in the child's alone is added, one that is in
 the parent's alone removed, so that a changed one counts as both, and so does a moved one. "kept" is
-the share of the parent's main kernel (gemm_kernel) that the child still has.
+the share of the parent's main kernel (gemm_kernel) that the child still has; "included" where the
+child includes the parent's file, and calls what is there.
 
 A second table has what the launchers of neighbouring variants differ in, for the eye: a variant has
 to differ by one thing, which no count of words can tell.
@@ -132,8 +133,20 @@ class Step:
     statements: int
     added: int
     removed: int
-    kept: float | None  # of the parent's main kernel
+    kept: float | None  # of the parent's main kernel; None where there is none to compare
+    included: bool  # the parent's file
     reason: str | None  # what the header's line says
+
+    @property
+    def counts(self) -> tuple[str, str, str]:
+        removed = "-" if self.included else str(self.removed)
+        return str(self.statements), str(self.added), removed
+
+    @property
+    def kept_words(self) -> str:
+        if self.included:
+            return "included"
+        return "-" if self.kept is None else f"{100 * self.kept:.0f}%"
 
     @property
     def within(self) -> bool:
@@ -163,6 +176,7 @@ def step(stage: str, text: str, parent: str, parents_text: str) -> Step:
         added=len(new) - len(same),
         removed=len(old) - len(same),
         kept=sum(i in same for i in kernel) / len(kernel) if kernel else None,
+        included=f'#include "{parent}.cuh"' in text,
         reason=reason[1] if reason else None,
     )
 
@@ -191,11 +205,9 @@ def columns(rows: list[tuple[str, ...]], to_the_right: range) -> str:
 def table(found: list[Step]) -> str:
     rows = [("stage", "parent", "statements", "added", "removed", "kept", "")]
     for s in found:
-        kept = "-" if s.kept is None else f"{100 * s.kept:.0f}%"
         said = f"Step: {s.reason}" if s.reason else ""
         verdict = said if s.within else f"OVER {LIMIT}, and no // Step line"
-        counts = map(str, (s.statements, s.added, s.removed))
-        rows.append((s.stage, s.parent, *counts, kept, verdict))
+        rows.append((s.stage, s.parent, *s.counts, s.kept_words, verdict))
     return columns(rows, range(2, 6))
 
 

@@ -145,6 +145,12 @@ def test_what_does_not_fit_is_refused_and_nothing_changed(measured, file, conten
     assert not results(measured).exists()
 
 
+def test_claims_that_do_not_hold_are_said_but_the_numbers_are_what_they_are(measured, capsys):
+    (measured / "claims.txt.failed").write_text("")
+    assert run(measured) == 0
+    assert "not all claims hold" in capsys.readouterr().out
+
+
 def test_a_copy_without_history_needs_a_commit(measured, capsys):
     path = measured / "environment.json"
     path.write_text(path.read_text().replace("abc", "unknown: not a git checkout"))

@@ -37,6 +37,22 @@ def test_terminal_table_shows_every_variant(folder, capsys):
     assert text.count("slow") == 2 and "not timed" in text and "off" in text
 
 
+def test_the_best_of_cublaslt_has_a_column_where_it_was_measured(folder, capsys):
+    results.main([str(folder)])
+    assert "best" not in capsys.readouterr().out
+    compared = report()
+    compared["variants"][-1]["percent_of_best"] = 91.26
+    (folder / "a.json").write_text(json.dumps(compared))
+    results.main([str(folder)])
+    head, *rows = capsys.readouterr().out.splitlines()
+    assert head.endswith("% of best") and [row.split()[-1] for row in rows] == [
+        "-",
+        "91.3",
+        "-",
+        "-",
+    ]
+
+
 def test_shape_of_a_rectangle_is_spelled_out():
     assert results.shape(report(k=77)) == "4096x4096x77"
     assert results.shape(report()) == "4096"

@@ -60,6 +60,9 @@ def test_a_step_counts_what_is_added_removed_and_kept():
     assert (found.statements, found.added, found.removed) == (5, 3, 2)
     assert found.kept == pytest.approx(2 / 3)
     assert found.within and found.reason is None
+    assert found.kept_words == "67%"
+    found = steps.step("02_two", f'#include "01_one.cuh"\n{child}', "01_one", PARENT)
+    assert found.counts == ("5", "3", "-") and found.kept_words == "included"
 
 
 @pytest.fixture

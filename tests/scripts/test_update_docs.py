@@ -241,6 +241,17 @@ def test_what_is_not_there_is_named(kind, messages, project, monkeypatch):
         assert problem.startswith("page.md: ") and message in problem and "\n" not in problem
 
 
+def test_predictions_lead_to_their_lines_in_parts_too(monkeypatch):
+    line = {"op": "load", "array": "sB", "space": "shared", "bytes": 4, "requests": 1}
+    line |= {"wavefronts_per_request": 1.0, "ideal_wavefronts": 1.0, "line": 7}
+    files = ["/a/kernels/b/kernels/02_two.cuh", "/a/kernels/parts/swizzle.cuh"]
+    memory = [line | {"file": file} for file in files]
+    monkeypatch.setattr(docs, "predicted", lambda stage: {"x": {"memory": memory}})
+    text = written("predict 02_two x")
+    assert "| [02_two.cuh:7](../kernels/02_two.cuh#L7) | load sB |" in text
+    assert "| [parts/swizzle.cuh:7](../kernels/parts/swizzle.cuh#L7) |" in text
+
+
 def test_a_figure_that_the_cpu_device_does_not_bear_out_is_an_error(monkeypatch):
     line = {"op": "load", "array": "sB", "space": "shared", "bytes": 4, "requests": 1}
     line |= {"sample": [128 * i for i in range(32)], "ideal_wavefronts": 1.0}
