@@ -29,7 +29,7 @@ from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 
 from ladder import counters as ncu
-from ladder import manifest
+from ladder import manifest, steps
 from ladder.project import RESULTS, ROOT, BadInput
 from ladder.results import load, own, shape
 
@@ -319,6 +319,10 @@ def require_all(reports: list[dict], counters: dict) -> None:
         f"no results of {name} at {size}" for name, size in wanted if (name, size) not in there
     ]
     lines += [f"no counters of {name}" for name in manifest.load() if name not in counters]
+    for r in reports:
+        why = steps.other_variants(r["stage"], [v["name"] for v in r["variants"]], ROOT)
+        if why and shape(r) == sizes[0]:
+            lines.append(f"the results of {r['stage']} at {sizes[0]} are {why}")
     unknown = sorted({stage for stage, _ in there} - set(manifest.load()))
     lines += [f"results of {name}, which is no stage" for name in unknown]
     if lines:

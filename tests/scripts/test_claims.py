@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ladder import adopt, claims, manifest
+from ladder import claims, manifest, steps
 
 ROOT = Path(__file__).resolve().parents[2]
 LD = "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"
@@ -184,7 +184,7 @@ def test_claims_are_of_stages_and_variants_that_there_are():
     for claim in claims.load_claims(ROOT / "docs/claims.yaml"):
         for _, name, _ in claims.calls(claim):
             stage, variant = name.split("/")
-            known = adopt.variants_of(manifest.stage(stage).name, ROOT)
+            known = steps.variants_of(manifest.stage(stage).name, ROOT)
             assert known and variant in known, f"{claim['id']}: {name}"
 
 
