@@ -188,6 +188,7 @@ TEST_F(CliCpuWrong, AnInterruptLeavesNoJson) {
   const pid_t child = fork();
   if (child == 0) {
     if (freopen("/dev/null", "w", stdout) == nullptr) _exit(126);
+    signal(SIGINT, SIG_DFL);  // ignored where the tests run in the background
     execl(LADDER_WRONG_STAGE, LADDER_WRONG_STAGE, "--size", "64", "--variant", "first",
           "interrupted", "--json", json.c_str(), nullptr);
     _exit(127);
@@ -315,6 +316,7 @@ TEST_F(CliGpu, AMillionRowsBeyondTheGridAreRefusedByName) {
 TEST_F(CliGpu, InterruptLeavesNoJson) {
   const pid_t child = fork();
   if (child == 0) {
+    signal(SIGINT, SIG_DFL);
     execl(LADDER_STAGE, LADDER_STAGE, "--json", json.c_str(), nullptr);
     _exit(127);
   }

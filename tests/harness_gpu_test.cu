@@ -401,6 +401,28 @@ TEST_F(HarnessGpu, TheWorkspaceCountsBeforeAnythingIsAllocated) {
   EXPECT_NE(err.find("A, B, C and the workspace need 1125"), std::string::npos) << err;
 }
 
+TEST_F(HarnessGpu, SeedAndExactReachTheData) {
+  const auto first_of_a = [&](const std::vector<std::string>& options) {
+    float first = std::nanf("");
+    const auto variant = [&](const Gemm<float, float>& p) {
+      // Once: later calls are captured, where nothing may be copied.
+      if (std::isnan(first))
+        LADDER_CUDA_CHECK(cudaMemcpy(&first, p.A, sizeof first, cudaMemcpyDeviceToHost));
+      cublas_but(0, 0, 0)(p);
+    };
+    std::vector<std::string> arguments{"--size", "64", "--iterations", "1"};
+    arguments.insert(arguments.end(), options.begin(), options.end());
+    EXPECT_EQ(EXIT_OK, run_variant(variant, arguments)) << out << err;
+    return first;
+  };
+  const std::vector<std::string> none, one{"--seed", "1"}, two{"--seed", "2"}, exact{"--exact"};
+  const float usual = first_of_a(none);
+  EXPECT_EQ(usual, first_of_a(one));
+  EXPECT_NE(usual, first_of_a(two));
+  EXPECT_NE(std::round(usual), usual);
+  EXPECT_EQ(std::round(first_of_a(exact)), first_of_a(exact));
+}
+
 TEST_F(HarnessGpu, ARefusingLauncherIsBadInputAndACudaErrorIsAFailure) {
   EXPECT_EQ(EXIT_BAD_INPUT,
             run_variant([](const auto&) { throw std::invalid_argument("M is too odd"); }, {}));
