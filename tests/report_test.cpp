@@ -124,6 +124,14 @@ TEST(Report, WhatWasNotMeasuredIsAbsent) {
   EXPECT_NE(to_table(r).find("off"), std::string::npos);
 }
 
+TEST(Report, AKernelOfWhichNothingIsKnown) {
+  Report r = sample();
+  r.variants[0].kernel.reset();
+  EXPECT_FALSE(nlohmann::json::parse(to_json(r))["variants"][0].contains("registers"));
+  EXPECT_NE(to_table(r).find("unknown    unknown  unknown      unknown"), std::string::npos)
+      << to_table(r);
+}
+
 TEST(Report, NaNErrorSurvivesJson) {
   Report r = sample();
   r.variants[0].check->max_error = std::nan("");
