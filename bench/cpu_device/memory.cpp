@@ -9,8 +9,11 @@
 namespace cpu_device {
 namespace {
 
-// Untouched pages cost address space only.
+// The room around an allocation, and as much again as the allocation has: an offset that does not
+// fit into 32 bits leads there. Untouched pages cost address space only.
 constexpr size_t SURROUNDINGS = size_t{16} << 20;
+// Poison would touch every page; a larger allocation begins as zeros.
+constexpr size_t MOST_POISONED = size_t{4} << 30;
 
 // By the first address of the surroundings.
 std::map<uintptr_t, Allocation>& allocations() {
@@ -29,12 +32,12 @@ Allocation* find(uintptr_t address) {
 }  // namespace
 
 void* allocate(size_t bytes) {
-  const size_t total = bytes + 2 * SURROUNDINGS;
+  const size_t room = SURROUNDINGS + (bytes + 4095) / 4096 * 4096, total = bytes + 2 * room;
   void* base = mmap(nullptr, total, PROT_READ | PROT_WRITE,
                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (base == MAP_FAILED) throw std::bad_alloc();
-  char* data = static_cast<char*>(base) + SURROUNDINGS;
-  std::memset(data, 0xFF, bytes);
+  char* data = static_cast<char*>(base) + room;
+  if (bytes <= MOST_POISONED) std::memset(data, 0xFF, bytes);
   const auto begin = reinterpret_cast<uintptr_t>(data);
   const auto outer = reinterpret_cast<uintptr_t>(base);
   allocations()[outer] = {begin, begin + bytes, outer, outer + total, "global memory"};

@@ -14,7 +14,8 @@ struct Allocation {
   std::string name;                  // "global memory" until name_allocation
 };
 
-// 256-byte aligned, every byte 0xFF (NaN in fp32 and fp16). Throws std::bad_alloc.
+// 256-byte aligned, every byte 0xFF (NaN in fp32 and fp16), or 0 in allocations of more than 4 GiB,
+// whose pages exist where they are touched. Throws std::bad_alloc.
 void* allocate(size_t bytes);
 void deallocate(void* pointer);
 void name_allocation(const void* pointer, const std::string& name);
