@@ -3,11 +3,15 @@
 // Idea    a warpgroup of four warps multiplies 64x256 by 16 straight from shared memory: one
 //         instruction, no ldmatrix, no registers for A and B.
 // vs 08   wgmma on descriptors of the tiles instead of fragments; the tile is 128x256, because B is
-//         read from shared memory once for each 64 rows.
+//         read from shared memory once for each 64 rows, and so a band of blocks is 16 tiles high,
+//         as many rows as before; four buffers always: the only GPU with wgmma has room. One is
+//         filled again behind a tile's multiplications, where everyone waits anyway.
 // Limit   power, from here on: the tensor cores are busy 96% of the time, at 1.54 of 1.98 GHz
 //         (H200, 8192^3). Next: 10, whose roles 11 needs.
-
 #include "launch.cuh"
+#include "parts/block_order.cuh"
+#include "parts/no_kernel.cuh"
+#include "parts/store_halves.cuh"
 #include "ptx/tensor_map.cuh"
 #include "ptx/tma.cuh"
 #include "ptx/wgmma.cuh"
@@ -16,28 +20,12 @@ namespace ladder::wgmma {
 
 constexpr int WARPGROUP = 128;
 constexpr int THREADS = 2 * WARPGROUP;
-constexpr int MMA_M = 64, MMA_N = 256, MMA_K = 16;
+constexpr int MMA_M = 64, MMA_K = 16;  // and as many columns as the tile has
 constexpr int GROUP = 16;
 constexpr int BM = 128, BN = 256, BK = 64;
 constexpr int BOX = 64;  // columns of a box: 128 bytes
 constexpr int PIPE = 4;
-static_assert(BM / MMA_M * WARPGROUP == THREADS && BN == MMA_N);
-
-struct Tile {
-  int m0, n0;
-};
-__device__ __forceinline__ Tile tile_of_block(int M, int N, int BM, int BN) {
-  const int tiles_m = ceil_div(M, BM), tiles_n = ceil_div(N, BN);
-  const int first_m = blockIdx.x / (GROUP * tiles_n) * GROUP;
-  const int height = min(GROUP, tiles_m - first_m);
-  const int rest = blockIdx.x % (GROUP * tiles_n);
-  return {(first_m + rest % height) * BM, rest / height * BN};
-}
-
-// TMA's 128-byte swizzle.
-__device__ __forceinline__ int swizzle(int row, int col) {
-  return col ^ row % 8 * 8;
-}
+static_assert(BM / MMA_M * WARPGROUP == THREADS);
 
 struct Shared {
   struct Tiles {
@@ -53,13 +41,13 @@ struct Shared {
 
 // Of row `m` and column `k` of A's tile: rows along k, eight of them 1024 bytes from the next
 // eight.
-__device__ __forceinline__ uint64_t descriptor_a(const Shared::Tiles& tile, int m, int k) {
-  return ptx::wgmma_descriptor(&tile.A[m][k], 0, 8 * BK * sizeof(half));
+__device__ __forceinline__ uint64_t descriptor_a(const half (&A)[BM][BK], int m, int k) {
+  return ptx::wgmma_descriptor(&A[m][k], 0, 8 * BK * sizeof(half));
 }
 // Of row `k` of B's tile: rows along n, in boxes of 64; eight rows are 1024 bytes from the next
 // eight.
-__device__ __forceinline__ uint64_t descriptor_b(const Shared::Tiles& tile, int k) {
-  return ptx::wgmma_descriptor(&tile.B[0][k][0], BK * BOX * sizeof(half), 8 * BOX * sizeof(half));
+__device__ __forceinline__ uint64_t descriptor_b(const half (&B)[BN / BOX][BK][BOX], int k) {
+  return ptx::wgmma_descriptor(&B[0][k][0], BK * BOX * sizeof(half), 8 * BOX * sizeof(half));
 }
 
 template <int IN_FLIGHT>
@@ -67,7 +55,7 @@ __global__ void __launch_bounds__(THREADS, 1)
     gemm_kernel(int M, int N, int K, const __grid_constant__ CUtensorMap map_A,
                 const __grid_constant__ CUtensorMap map_B, half* C, int64_t ldc) {
   Shared& s = dynamic_shared<Shared>();
-  const Tile tile = tile_of_block(M, N, BM, BN);
+  const Tile tile = tile_of<BM, BN, GROUP>(blockIdx.x, M, N);
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   const int group_m = threadIdx.x / WARPGROUP * MMA_M;
 
@@ -98,7 +86,7 @@ __global__ void __launch_bounds__(THREADS, 1)
     ptx::wgmma_fence();  // what was done to acc before comes first
 #pragma unroll
     for (int k = 0; k < BK; k += MMA_K)
-      ptx::wgmma_m64k16_f32_f16(acc, descriptor_a(now, group_m, k), descriptor_b(now, k),
+      ptx::wgmma_m64k16_f32_f16(acc, descriptor_a(now.A, group_m, k), descriptor_b(now.B, k),
                                 t > 0 || k > 0);
     ptx::wgmma_commit_group();
     // Both warpgroups are done with the tile before when each has waited for all but IN_FLIGHT = 1
@@ -109,41 +97,19 @@ __global__ void __launch_bounds__(THREADS, 1)
   }
   ptx::wgmma_wait_group<0>();
 
-  // To C by way of shared memory, each warp its 16 rows: a lane has pairs of neighbours, laid out
-  // as in 07, a store wants eight.
+  // To C by way of shared memory, each warp its 16 rows.
   __syncthreads();  // the staging area overlays the tiles: no reader may be left
   half(*const staged)[BN] = s.staged[warp];
 #pragma unroll
-  for (int j = 0; j < BN / 8; ++j)
-#pragma unroll
-    for (int h = 0; h < 2; ++h) {
-      const int row = h * 8 + lane / 4, col = j * 8 + lane % 4 * 2;
-      *reinterpret_cast<half2*>(&staged[row][swizzle(row, col)]) =
-          __floats2half2_rn(acc[j * 4 + h * 2], acc[j * 4 + h * 2 + 1]);
-    }
+  for (int j = 0; j < BN / 8; ++j) stage_halves(staged, 0, j * 8, &acc[j * 4], lane);
   __syncwarp();  // all of it is written before any lane reads
-  for (int i = lane; i < 16 * BN / 8; i += 32) {
-    const int row = i / (BN / 8), col = i % (BN / 8) * 8;
-    const int m = tile.m0 + warp * 16 + row, n = tile.n0 + col;
-    const half* const from = &staged[row][swizzle(row, col)];
-    if (m < M && n + 8 <= N)
-      *reinterpret_cast<uint4*>(&C[m * ldc + n]) = *reinterpret_cast<const uint4*>(from);
-    else if (m < M)
-      for (int e = 0; e < N - n; ++e) C[m * ldc + n + e] = from[e];
-  }
+  store_staged<16>(staged, C, ldc, tile.m0 + warp * 16, tile.n0, M, N, lane);
 }
 
 // Throws CudaError where there is no TMA.
 template <int IN_FLIGHT>
 void gemm_in_flight(const Gemm<half, half>& p) {
-  require_valid(p);
-  require_aligned_rows(p);
-  if (p.M == 0 || p.N == 0) return;
-  if (p.K == 0) {  // a tensor map has no place for an empty matrix
-    LADDER_CUDA_CHECK(
-        cudaMemset2DAsync(p.C, p.ldc * sizeof(half), 0, p.N * sizeof(half), p.M, p.stream));
-    return;
-  }
+  if (done_without_kernel(p)) return;
   launch(gemm_kernel<IN_FLIGHT>, dim3(ceil_div(p.M, BM) * ceil_div(p.N, BN)), dim3(THREADS),
          sizeof(Shared), p.stream, p.M, p.N, p.K, ptx::tensor_map(p.A, p.M, p.K, p.lda, BM),
          ptx::tensor_map(p.B, p.K, p.N, p.ldb, BK), p.C, p.ldc);

@@ -2,6 +2,10 @@
 #include "stage.h"
 
 int main(int argc, char** argv) {
-  return ladder::harness::run<half, half>(ladder::STAGE, {{"persistent", ladder::persistent::gemm}},
+  return ladder::harness::run<half, half>(ladder::STAGE,
+                                          {
+                                              {"forward", ladder::persistent::gemm_forward},
+                                              {"persistent", ladder::persistent::gemm},
+                                          },
                                           argc, argv);
 }

@@ -1,10 +1,12 @@
 // What TMA puts where, and what wgmma finds through the descriptors of stage 09: numbered matrices
-// against unit matrices, so that each element has to come back from its own place.
+// against unit matrices, so that each element has to come back from its own place. The stages after
+// 09 take theirs from parts/, which have to be the same.
 #include <gtest/gtest.h>
 
 #include "09_wgmma.cuh"
 #include "harness/buffers.h"
 #include "harness/device.h"
+#include "parts/descriptors.cuh"
 
 namespace ladder {
 namespace {
@@ -38,18 +40,18 @@ __global__ void probe_kernel(const __grid_constant__ CUtensorMap map_A,
   ptx::mbarrier_wait_parity(&s.full[0], 0);
   for (int i = threadIdx.x; i < BM * BK; i += blockDim.x) {
     const int m = i / BK, k = i % BK;
-    found->swizzled_a[m][k] = __half2float(tile.A[m][wgmma::swizzle(m, k)]);
+    found->swizzled_a[m][k] = __half2float(tile.A[m][swizzled(m, k)]);
   }
   for (int i = threadIdx.x; i < BK * BN; i += blockDim.x) {
     const int k = i / BN, n = i % BN;
-    found->swizzled_b[k][n] = __half2float(tile.B[n / BOX][k][wgmma::swizzle(k, n % BOX)]);
+    found->swizzled_b[k][n] = __half2float(tile.B[n / BOX][k][swizzled(k, n % BOX)]);
   }
   for (int group_m = 0; group_m < BM; group_m += MMA_M) {
     float acc[BN / 2];
     ptx::wgmma_fence();
     for (int k = 0; k < BK; k += MMA_K)
-      ptx::wgmma_m64k16_f32_f16(acc, wgmma::descriptor_a(tile, group_m, k),
-                                wgmma::descriptor_b(tile, k), k > 0);
+      ptx::wgmma_m64k16_f32_f16(acc, wgmma::descriptor_a(tile.A, group_m, k),
+                                wgmma::descriptor_b(tile.B, k), k > 0);
     ptx::wgmma_commit_group();
     ptx::wgmma_wait_group<0>();
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
@@ -57,6 +59,17 @@ __global__ void probe_kernel(const __grid_constant__ CUtensorMap map_A,
     for (int i = 0; i < BN / 2; ++i)
       found->c[group_m + warp * 16 + i / 2 % 2 * 8 + lane / 4][i / 4 * 8 + lane % 4 * 2 + i % 2] =
           acc[i];
+  }
+}
+
+// The number of those that differ, by one thread.
+__global__ void compare_kernel(int* differ) {
+  const wgmma::Shared::Tiles& tile = dynamic_shared<wgmma::Shared>().tiles[0];
+  *differ = 0;
+  for (int k = 0; k < BK; k += MMA_K) {
+    *differ += descriptor_b(tile.B, k) != wgmma::descriptor_b(tile.B, k);
+    for (int m = 0; m < BM; m += MMA_M)
+      *differ += descriptor_a(tile.A, m, k) != wgmma::descriptor_a(tile.A, m, k);
   }
 }
 
@@ -119,6 +132,14 @@ TEST_F(Descriptors, FindEveryElementOfB) {
         ASSERT_EQ(number(m % BK, n), found.swizzled_b[m % BK][n]) << m << " " << n;
       }
   }
+}
+
+TEST_F(Descriptors, OfThePartsAreThoseOfStage09) {
+  harness::DeviceBuffer<int> device_differ(1);
+  launch(compare_kernel, dim3(1), dim3(1), sizeof(wgmma::Shared), nullptr, device_differ.get());
+  std::vector<int> differ(1);
+  device_differ.download(differ);
+  EXPECT_EQ(0, differ[0]);
 }
 
 }  // namespace

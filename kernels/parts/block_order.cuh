@@ -11,9 +11,10 @@ struct Tile {
   int m0, n0;
 };
 
-// Of tile `number` of a C that is divided into BMxBN tiles.
-template <int BM, int BN, int GROUP>
-__device__ __forceinline__ Tile tile_of(int number, int M, int N) {
+// Of tile `number` of a C that is divided into BMxBN tiles. It keeps its type: a division of
+// blockIdx.x, which is unsigned, is shorter than one of an int.
+template <int BM, int BN, int GROUP, class Number>
+__device__ __forceinline__ Tile tile_of(Number number, int M, int N) {
   const int tiles_m = ceil_div(M, BM), tiles_n = ceil_div(N, BN);
   const int first_m = number / (GROUP * tiles_n) * GROUP;
   const int height = min(GROUP, tiles_m - first_m);

@@ -1,0 +1,22 @@
+#pragma once
+// wgmma's descriptors of tiles as TMA brings them, rows of 64 halves with the 128-byte swizzle:
+// what stage 09 spells out.
+#include "../ptx/wgmma.cuh"
+
+namespace ladder {
+
+// Of row `m` and column `k` of A's tile: rows along k, eight of them 1024 bytes from the next
+// eight.
+template <int BM>
+__device__ __forceinline__ uint64_t descriptor_a(const half (&A)[BM][64], int m, int k) {
+  return ptx::wgmma_descriptor(&A[m][k], 0, 8 * sizeof A[0]);
+}
+
+// Of row `k` of B's tile: rows along n, in boxes of 64 columns; eight rows are 1024 bytes from the
+// next eight.
+template <int BOXES, int BK>
+__device__ __forceinline__ uint64_t descriptor_b(const half (&B)[BOXES][BK][64], int k) {
+  return ptx::wgmma_descriptor(&B[0][k][0], sizeof B[0], 8 * sizeof B[0][0]);
+}
+
+}  // namespace ladder

@@ -1,0 +1,19 @@
+#pragma once
+// What the launchers of TMA's stages do first: what stage 08 spells out.
+#include "../launch.cuh"
+
+namespace ladder {
+
+// Throws what the contract says. Then: whether C is done without a kernel, being empty or, with
+// K = 0, zeros; a tensor map has no place for an empty matrix.
+inline bool done_without_kernel(const Gemm<half, half>& p) {
+  require_valid(p);
+  require_aligned_rows(p);
+  if (p.M == 0 || p.N == 0) return true;
+  if (p.K > 0) return false;
+  LADDER_CUDA_CHECK(
+      cudaMemset2DAsync(p.C, p.ldc * sizeof(half), 0, p.N * sizeof(half), p.M, p.stream));
+  return true;
+}
+
+}  // namespace ladder

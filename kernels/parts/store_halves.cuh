@@ -1,0 +1,37 @@
+#pragma once
+// From accumulators to C by way of shared memory, each warp for itself: a lane has pairs of
+// neighbours, a store wants eight. The rows in between are swizzled. Between the two functions a
+// warp needs a __syncwarp.
+#include "swizzle.cuh"
+
+namespace ladder {
+
+// A 16x8 accumulator of mma.sync, or the columns from col0 on of a warp's 16 rows of wgmma: rounds
+// this lane's four floats to half and stages them.
+template <int COLS>
+__device__ __forceinline__ void stage_halves(half (*staged)[COLS], int row0, int col0,
+                                             const float* acc, int lane) {
+#pragma unroll
+  for (int h = 0; h < 2; ++h) {
+    const int row = row0 + h * 8 + lane / 4, col = col0 + lane % 4 * 2;
+    *reinterpret_cast<half2*>(&staged[row][swizzled(row, col)]) =
+        __floats2half2_rn(acc[h * 2], acc[h * 2 + 1]);
+  }
+}
+
+// ROWS staged rows to C, from its row m0 and column n0 on, eight halves a lane.
+template <int ROWS, int COLS>
+__device__ __forceinline__ void store_staged(const half (*staged)[COLS], half* C, int64_t ldc,
+                                             int m0, int n0, int M, int N, int lane) {
+  for (int i = lane; i < ROWS * COLS / 8; i += 32) {
+    const int row = i / (COLS / 8), col = i % (COLS / 8) * 8;
+    const int m = m0 + row, n = n0 + col;
+    const half* const from = &staged[row][swizzled(row, col)];
+    if (m < M && n + 8 <= N)
+      *reinterpret_cast<uint4*>(&C[m * ldc + n]) = *reinterpret_cast<const uint4*>(from);
+    else if (m < M)
+      for (int e = 0; e < N - n; ++e) C[m * ldc + n + e] = from[e];
+  }
+}
+
+}  // namespace ladder
