@@ -1,6 +1,10 @@
 # Libraries: an installed one first, else a pinned release, checked by its hash.
 include(FetchContent)
 set(FETCHCONTENT_QUIET OFF)
+set(CMAKE_POLICY_DEFAULT_CMP0077 NEW)
+foreach(option CLI11_INSTALL FMT_INSTALL INSTALL_GTEST JSON_Install) # `cmake --install` is for the kernels
+  set(${option} OFF)
+endforeach()
 
 FetchContent_Declare(
   CLI11

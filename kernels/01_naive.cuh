@@ -12,8 +12,8 @@ constexpr int BM = 32, BN = 32;
 
 // The counterexample: neighbouring lanes take neighbouring rows. A warp then reads 32 rows of A and
 // writes 32 rows of C at once, each in a 32-byte sector of its own, of which it uses 4 bytes.
-__global__ void gemm_uncoalesced_kernel(int M, int N, int K, const float* A, int64_t lda,
-                                        const float* B, int64_t ldb, float* C, int64_t ldc) {
+static __global__ void gemm_uncoalesced_kernel(int M, int N, int K, const float* A, int64_t lda,
+                                               const float* B, int64_t ldb, float* C, int64_t ldc) {
   const int row = blockIdx.y * BM + threadIdx.x;
   const int col = blockIdx.x * BN + threadIdx.y;
   if (row >= M || col >= N) return;
@@ -24,8 +24,8 @@ __global__ void gemm_uncoalesced_kernel(int M, int N, int K, const float* A, int
 }
 
 // The stage: only the two thread indices are swapped.
-__global__ void gemm_kernel(int M, int N, int K, const float* A, int64_t lda, const float* B,
-                            int64_t ldb, float* C, int64_t ldc) {
+static __global__ void gemm_kernel(int M, int N, int K, const float* A, int64_t lda, const float* B,
+                                   int64_t ldb, float* C, int64_t ldc) {
   const int row = blockIdx.y * BM + threadIdx.y;
   const int col = blockIdx.x * BN + threadIdx.x;
   if (row >= M || col >= N) return;

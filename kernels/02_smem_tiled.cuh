@@ -12,8 +12,8 @@ namespace ladder::smem_tiled {
 
 constexpr int BM = 32, BN = 32, BK = 32;
 
-__global__ void gemm_kernel(int M, int N, int K, const float* A, int64_t lda, const float* B,
-                            int64_t ldb, float* C, int64_t ldc) {
+static __global__ void gemm_kernel(int M, int N, int K, const float* A, int64_t lda, const float* B,
+                                   int64_t ldb, float* C, int64_t ldc) {
   __shared__ float sA[BM][BK], sB[BK][BN];
   const int tx = threadIdx.x, ty = threadIdx.y;
   const int row = blockIdx.y * BM + ty;

@@ -1,10 +1,11 @@
 #pragma once
 // 07 mma_sync: C[M,N] = A[M,K] * B[K,N], row-major, fp16 in, fp32 accumulate, fp16 out.
-// Idea    what WMMA hides, laid open: ldmatrix takes an address from every lane, so that 16-byte
-//         chunks may lie anywhere in their row, and an XOR puts them where no two collide.
-// vs 06   ldmatrix and mma.sync instead of fragments; the swizzle instead of padding; the epilogue
-//         knows where its numbers are and stages them as halves, swizzled too.
-// Limit   the tensor core itself: mma.sync reads its operands from registers. Next: 08 and 09.
+// Idea    what WMMA hides, laid open: ldmatrix brings fragments whose layout is known, mma.sync
+//         multiplies them.
+// vs 06c  ldmatrix and mma.sync instead of fragments; the columns of C there and back, so that rB
+//         stays at the turn; the epilogue knows where its numbers are and stages them as halves.
+// Limit   that of 06c: padding moves every other row off the 32-byte sectors. But now each lane
+//         brings an address of its own. Next: 07b.
 //
 // Where the elements of 16x16 operands are: lane.register of each pair of neighbours, as found by
 // tests/fragments_test.cu. B and C are two operations of 8 columns: registers 0 and 1 are the
@@ -29,6 +30,8 @@
 // 14 | 24.1 25.1 26.1 27.1 24.3 25.3 26.3 27.3 | 24.2 25.2 26.2 27.2 24.3 25.3 26.3 27.3
 // 15 | 28.1 29.1 30.1 31.1 28.3 29.3 30.3 31.3 | 28.2 29.2 30.2 31.2 28.3 29.3 30.3 31.3
 #include "launch.cuh"
+#include "parts/block_order.cuh"
+#include "parts/vector_halves.cuh"
 #include "ptx/cp_async.cuh"
 #include "ptx/mma.cuh"
 
@@ -36,51 +39,28 @@ namespace ladder::mma_sync {
 
 constexpr int THREADS = 256;
 constexpr int MMA_M = 16, MMA_N = 8, MMA_K = 16;
+constexpr int BM = 256, BN = 128, WM = 64, WN = 64;
 constexpr int GROUP = 8;
-constexpr int BM = 256, BN = 128, BK = 64, WM = 64, WN = 64;
+constexpr int PIPE = 3;
+constexpr int PAD = 8;
 static_assert(BM / WM * (BN / WN) * 32 == THREADS);
 
-struct Tile {
-  int m0, n0;
-};
-__device__ __forceinline__ Tile tile_of_block(int M, int N, int BM, int BN) {
-  const int tiles_m = ceil_div(M, BM), tiles_n = ceil_div(N, BN);
-  const int first_m = blockIdx.x / (GROUP * tiles_n) * GROUP;
-  const int height = min(GROUP, tiles_m - first_m);
-  const int rest = blockIdx.x % (GROUP * tiles_n);
-  return {(first_m + rest % height) * BM, rest / height * BN};
-}
-
-// Where column `col` of row `row` is stored, rows being 64 or 128 halves: the number of a chunk of
-// eight halves is XORed with the row's. The same chunk of eight successive rows, which is what
-// ldmatrix reads together, is then in eight different groups of four banks; so are eight chunks of
-// one row, which is what cp.async writes together.
-template <bool SWIZZLED>
-__device__ __forceinline__ int swizzle(int row, int col) {
-  return SWIZZLED ? col ^ row % 8 * 8 : col;
-}
-
-template <int PIPE>
+template <int BK>
 union Shared {
   struct Tiles {
-    half A[BM][BK];
-    half B[BK][BN];
+    half A[BM][BK + PAD];
+    half B[BK][BN + PAD];
   } tiles[PIPE];
-  half staged[THREADS / 32][WM][WN];  // for the epilogue, when the tiles are done with
+  half staged[THREADS / 32][WM][WN + PAD];  // for the epilogue, when the tiles are done with
 };
 
-// Buffers are addressed in bytes, as in 05.
-__device__ __forceinline__ half* plus_bytes(half* p, unsigned bytes) {
-  return reinterpret_cast<half*>(reinterpret_cast<char*>(p) + bytes);
-}
-
-template <int PIPE, bool SWIZZLED>
+template <int BK>
 __global__ void __launch_bounds__(THREADS, 1)
     gemm_kernel(int M, int N, int K, const half* A, int64_t lda, const half* B, int64_t ldb,
                 half* C, int64_t ldc) {
-  constexpr unsigned TILE_BYTES = sizeof(typename Shared<PIPE>::Tiles);
-  Shared<PIPE>& s = dynamic_shared<Shared<PIPE>>();
-  const Tile tile = tile_of_block(M, N, BM, BN);
+  constexpr unsigned TILE_BYTES = sizeof(typename Shared<BK>::Tiles);
+  Shared<BK>& s = dynamic_shared<Shared<BK>>();
+  const Tile tile = tile_of<BM, BN, GROUP>(blockIdx.x, M, N);
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   const int warp_m = warp % (BM / WM) * WM, warp_n = warp / (BM / WM) * WN;
 
@@ -91,8 +71,8 @@ __global__ void __launch_bounds__(THREADS, 1)
   const int a_m = threadIdx.x / (BK / 8), a_k = threadIdx.x % (BK / 8) * 8;
   const int b_k = threadIdx.x / (BN / 8), b_n = threadIdx.x % (BN / 8) * 8;
   const int b_valid = max(0, min(8, N - tile.n0 - b_n));
-  half* const a_to = &s.tiles[0].A[a_m][swizzle<SWIZZLED>(a_m, a_k)];
-  half* const b_to = &s.tiles[0].B[b_k][swizzle<SWIZZLED>(b_k, b_n)];
+  half* const a_to = &s.tiles[0].A[a_m][a_k];
+  half* const b_to = &s.tiles[0].B[b_k][b_n];
   const half* a_from[A_COPIES];
   for (int i = 0; i < A_COPIES; ++i)
     a_from[i] = &A[min(tile.m0 + a_m + i * A_STEP, M - 1) * lda + a_k];
@@ -102,10 +82,11 @@ __global__ void __launch_bounds__(THREADS, 1)
   const int tiles = ceil_div(K, BK), last_k0 = max(0, (tiles - 1) * BK);
   const int a_valid = max(0, min(8, K - last_k0 - a_k));
   for (int i = 0; i < A_COPIES; ++i)
-    ptx::cp_async_cg_16(a_to + i * A_STEP * BK, a_from[i] + last_k0, a_valid * 2);
+    ptx::cp_async_cg_16(a_to + i * A_STEP * (BK + PAD), a_from[i] + last_k0, a_valid * 2);
   for (int i = 0; i < B_COPIES; ++i) {
     const int k = last_k0 + i * B_STEP;
-    ptx::cp_async_cg_16(b_to + i * B_STEP * BN, b_from + k * ldb, k + b_k < K ? b_valid * 2 : 0);
+    ptx::cp_async_cg_16(b_to + i * B_STEP * (BN + PAD), b_from + k * ldb,
+                        k + b_k < K ? b_valid * 2 : 0);
   }
   ptx::cp_async_commit_group();
 
@@ -115,10 +96,10 @@ __global__ void __launch_bounds__(THREADS, 1)
   unsigned copy_buffer = TILE_BYTES;
   const auto copy = [&](int part, int parts, bool exists) {
     for (int i = part; i < A_COPIES; i += parts)
-      ptx::cp_async_cg_16_ignore_src(plus_bytes(a_to, copy_buffer) + i * A_STEP * BK,
+      ptx::cp_async_cg_16_ignore_src(plus_bytes(a_to, copy_buffer) + i * A_STEP * (BK + PAD),
                                      a_from[i] + copy_k0, !exists);
     for (int i = part; i < B_COPIES; i += parts)
-      ptx::cp_async_cg_16_ignore_src(plus_bytes(b_to, copy_buffer) + i * B_STEP * BN,
+      ptx::cp_async_cg_16_ignore_src(plus_bytes(b_to, copy_buffer) + i * B_STEP * (BN + PAD),
                                      b_from + i * B_STEP * ldb, !exists);
     if (part < parts - 1) return;
     ptx::cp_async_commit_group();
@@ -128,20 +109,16 @@ __global__ void __launch_bounds__(THREADS, 1)
   };
   for (int t = 1; t < PIPE - 1; ++t) copy(0, 1, t < tiles);
 
-  // A lane brings the address of row lane % 16, chunk lane / 16 of a 16x16 block; XOR with the
-  // block's column, a multiple of 16, is as good as adding it before the swizzle.
-  const int block_col = swizzle<SWIZZLED>(lane, lane / 16 * 8);
-  half* const a_fragment = &s.tiles[0].A[warp_m + lane % 16][0];
-  half* const b_fragment = &s.tiles[0].B[lane % 16][warp_n];
+  // A lane brings the address of row lane % 16, chunk lane / 16 of a 16x16 block.
+  half* const a_fragment = &s.tiles[0].A[warp_m + lane % 16][lane / 16 * 8];
+  half* const b_fragment = &s.tiles[0].B[lane % 16][warp_n + lane / 16 * 8];
   uint32_t rA[2][WM / MMA_M][4];
   uint32_t rB[2][WN / 16][4];  // two fragments of 8 columns each
   const auto load_fragments = [&](int to, unsigned buffer, int k) {
     for (int i = 0; i < WM / MMA_M; ++i)
-      ptx::ldmatrix_x4(rA[to][i],
-                       plus_bytes(a_fragment, buffer) + i * MMA_M * BK + (block_col ^ k));
+      ptx::ldmatrix_x4(rA[to][i], plus_bytes(a_fragment, buffer) + i * MMA_M * (BK + PAD) + k);
     for (int j = 0; j < WN / 16; ++j)
-      ptx::ldmatrix_x4_trans(rB[to][j],
-                             plus_bytes(b_fragment, buffer) + k * BN + (block_col ^ j * 16));
+      ptx::ldmatrix_x4_trans(rB[to][j], plus_bytes(b_fragment, buffer) + k * (BN + PAD) + j * 16);
   };
   ptx::cp_async_wait_group<PIPE - 2>();
   __syncthreads();
@@ -177,7 +154,7 @@ __global__ void __launch_bounds__(THREADS, 1)
   // wants eight.
   ptx::cp_async_wait_group<0>();
   __syncthreads();  // the staging area overlays the tiles: no copy, no reader may be left
-  half(*const staged)[WN] = s.staged[warp];
+  half(*const staged)[WN + PAD] = s.staged[warp];
 #pragma unroll
   for (int i = 0; i < WM / MMA_M; ++i)
 #pragma unroll
@@ -185,14 +162,14 @@ __global__ void __launch_bounds__(THREADS, 1)
 #pragma unroll
       for (int h = 0; h < 2; ++h) {
         const int row = i * MMA_M + h * 8 + lane / 4, col = j * MMA_N + lane % 4 * 2;
-        *reinterpret_cast<half2*>(&staged[row][swizzle<SWIZZLED>(row, col)]) =
+        *reinterpret_cast<half2*>(&staged[row][col]) =
             __floats2half2_rn(acc[i][j][h * 2], acc[i][j][h * 2 + 1]);
       }
   __syncwarp();  // all of it is written before any lane reads
   for (int i = lane; i < WM * WN / 8; i += 32) {
     const int row = i / (WN / 8), col = i % (WN / 8) * 8;
     const int m = tile.m0 + warp_m + row, n = tile.n0 + warp_n + col;
-    const half* const from = &staged[row][swizzle<SWIZZLED>(row, col)];
+    const half* const from = &staged[row][col];
     if (m < M && n + 8 <= N)
       *reinterpret_cast<uint4*>(&C[m * ldc + n]) = *reinterpret_cast<const uint4*>(from);
     else if (m < M)
@@ -200,33 +177,26 @@ __global__ void __launch_bounds__(THREADS, 1)
   }
 }
 
-template <int PIPE, bool SWIZZLED>
-void gemm_pipe(const Gemm<half, half>& p) {
+template <int BK>
+void gemm_depth(const Gemm<half, half>& p) {
   require_valid(p);
   require_aligned_rows(p);
   if (p.M == 0 || p.N == 0) return;
-  launch(gemm_kernel<PIPE, SWIZZLED>, dim3(ceil_div(p.M, BM) * ceil_div(p.N, BN)), dim3(THREADS),
-         sizeof(Shared<PIPE>), p.stream, p.M, p.N, p.K, p.A, p.lda, p.B, p.ldb, p.C, p.ldc);
+  launch(gemm_kernel<BK>, dim3(ceil_div(p.M, BM) * ceil_div(p.N, BN)), dim3(THREADS),
+         sizeof(Shared<BK>), p.stream, p.M, p.N, p.K, p.A, p.lda, p.B, p.ldb, p.C, p.ldc);
 }
 
-// Three buffers take 147 KB of shared memory; where a device has less, there are two.
-template <bool SWIZZLED>
-void gemm_deep(const Gemm<half, half>& p) {
-  const int available = device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin);
-  if (sizeof(Shared<3>) <= static_cast<size_t>(available))
-    gemm_pipe<3, SWIZZLED>(p);
-  else
-    gemm_pipe<2, SWIZZLED>(p);
+inline void gemm_shallow(const Gemm<half, half>& p) {
+  gemm_depth<32>(p);
 }
-
-inline void gemm_unswizzled(const Gemm<half, half>& p) {
-  gemm_deep<false>(p);
-}
-inline void gemm_two_buffers(const Gemm<half, half>& p) {
-  gemm_pipe<2, true>(p);
-}
+// Three tiles that are 64 deep take 163 KB of shared memory; where a device has less, they are 32
+// deep.
 inline void gemm(const Gemm<half, half>& p) {
-  gemm_deep<true>(p);
+  const int available = device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin);
+  if (sizeof(Shared<64>) <= static_cast<size_t>(available))
+    gemm_depth<64>(p);
+  else
+    gemm_depth<32>(p);
 }
 
 }  // namespace ladder::mma_sync

@@ -2,44 +2,30 @@
 // 08 tma: C[M,N] = A[M,K] * B[K,N], row-major, fp16 in, fp32 accumulate, fp16 out.
 // Idea    one thread asks the copy engine (TMA) for a whole tile; it comes swizzled, with zeros
 //         where the matrix ends, and an mbarrier counts its bytes.
-// vs 07   two tensor maps and an mbarrier a buffer instead of twelve cp.asyncs a thread: no
-//         addresses, no edges, no groups to count. The swizzle is the same one.
+// vs 07b  two tensor maps and an mbarrier a buffer instead of twelve cp.asyncs a thread: no
+//         addresses, no edges, no groups to count, no tile along K that comes first. A fourth
+//         buffer: there is room. The swizzle is the same one; it and the epilogue are parts now.
 // Limit   still mma.sync, whose operands go through registers: the tensor pipe is busy 86% of the
 //         time (H200, 4096^3) and cannot do more with this instruction. Next: 09.
-#include <cuda/ptx>
-
 #include "launch.cuh"
+#include "parts/block_order.cuh"
+#include "parts/store_halves.cuh"
+#include "parts/swizzle.cuh"
+#include "parts/vector_halves.cuh"
 #include "ptx/mma.cuh"
 #include "ptx/tensor_map.cuh"
+#include "ptx/tma.cuh"
 
 namespace ladder::tma {
-
-using namespace cuda::ptx;
 
 constexpr int THREADS = 256;
 constexpr int MMA_M = 16, MMA_N = 8, MMA_K = 16;
 constexpr int GROUP = 8;
 constexpr int BM = 256, BN = 128, BK = 64, WM = 64, WN = 64;
-constexpr int PIPE = 4;
 static_assert(BM / WM * (BN / WN) * 32 == THREADS);
 
-struct Tile {
-  int m0, n0;
-};
-__device__ __forceinline__ Tile tile_of_block(int M, int N, int BM, int BN) {
-  const int tiles_m = ceil_div(M, BM), tiles_n = ceil_div(N, BN);
-  const int first_m = blockIdx.x / (GROUP * tiles_n) * GROUP;
-  const int height = min(GROUP, tiles_m - first_m);
-  const int rest = blockIdx.x % (GROUP * tiles_n);
-  return {(first_m + rest % height) * BM, rest / height * BN};
-}
-
-// TMA's 128-byte swizzle.
-__device__ __forceinline__ int swizzle(int row, int col) {
-  return col ^ row % 8 * 8;
-}
-
 // A row of a box is 128 bytes: B comes in two, one for each column of warps.
+template <int PIPE>
 struct Shared {
   struct Tiles {
     half A[BM][BK];
@@ -52,22 +38,19 @@ struct Shared {
   uint64_t full[PIPE];  // completes when a tile has landed
 };
 
-__device__ __forceinline__ half* plus_bytes(half* p, unsigned bytes) {
-  return reinterpret_cast<half*>(reinterpret_cast<char*>(p) + bytes);
-}
-
+template <int PIPE>
 __global__ void __launch_bounds__(THREADS, 1)
     gemm_kernel(int M, int N, int K, const __grid_constant__ CUtensorMap map_A,
                 const __grid_constant__ CUtensorMap map_B, half* C, int64_t ldc) {
-  constexpr unsigned TILE_BYTES = sizeof(Shared::Tiles);
-  Shared& s = dynamic_shared<Shared>();
-  const Tile tile = tile_of_block(M, N, BM, BN);
+  constexpr unsigned TILE_BYTES = sizeof(typename Shared<PIPE>::Tiles);
+  Shared<PIPE>& s = dynamic_shared<Shared<PIPE>>();
+  const Tile tile = tile_of<BM, BN, GROUP>(blockIdx.x, M, N);
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   const int warp_m = warp % (BM / WM) * WM, warp_n = warp / (BM / WM) * WN;
 
   if (threadIdx.x == 0) {
-    for (uint64_t& barrier : s.full) mbarrier_init(&barrier, 1);
-    fence_mbarrier_init(sem_release, scope_cluster);  // TMA sees them, too
+    for (uint64_t& barrier : s.full) ptx::mbarrier_init(&barrier, 1);
+    ptx::fence_mbarrier_init();  // TMA sees them, too
   }
   __syncthreads();
 
@@ -75,17 +58,15 @@ __global__ void __launch_bounds__(THREADS, 1)
   const int tiles = ceil_div(K, BK);
   const auto copy = [&](int t) {
     const int to = t % PIPE;
-    mbarrier_arrive_expect_tx(sem_release, scope_cta, space_shared, &s.full[to], TILE_BYTES);
-    cp_async_bulk_tensor(space_cluster, space_global, s.tiles[to].A, &map_A, {t * BK, tile.m0},
-                         &s.full[to]);
+    ptx::mbarrier_arrive_expect_tx(&s.full[to], TILE_BYTES);
+    ptx::tma_load(s.tiles[to].A, &map_A, t * BK, tile.m0, &s.full[to]);
     for (int j = 0; j < BN / WN; ++j)
-      cp_async_bulk_tensor(space_cluster, space_global, s.tiles[to].B[j], &map_B,
-                           {tile.n0 + j * WN, t * BK}, &s.full[to]);
+      ptx::tma_load(s.tiles[to].B[j], &map_B, tile.n0 + j * WN, t * BK, &s.full[to]);
   };
   if (threadIdx.x == 0)
     for (int t = 0; t < min(PIPE - 1, tiles); ++t) copy(t);
 
-  const int block_col = swizzle(lane, lane / 16 * 8);
+  const int block_col = swizzled(lane, lane / 16 * 8);
   half* const a_fragment = &s.tiles[0].A[warp_m + lane % 16][0];
   half* const b_fragment = &s.tiles[0].B[warp_n / WN][lane % 16][0];
   uint32_t rA[2][WM / MMA_M][4];
@@ -99,8 +80,7 @@ __global__ void __launch_bounds__(THREADS, 1)
                              plus_bytes(b_fragment, buffer) + k * WN + (block_col ^ j * 16));
   };
   // Phase t / PIPE of a buffer's barrier is over when tile t has landed.
-  while (!mbarrier_try_wait_parity(&s.full[0], 0)) {
-  }
+  ptx::mbarrier_wait_parity(&s.full[0], 0);
   load_fragments(0, 0, 0);
 
   float acc[WM / MMA_M][WN / MMA_N][4] = {};
@@ -113,9 +93,7 @@ __global__ void __launch_bounds__(THREADS, 1)
       if (k == STEPS - 1) {
         __syncthreads();  // everyone is done with this tile, whose buffer is filled next
         const int next = t + 1;
-        if (next < tiles)
-          while (!mbarrier_try_wait_parity(&s.full[next % PIPE], next / PIPE % 2)) {
-          }
+        if (next < tiles) ptx::mbarrier_wait_parity(&s.full[next % PIPE], next / PIPE % 2);
         buffer = (buffer + TILE_BYTES) % (PIPE * TILE_BYTES);
       }
       if (k == 1 && threadIdx.x == 0 && t + PIPE - 1 < tiles) copy(t + PIPE - 1);
@@ -138,26 +116,14 @@ __global__ void __launch_bounds__(THREADS, 1)
   for (int i = 0; i < WM / MMA_M; ++i)
 #pragma unroll
     for (int j = 0; j < WN / MMA_N; ++j)
-#pragma unroll
-      for (int h = 0; h < 2; ++h) {
-        const int row = i * MMA_M + h * 8 + lane / 4, col = j * MMA_N + lane % 4 * 2;
-        *reinterpret_cast<half2*>(&staged[row][swizzle(row, col)]) =
-            __floats2half2_rn(acc[i][j][h * 2], acc[i][j][h * 2 + 1]);
-      }
+      stage_halves(staged, i * MMA_M, j * MMA_N, acc[i][j], lane);
   __syncwarp();  // all of it is written before any lane reads
-  for (int i = lane; i < WM * WN / 8; i += 32) {
-    const int row = i / (WN / 8), col = i % (WN / 8) * 8;
-    const int m = tile.m0 + warp_m + row, n = tile.n0 + warp_n + col;
-    const half* const from = &staged[row][swizzle(row, col)];
-    if (m < M && n + 8 <= N)
-      *reinterpret_cast<uint4*>(&C[m * ldc + n]) = *reinterpret_cast<const uint4*>(from);
-    else if (m < M)
-      for (int e = 0; e < N - n; ++e) C[m * ldc + n + e] = from[e];
-  }
+  store_staged<WM>(staged, C, ldc, tile.m0 + warp_m, tile.n0 + warp_n, M, N, lane);
 }
 
 // Throws CudaError where there is no TMA.
-inline void gemm(const Gemm<half, half>& p) {
+template <int PIPE>
+void gemm_pipe(const Gemm<half, half>& p) {
   require_valid(p);
   require_aligned_rows(p);
   if (p.M == 0 || p.N == 0) return;
@@ -166,9 +132,21 @@ inline void gemm(const Gemm<half, half>& p) {
         cudaMemset2DAsync(p.C, p.ldc * sizeof(half), 0, p.N * sizeof(half), p.M, p.stream));
     return;
   }
-  launch(gemm_kernel, dim3(ceil_div(p.M, BM) * ceil_div(p.N, BN)), dim3(THREADS), sizeof(Shared),
-         p.stream, p.M, p.N, p.K, ptx::tensor_map(p.A, p.M, p.K, p.lda, BM),
+  launch(gemm_kernel<PIPE>, dim3(ceil_div(p.M, BM) * ceil_div(p.N, BN)), dim3(THREADS),
+         sizeof(Shared<PIPE>), p.stream, p.M, p.N, p.K, ptx::tensor_map(p.A, p.M, p.K, p.lda, BM),
          ptx::tensor_map(p.B, p.K, p.N, p.ldb, BK), p.C, p.ldc);
+}
+
+inline void gemm_two_buffers(const Gemm<half, half>& p) {
+  gemm_pipe<2>(p);
+}
+// Four buffers take 197 KB of shared memory; where a device has less, there are two.
+inline void gemm(const Gemm<half, half>& p) {
+  const int available = device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin);
+  if (sizeof(Shared<4>) <= static_cast<size_t>(available))
+    gemm_pipe<4>(p);
+  else
+    gemm_pipe<2>(p);
 }
 
 }  // namespace ladder::tma

@@ -59,6 +59,16 @@ void require_valid(const Gemm<In, Out>& p) {
   require_multiple("the address of C", reinterpret_cast<uintptr_t>(p.C), 16);
 }
 
+// For the stages that have a workspace_bytes(): `needed` is what it returns.
+template <class In, class Out>
+void require_workspace(const Gemm<In, Out>& p, uint64_t needed) {
+  if (p.workspace_bytes < needed || (p.workspace == nullptr && needed > 0))
+    throw std::invalid_argument("the workspace has " +
+                                std::to_string(p.workspace == nullptr ? 0 : p.workspace_bytes) +
+                                " bytes, but this problem needs " + std::to_string(needed));
+  require_multiple("the address of the workspace", reinterpret_cast<uintptr_t>(p.workspace), 16);
+}
+
 // Vector loads, cp.async and TMA move 16 bytes: every row has to start on such a boundary.
 template <class In, class Out>
 void require_aligned_rows(const Gemm<In, Out>& p) {

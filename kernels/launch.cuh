@@ -29,13 +29,13 @@ __host__ __device__ constexpr int ceil_div(int a, int b) {
   return a / b + (a % b != 0);
 }
 
-// The plain 2-D grid of stages 01-03, x along N and y along M. CUDA allows 65,535 blocks along y;
-// throws std::invalid_argument for an M beyond that.
+// The plain 2-D grid of stages 01 to 04b, x along N and y along M. CUDA allows 65,535 blocks along
+// y; throws std::invalid_argument for an M beyond that.
 inline dim3 grid_2d(int M, int N, int BM, int BN) {
   if (ceil_div(M, BM) > 65535)
     throw std::invalid_argument(
         "M is " + std::to_string(M) + ", but a 2-D grid of " + std::to_string(BM) +
-        "-row tiles ends at M = " + std::to_string(65535 * BM) + "; stage 04 has no such limit");
+        "-row tiles ends at M = " + std::to_string(65535 * BM) + "; stage 04c has no such limit");
   return dim3(ceil_div(N, BN), ceil_div(M, BM));
 }
 

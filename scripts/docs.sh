@@ -8,16 +8,21 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 help "$@"
 
 site() {
-  venv_with material,latex2mathml 'mkdocs-material==9.*' latex2mathml ||
+  venv_with material,latex2mathml site ||
     die "MkDocs Material could not be installed into .venv"
   NO_MKDOCS_2_WARNING=1 .venv/bin/python -m mkdocs "$@"
 }
 
 case "${1:-}" in
   serve) site serve ;;
-  build) site build --strict --quiet ;;
+  build)  # not with --quiet, which keeps --strict from seeing a warning
+    output=$(site build --strict 2>&1) || {
+      grep -v '^INFO' <<<"$output" >&2
+      die "the site has errors or warnings; they are above"
+    }
+    ;;
   update)
-    venv_with yaml,matplotlib pyyaml "$MATPLOTLIB" || die "PyYAML and matplotlib could not be installed"
+    venv_with yaml,matplotlib claims plots || die "PyYAML and matplotlib could not be installed"
     .venv/bin/python scripts/plot.py
     .venv/bin/python scripts/update_docs.py
     ;;

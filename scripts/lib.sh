@@ -2,7 +2,7 @@
 # Set-up and build, shared by the scripts beside this one; sourced, not run.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-export LC_ALL=C  # 05_cp_async comes before 05b_split_k in every list
+export LC_ALL=C  # what tools print is read below
 
 say() { printf '== %s\n' "$*"; }
 die() {
@@ -68,30 +68,40 @@ find_cmake() {
     fi
   done
   say "installing CMake into .venv"
-  venv_install 'cmake>=3.25,<4' || die "CMake $CMAKE_MINIMUM or newer is needed (https://cmake.org/download)"
+  venv_install cmake || die "CMake $CMAKE_MINIMUM or newer is needed (https://cmake.org/download)"
   CMAKE=.venv/bin/cmake
 }
 
-# venv_install PACKAGE...: from PyPI into .venv; fails where there is no network.
-venv_install() {
-  [ -x .venv/bin/python ] || python3 -m venv .venv || return 1
-  .venv/bin/python -m pip install -q --disable-pip-version-check --retries 1 "$@"
+# requirements GROUP...: what pyproject.toml has in these groups, one a line.
+requirements() {
+  local group
+  for group in "$@"; do
+    sed -n "/^$group = \[/{s/[^\"]*\"\([^\"]*\)\"[^\"]*/\1\n/gp}" pyproject.toml | sed '/^$/d'
+  done
 }
 
-# venv_with MODULES PACKAGE...: installs them into .venv unless MODULES, separated by commas, are there.
+# venv_install GROUP...: these groups of pyproject.toml from PyPI into .venv; fails where there is no
+# network.
+venv_install() {
+  local wanted
+  mapfile -t wanted < <(requirements "$@")
+  [ ${#wanted[@]} -gt 0 ] || die "pyproject.toml has no group $*"
+  [ -x .venv/bin/python ] || python3 -m venv .venv || return 1
+  .venv/bin/python -m pip install -q --disable-pip-version-check --retries 1 "${wanted[@]}"
+}
+
+# venv_with MODULES GROUP...: installs the groups into .venv unless MODULES, separated by commas, are there.
 venv_with() {
   local modules=$1
   shift
   .venv/bin/python -c "import $modules" 2>/dev/null || venv_install "$@"
 }
-# shellcheck disable=SC2034  # used by the scripts that source this one
-MATPLOTLIB='matplotlib==3.10.9'  # another version draws other SVGs than the committed ones
 
-# python_with MODULE PACKAGE: sets PYTHON to one that has MODULE, the system's or that of .venv.
+# python_with MODULE GROUP: sets PYTHON to one that has MODULE, the system's or that of .venv.
 python_with() {
   PYTHON=python3
   if "$PYTHON" -c "import $1" 2>/dev/null; then return; fi
-  venv_with "$1" "$2" || die "the Python package $2 is needed, and could not be installed into .venv"
+  venv_with "$1" "$2" || die "$(requirements "$2") is needed, and could not be installed into .venv"
   PYTHON=.venv/bin/python
 }
 
@@ -112,7 +122,7 @@ build() {
     cat build/configure.log >&2
     die "CMake could not configure the build; its messages are above"
   }
-  grep -E '^-- (No CUDA|CUDA .* too old|GPU arch|[0-9]{2}_.* left out)|^   *(They need|[0-9.]+ or newer)' \
+  grep -E '^-- (No CUDA|CUDA .* too old|GPU arch|.* left out for)|^   *(They need|[0-9.]+ or newer)' \
     build/configure.log || true
   say "building"
   "$CMAKE" --build build --parallel "$(nproc)"
@@ -131,20 +141,17 @@ run_tests() {
 # Succeeds when there is a GPU that CUDA programs can use.
 have_gpu() { command -v nvidia-smi >/dev/null && nvidia-smi -L >/dev/null 2>&1; }
 
-# all_stages FOLDER: the names of the executables there.
-all_stages() {
-  local path
-  for path in "$1"/[0-9]*; do
-    if [ -f "$path" ] && [ -x "$path" ]; then basename "$path"; fi
-  done
-}
+# all_stages FOLDER: the names of the executables there, in the order of the ladder.
+all_stages() { python3 scripts/stages.py --built "$1"; }
 
-# stages_for TOOL [STAGE ...]: builds, and sets NAMES to the stages given, or to all. Ends the script
-# when there is no such stage, no TOOL or no GPU.
+# stages_for TOOLS [STAGE ...]: builds, and sets NAMES to the stages given, or to all. Ends the script
+# when there is no such stage, one of the TOOLS, separated by spaces, is missing, or there is no GPU.
 stages_for() {
-  local tool=$1 name
+  local tools=$1 tool name
   shift
-  command -v "$tool" >/dev/null || die "$tool is not on the PATH; it comes with the CUDA toolkit"
+  for tool in $tools; do
+    command -v "$tool" >/dev/null || die "$tool is not on the PATH; it comes with the CUDA toolkit"
+  done
   set_up
   build
   mapfile -t NAMES < <(all_stages build/stages)

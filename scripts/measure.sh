@@ -1,85 +1,93 @@
 #!/usr/bin/env bash
-# Measures what the claims and the tables of all stages say of a GPU, in less than eight minutes on an H200:
-# builds, runs the tests on the GPU, compute-sanitizer, ncu on every variant at 4096^3, every stage beside
-# cuBLAS, and checks the claims. For the other shapes there is scripts/sweep.py DIR.
+# Measures what the documentation says of a GPU: builds, runs the tests on the GPU, compute-sanitizer,
+# ncu on every variant at 4096^3 and at 128^3, every stage beside cuBLAS at the shapes that the
+# documentation is made of (scripts/sweep.py DIR --documented), and checks the claims.
 #
 #   ./scripts/measure.sh --out DIR
+#   ./scripts/measure.sh --out DIR --only ncu,sweep   of the parts: tests sanitizers ncu sweep claims
 #
-# DIR then has NN_name_SHAPE.json, counters.json (ncu), environment.json, and what the steps printed:
-# tests.txt, sanitizers.txt, claims.txt. What is in DIR from an earlier run is not measured again.
-# scripts/adopt_results.py DIR NAME takes it over into docs/results. Exit code: 0 all right, 1 a step
+# DIR then has NN_name_SHAPE.json, counters.json and counters_128.json (ncu), environment.json, and
+# what the parts printed: tests.txt, sanitizers.txt, ncu.txt, claims.txt. What is in DIR from an
+# earlier run is not measured again, so that a run that was interrupted goes on where it stopped.
+# scripts/adopt_results.py DIR NAME takes it over into docs/results. Exit code: 0 all right, 1 a part
 # failed (the others run nevertheless), 2 bad input.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 help "$@"
 
-if [ $# -ne 2 ] || [ "$1" != --out ] || [ -z "$2" ]; then
-  echo "measure.sh: write ./scripts/measure.sh --out DIR" >&2
+PARTS="tests sanitizers ncu sweep claims"
+bad_input() {
+  echo "measure.sh: $*" >&2
   exit 2
-fi
-mkdir -p "$2" || exit 2
-out=$(cd "$2" && pwd)
-stages_for ncu
-command -v compute-sanitizer >/dev/null || die "compute-sanitizer is not on the PATH; it comes with the CUDA toolkit"
-python_with yaml pyyaml
-
-failed=()
-# step NAME FILE COMMAND...: its output into FILE, its verdict here
-step() {
-  local name=$1 file=$2 begin=$SECONDS
+}
+usage() { bad_input "write ./scripts/measure.sh --out DIR [--only PART,PART]; the parts: $PARTS"; }
+out='' only=$PARTS
+while [ $# -gt 0 ]; do
+  if [ $# -lt 2 ] || [ -z "$2" ]; then usage; fi
+  case $1 in
+    --out) out=$2 ;;
+    --only) only=${2//,/ } ;;
+    *) usage ;;
+  esac
   shift 2
-  if "$@" >"$out/$file" 2>&1; then
-    say "$name: $((SECONDS - begin)) s $(grep -E 'tests passed|no findings|claims hold' "$out/$file")"
+done
+[ -n "$out" ] || usage
+for part in $only; do
+  [[ " $PARTS " == *" $part "* ]] || bad_input "no part '$part'; there are: $PARTS"
+done
+wanted() { [[ " $only " == *" $1 "* ]]; }
+
+mkdir -p "$out" || exit 2
+out=$(cd "$out" && pwd)
+tools=''
+if wanted sanitizers; then tools+=' compute-sanitizer'; fi
+if wanted ncu; then tools+=' ncu'; fi
+stages_for "$tools"
+python_with yaml claims
+say "ready after $SECONDS s"
+
+# step NAME COMMAND...: its output into NAME.txt, its verdict here, unless an earlier run succeeded.
+step() {
+  local name=$1 file=$out/$1.txt begin=$SECONDS
+  shift
+  if [ -e "$file" ] && [ ! -e "$file.failed" ]; then
+    say "$name: kept"
+    return
+  fi
+  rm -f "$file.failed"
+  if "$@" >"$file.partial" 2>&1; then
+    mv "$file.partial" "$file"
+    say "$name: $((SECONDS - begin)) s $(grep -E 'tests passed|no findings|claims hold' "$file")"
   else
-    say "$name FAILED after $((SECONDS - begin)) s, see $out/$file"
-    tail -n 5 "$out/$file" >&2
-    : >"$out/$file.failed"
+    mv "$file.partial" "$file"
+    : >"$file.failed"
+    say "$name FAILED after $((SECONDS - begin)) s, see $file"
+    tail -n 5 "$file" >&2
   fi
 }
-sweep() {
-  "$PYTHON" scripts/sweep.py "$out" "$@" || failed+=("sweep $*")
-}
-rm -f "$out"/*.failed
 
-step tests tests.txt run_tests build -L gpu
-step sanitizers sanitizers.txt ./scripts/sanitize.sh
-if [ ! -f "$out/counters.json" ]; then
-  step ncu ncu.txt "$PYTHON" scripts/ncu_counters.py build "$out/counters.json" --size 4096
+if wanted tests; then step tests run_tests build -L gpu; fi
+if wanted sanitizers; then step sanitizers ./scripts/sanitize.sh; fi
+if wanted ncu; then
+  step ncu "$PYTHON" scripts/ncu_counters.py build "$out/counters.json" --size 4096
+  step ncu_128 "$PYTHON" scripts/ncu_counters.py build "$out/counters_128.json"
 fi
-begin=$SECONDS
-fast=()  # 05 without tensor cores
-for name in "${NAMES[@]}"; do
-  case $name in 05* | 08_* | 09_* | 1[0-9]*) fast+=("$name") ;; esac
-done
-sweep --shapes 4096 8192
-sweep "${fast[@]}" --shapes 1024 2048
-sweep 10_warp_specialized 10b_cluster --shapes 5000  # where multicast is claimed to help
-sweep "${NAMES[-1]}"
-say "sweep: $((SECONDS - begin)) s"
-compgen -G "$out/[0-9]*.json" >/dev/null || die "no stage was measured; why is said above"
+if wanted sweep; then
+  begin=$SECONDS
+  rm -f "$out/sweep.failed"
+  "$PYTHON" scripts/sweep.py "$out" --documented || : >"$out/sweep.failed"
+  say "sweep: $((SECONDS - begin)) s"
+fi
+if wanted claims; then
+  rm -f "$out/claims.txt"
+  step claims "$PYTHON" scripts/claims.py --results "$out"
+fi
 
-"$PYTHON" - "$out" <<'PYTHON'
-import datetime, json, subprocess, sys
-from pathlib import Path
-
-out = Path(sys.argv[1])
-device = json.loads(next(out.glob("[0-9]*.json")).read_text())["device"]
-commit = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True).stdout.strip()
-environment = {
-    "gpu": device["name"],
-    "driver": device["driver"],
-    "toolkit": device["toolkit"],
-    "date": datetime.date.today().isoformat(),
-    "commit": commit or "unknown: not a git checkout",
-}
-(out / "environment.json").write_text(json.dumps(environment, indent=2) + "\n")
-PYTHON
-step claims claims.txt "$PYTHON" scripts/claims.py --results "$out"
-
+failed=()
 for file in "$out"/*.failed; do
-  if [ -e "$file" ]; then failed+=("$(basename "$file" .txt.failed)"); fi
+  if [ -e "$file" ]; then failed+=("$(basename "${file%.failed}" .txt)"); fi
 done
 if [ ${#failed[@]} -gt 0 ]; then
   printf '== failed: %s\n' "${failed[@]}"
   exit 1
 fi
-say "everything is in $out, after $SECONDS s"
+say "it is in $out, after $SECONDS s"

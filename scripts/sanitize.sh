@@ -28,12 +28,12 @@ output=$(mktemp -d)
 trap 'rm -rf "$output"' EXIT
 for name in "${NAMES[@]}"; do
   for tool in memcheck racecheck synccheck initcheck; do
-    while [ "$(jobs -rp | wc -l)" -ge $((($(nproc) + 1) / 2)) ]; do sleep 0.2; done
+    while [ "$(jobs -rp | wc -l)" -ge $((($(nproc) + 1) / 2)) ]; do wait -n; done
     { check "$name" "$tool" || : >"$output/failed.$name"; } >"$output/$name.$tool" 2>&1 &
   done
 done
 wait
-cat "$output"/[0-9]*
+for name in "${NAMES[@]}"; do cat "$output/$name".*; done
 failed=("$output"/failed.*)
 if [ -e "${failed[0]}" ]; then
   say "failed: ${failed[*]##*/failed.}"

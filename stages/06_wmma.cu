@@ -6,7 +6,6 @@ int main(int argc, char** argv) {
                                           {
                                               {"wmma_global", ladder::wmma::gemm_global},
                                               {"unpadded", ladder::wmma::gemm_unpadded},
-                                              {"shallow", ladder::wmma::gemm_shallow},
                                               {"wmma", ladder::wmma::gemm},
                                           },
                                           argc, argv);

@@ -6,5 +6,8 @@ int main(int argc, char** argv) {
                                           {
                                               {"tma", ladder::tma::gemm},
                                           },
-                                          argc, argv);
+                                          argc, argv,
+                                          {
+                                              {"two_buffers", ladder::tma::gemm_two_buffers},
+                                          });
 }

@@ -107,7 +107,7 @@ TEST(Cli, BadInputIsOneLineAndExitCode2) {
   for (const char* arguments :
        {"--m 0", "--size x", "--size 99999999999999", "--bogus", "--variant nope", "--size 5 --k 3",
         "--iterations -3", "--json /nonexistent/x.json", "--json /tmp", "--exact --k 1048577",
-        "--profile --sustained", "--memory"})
+        "--profile --sustained", "--reference worst", "--memory"})
     expect_one_line_and_code_2(LADDER_STAGE, arguments);
 }
 

@@ -29,6 +29,7 @@ TEST(Options, Defaults) {
   EXPECT_EQ((std::vector<std::string>{"first", "second", "third"}), o.variants);
   EXPECT_EQ(1u, o.seed);
   EXPECT_FALSE(o.iterations);
+  EXPECT_FALSE(o.reference);
   EXPECT_TRUE(o.check);
   EXPECT_FALSE(o.exact || o.sustained || o.profile || o.list);
   EXPECT_TRUE(o.json.empty());
@@ -61,6 +62,12 @@ TEST(Options, TheCpuHasItsOwn) {
   EXPECT_THROW(parse({"--sustained"}, Target::CPU), UsageError);
   EXPECT_THROW(parse({"--iterations", "3"}, Target::CPU), UsageError);
   EXPECT_THROW(parse({"--memory"}, Target::GPU), UsageError);
+}
+
+TEST(Options, ReferenceIsOneOfTwo) {
+  EXPECT_EQ(Reference::BEST, parse({"--reference", "best"})->reference);
+  EXPECT_EQ(Reference::CUBLAS, parse({"--reference", "cublas"})->reference);
+  EXPECT_THROW(parse({"--reference", "best"}, Target::CPU), UsageError);
 }
 
 TEST(Options, SizeSetsAllThree) {
@@ -112,6 +119,9 @@ TEST(Options, EachBadInputHasItsMessage) {
       {{"--json"}, "--json"},
       {{"--variant", "fourth"}, "no variant 'fourth'; this stage has: first, second, third"},
       {{"--profile", "--sustained"}, "use one of them"},
+      {{"--profile", "--reference", "best"}, "use one of them"},
+      {{"--reference", "worst"}, "--reference: 'worst' is neither cublas nor best"},
+      {{"--reference"}, "--reference"},
   };
   for (const BadInput& input : inputs) {
     const std::string text = message(input.arguments);

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/options.h"
+#include "harness/peak.h"
 
 namespace ladder::harness {
 namespace {
@@ -20,6 +21,7 @@ Report sample() {
   r.data = Data::UNIFORM;
   r.seed = UINT64_MAX;
   r.input = "fp16";
+  r.accumulate = "fp32";
   r.output = "fp16";
   r.cublas_version = "13.1.0";
   for (const char* name : {"slow", "sample"}) {
@@ -73,6 +75,40 @@ TEST(Report, JsonParsesBackWithEveryField) {
   EXPECT_EQ("13.1.0", j["cublas"]["version"]);
 }
 
+TEST(Report, TheBestOfCublasLtIsBesideCublas) {
+  EXPECT_FALSE(nlohmann::json::parse(to_json(sample())).contains("best_cublaslt"));
+  EXPECT_EQ(to_table(sample()).find("% best"), std::string::npos);
+  Report r = sample();
+  r.best = BestOfCublasLt{37, "#5 (id 66)", {"#7 (id 3): row 1 is wrong"}};
+  for (VariantReport& v : r.variants) {
+    v.best = Timing{0.5, 0.4, 0.6, 100};
+    v.sustained->percent_of_best = 43;
+  }
+  const auto j = nlohmann::json::parse(to_json(r));
+  EXPECT_DOUBLE_EQ(50.0, j["variants"][1]["percent_of_cublas"]);
+  EXPECT_DOUBLE_EQ(25.0, j["variants"][1]["percent_of_best"]);
+  EXPECT_EQ(43, j["variants"][1]["sustained"]["percent_of_best"]);
+  EXPECT_EQ(37, j["best_cublaslt"]["algorithms"]);
+  EXPECT_EQ("#5 (id 66)", j["best_cublaslt"]["algorithm"]);
+  EXPECT_EQ("#7 (id 3): row 1 is wrong", j["best_cublaslt"]["left_out"][0]);
+  EXPECT_EQ(0.4, j["best_cublaslt"]["time_ms"]["p10"]);
+  EXPECT_DOUBLE_EQ(24.0, j["best_cublaslt"]["tflops"]);
+  const std::string table = to_table(r);
+  EXPECT_NE(table.find("best of 37 algorithms of cublasLt: 0.5000 ms, 24.00 TFLOP/s: #5 (id 66)"),
+            std::string::npos)
+      << table;
+  EXPECT_NE(table.find("LEFT OUT of cublasLt: #7 (id 3): row 1 is wrong"), std::string::npos);
+  EXPECT_NE(table.find("    50.0    25.0"), std::string::npos) << table;
+  EXPECT_NE(table.find("    45.0    43.0"), std::string::npos) << table;
+}
+
+TEST(Report, NoRightAlgorithmOfCublasLtIsSaid) {
+  Report r = sample();
+  r.best = BestOfCublasLt{1, "", {"#0 (id 3): row 1 is wrong"}};
+  EXPECT_FALSE(nlohmann::json::parse(to_json(r))["best_cublaslt"].contains("time_ms"));
+  EXPECT_NE(to_table(r).find("of 1 algorithms of cublasLt none is right"), std::string::npos);
+}
+
 TEST(Report, WhatWasNotMeasuredIsAbsent) {
   Report r = sample();
   for (VariantReport& v : r.variants) {
@@ -94,11 +130,30 @@ TEST(Report, NaNErrorSurvivesJson) {
   EXPECT_EQ("nan", nlohmann::json::parse(to_json(r))["variants"][0]["check"]["max_error"]);
 }
 
-TEST(Report, UnknownPeakIsSaid) {
+TEST(Report, FormatsAreTheReports) {
   Report r = sample();
-  r.device.sm = 999;
-  EXPECT_TRUE(nlohmann::json::parse(to_json(r))["device"]["peak_tflops"].is_null());
-  EXPECT_NE(to_table(r).find("unknown"), std::string::npos);
+  r.input = "bf16", r.accumulate = "fp24", r.output = "fp8";
+  const auto problem = nlohmann::json::parse(to_json(r))["problem"];
+  EXPECT_EQ("bf16", problem["input"]);
+  EXPECT_EQ("fp24", problem["accumulate"]);
+  EXPECT_EQ("fp8", problem["output"]);
+}
+
+TEST(Report, UnknownPeakIsSaid) {
+  for (const auto& unknown : {std::pair{999, "fp16"}, std::pair{90, "fp12"}}) {
+    Report r = sample();
+    r.device.sm = unknown.first;
+    r.input = unknown.second;
+    EXPECT_TRUE(nlohmann::json::parse(to_json(r))["device"]["peak_tflops"].is_null());
+    EXPECT_NE(to_table(r).find("unknown"), std::string::npos);
+  }
+}
+
+// Of the H200: 132 multiprocessors, 1980 MHz, 256 and 4096 operations a clock.
+TEST(Report, PeakIsOfThePipeThatTheInputTakes) {
+  const Device device = sample().device;
+  EXPECT_NEAR(66.9, *peak_tflops(device, "fp32"), 0.1);
+  EXPECT_NEAR(1070.5, *peak_tflops(device, "fp16"), 0.1);
 }
 
 TEST(Report, TableSaysWhatWentWrong) {

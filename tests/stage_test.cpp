@@ -84,8 +84,8 @@ void expect_correct(const Subject<In, Out>& subject, Shape shape, Padding paddin
   for (const Data data : {Data::EXACT, Data::UNIFORM}) {
     if (data == Data::UNIFORM && !random_data()) continue;
     const Problem<In, Out> problem(shape, data, 7, padding);
-    BufferSets<In, Out> sets(problem, 1);
-    const Output<Out> output = sets.run_poisoned(subject.variant.gemm, nullptr);
+    BufferSets<In, Out> sets(problem, 1, {subject.variant});
+    const Output<Out> output = sets.run_poisoned(subject.variant, nullptr);
     const Verdict verdict = verify(output, reference_output(problem), problem.bound());
     EXPECT_TRUE(verdict.ok) << to_string(shape) << (data == Data::EXACT ? " exact: " : " random: ")
                             << verdict.message;
@@ -151,13 +151,15 @@ void leading_dimensions(const Subject<In, Out>& subject) {
 template <class In, class Out>
 void stream(const Subject<In, Out>& subject) {
   const Problem<In, Out> problem({200, 100, 50}, Data::EXACT, 7);
-  BufferSets<In, Out> sets(problem, 1);
+  BufferSets<In, Out> sets(problem, 1, {subject.variant});
   cudaStream_t stream = nullptr;
   LADDER_CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
   std::atomic<bool> go = false;
-  subject.variant.gemm(sets.gemm(0, nullptr));  // loads the kernel, which a held stream would block
+  // Loads the kernel, which a held stream would block.
+  subject.variant.gemm(sets.gemm(0, nullptr, subject.variant));
   const Output<Out> before = sets.run_poisoned([](const Gemm<In, Out>&) {}, nullptr);
-  const Output<Out> after = sets.run_poisoned(
+  const Variant<In, Out> held_up(
+      "",
       [&](const Gemm<In, Out>& p) {
         LADDER_CUDA_CHECK(cudaLaunchHostFunc(
             stream,
@@ -176,7 +178,8 @@ void stream(const Subject<In, Out>& subject) {
             << "C was written before its stream got there";
         go = true;
       },
-      stream);
+      subject.variant.workspace_bytes);
+  const Output<Out> after = sets.run_poisoned(held_up, stream);
   LADDER_CUDA_CHECK(cudaStreamDestroy(stream));
   EXPECT_TRUE(verify(after, reference_output(problem), problem.bound()).ok);
 }
@@ -211,13 +214,17 @@ void back_to_back(const Subject<In, Out>& subject) {
   for (int i = 0; i < SHAPES; ++i) {
     const Shape shape{size(), size(), size()};
     problems.push_back(std::make_unique<Problem<In, Out>>(shape, Data::EXACT, random()));
-    sets.push_back(std::make_unique<BufferSets<In, Out>>(*problems.back(), 1));
+    sets.push_back(std::make_unique<BufferSets<In, Out>>(
+        *problems.back(), 1, std::vector<Variant<In, Out>>{subject.variant}));
   }
+  const Variant<In, Out> all(
+      "",
+      [&](const Gemm<In, Out>&) {
+        for (const auto& set : sets) subject.variant.gemm(set->gemm(0, nullptr, subject.variant));
+      },
+      subject.variant.workspace_bytes);
   for (int round = 0; round < rounds; ++round) {
     const size_t checked = static_cast<size_t>(round % SHAPES);
-    const auto all = [&](const Gemm<In, Out>&) {
-      for (const auto& set : sets) subject.variant.gemm(set->gemm(0, nullptr));
-    };
     const Problem<In, Out>& problem = *problems[checked];
     if (round < SHAPES) references.push_back(reference_output(problem));
     const Verdict verdict =
@@ -247,7 +254,11 @@ void large_offsets(const Subject<In, Out>& subject) {
   };
   upload(a.get(), problem.a, problem.lda);
   upload(b.get(), problem.b, problem.ldb);
-  subject.variant.gemm({SIZE, SIZE, SIZE, a.get(), LD, b.get(), LD, c.get(), LD, nullptr});
+  Gemm<In, Out> p{SIZE, SIZE, SIZE, a.get(), LD, b.get(), LD, c.get(), LD, nullptr};
+  if (subject.variant.workspace_bytes) p.workspace_bytes = subject.variant.workspace_bytes(p);
+  DeviceBuffer<unsigned char> workspace(p.workspace_bytes);
+  p.workspace = workspace.get();
+  subject.variant.gemm(p);
   Output<Out> output = problem.make_output();
   output.poison();
   LADDER_CUDA_CHECK(cudaMemcpy2D(output.row(0), static_cast<size_t>(output.ld) * sizeof(Out),
@@ -273,8 +284,8 @@ void expect_refused(const Subject<In, Out>& subject, const Gemm<In, Out>& p, con
 template <class In, class Out>
 void refusals(const Subject<In, Out>& subject) {
   const Problem<In, Out> problem({32, 32, 32}, Data::EXACT, 7, {32, 32, 32});
-  const BufferSets<In, Out> sets(problem, 1);
-  const Gemm<In, Out> good = sets.gemm(0, nullptr);
+  const BufferSets<In, Out> sets(problem, 1, {subject.variant});
+  const Gemm<In, Out> good = sets.gemm(0, nullptr, subject.variant);
   const auto refuses = [&](auto change, const char* what) {
     Gemm<In, Out> bad = good;
     change(bad);
@@ -289,6 +300,10 @@ void refusals(const Subject<In, Out>& subject) {
   refuses([](auto& p) { p.lda = 16; }, "lda is 16");
   refuses([](auto& p) { p.ldb = 16; }, "ldb is 16");
   refuses([](auto& p) { p.ldc = 16; }, "ldc is 16");
+  if (good.workspace_bytes > 0) {
+    refuses([](auto& p) { --p.workspace_bytes; }, "the workspace has ");
+    refuses([](auto& p) { p.workspace = nullptr; }, "the workspace has 0 bytes");
+  }
   if (subject.stage.aligned_rows) {
     refuses([](auto& p) { ++p.lda; }, "lda is 65");
     refuses([](auto& p) { ++p.ldb; }, "ldb is 65");
@@ -358,9 +373,9 @@ int run(const Stage& stage, const std::vector<Variant<In, Out>>& variants, int a
   return RUN_ALL_TESTS();
 }
 
-template int run(const Stage&, const std::vector<Variant<float, float>>&, int, char**,
-                 const std::vector<Variant<float, float>>&);
-template int run(const Stage&, const std::vector<Variant<half, half>>&, int, char**,
-                 const std::vector<Variant<half, half>>&);
+#define INSTANTIATE(In, Out, Accumulate)                                            \
+  template int run(const Stage&, const std::vector<Variant<In, Out>>&, int, char**, \
+                   const std::vector<Variant<In, Out>>&);
+LADDER_FORMATS(INSTANTIATE)
 
 }  // namespace ladder::harness

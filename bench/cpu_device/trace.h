@@ -5,7 +5,7 @@
 //
 // Plain loads and stores come from the compiler: a kernel's file is compiled with
 // -fsanitize=thread, which puts a call before each of them, and the functions that are called are
-// ours (trace.cpp) instead of the race detector's.
+// ours (callbacks.cpp) instead of the race detector's.
 #include <cstdint>
 #include <string>
 #include <vector>

@@ -1,8 +1,13 @@
 #pragma once
 // A problem's matrices in device memory.
+#include <algorithm>
+#include <functional>
+#include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "harness.h"
 #include "launch.cuh"
 #include "problem.h"
 
@@ -38,6 +43,67 @@ class DeviceBuffer {
   size_t bytes_;
 };
 
+// Bytes of workspace that a variant needs for a problem; the matrices themselves need not exist
+// yet.
+template <class In, class Out>
+uint64_t workspace_bytes(const Variant<In, Out>& variant, Shape shape, Padding padding = {}) {
+  if (!variant.workspace_bytes) return 0;
+  Gemm<In, Out> p{};
+  p.M = shape.m, p.N = shape.n, p.K = shape.k;
+  p.lda = leading_dimension<In>(shape.k) + padding.a;
+  p.ldb = leading_dimension<In>(shape.n) + padding.b;
+  p.ldc = leading_dimension<Out>(shape.n) + padding.c;
+  return variant.workspace_bytes(p);
+}
+
+// The most that one of them needs.
+template <class In, class Out>
+uint64_t workspace_bytes(const std::vector<Variant<In, Out>>& variants, Shape shape,
+                         Padding padding = {}) {
+  uint64_t most = 0;
+  for (const auto& variant : variants)
+    most = std::max(most, workspace_bytes(variant, shape, padding));
+  return most;
+}
+
+// A workspace in device memory between two guard bands. What it holds is arbitrary at each call: a
+// kernel that takes it for zeros finds NaN.
+class Workspace {
+ public:
+  static constexpr uint64_t GUARD_BYTES = 4096;
+  // Bytes of device memory that a workspace of `bytes` takes.
+  static uint64_t footprint(uint64_t bytes) { return bytes > 0 ? bytes + 2 * GUARD_BYTES : 0; }
+
+  explicit Workspace(uint64_t capacity) : memory_(footprint(capacity)), capacity_(capacity) {}
+
+  uint64_t capacity() const { return capacity_; }
+  void* get() const { return memory_.get() + GUARD_BYTES; }
+  void poison(cudaStream_t stream) { memory_.fill(POISON, stream); }
+  // After poison() and a launch that was given `bytes`: what was written outside them, or "".
+  std::string find_stray_write(uint64_t bytes) const {
+    const auto band = [&](uint64_t offset) {
+      std::vector<unsigned char> copy(GUARD_BYTES);
+      LADDER_CUDA_CHECK(
+          cudaMemcpy(copy.data(), memory_.get() + offset, GUARD_BYTES, cudaMemcpyDeviceToHost));
+      return copy;
+    };
+    const auto written = [](unsigned char byte) { return byte != POISON; };
+    const auto before = band(0), after = band(GUARD_BYTES + bytes);
+    const auto first = std::find_if(before.begin(), before.end(), written);
+    if (first != before.end())
+      return "wrote " + std::to_string(before.end() - first) + " bytes before the workspace";
+    const auto stray = std::find_if(after.begin(), after.end(), written);
+    if (stray != after.end())
+      return "wrote " + std::to_string(stray - after.begin() + 1) +
+             " bytes past the end of the workspace";
+    return "";
+  }
+
+ private:
+  DeviceBuffer<unsigned char> memory_;
+  uint64_t capacity_;
+};
+
 // Bytes of device memory that one set of A, B and C takes. A double: it cannot overflow.
 template <class In, class Out>
 double bytes_per_set(Shape shape) {
@@ -51,11 +117,15 @@ double bytes_per_set(Shape shape) {
 }
 
 // Several copies of the same operands, each with a C of its own. Timing goes round them, so that no
-// launch finds its operands in the L2 cache only because the one before it left them there.
+// launch finds its operands in the L2 cache only because the one before it left them there. They
+// share one workspace, as the calls on one stream of a program would.
 template <class In, class Out>
 class BufferSets {
  public:
-  BufferSets(const Problem<In, Out>& problem, int count) : problem_(problem) {
+  // With a workspace for any of `variants`.
+  BufferSets(const Problem<In, Out>& problem, int count,
+             const std::vector<Variant<In, Out>>& variants = {})
+      : problem_(problem) {
     for (int i = 0; i < count; ++i) {
       Set& set = sets_.emplace_back(Set{DeviceBuffer<In>(problem.a.size()),
                                         DeviceBuffer<In>(problem.b.size()),
@@ -64,26 +134,53 @@ class BufferSets {
       set.b.upload(problem.b);
       set.c.fill(POISON, nullptr);
     }
+    const uint64_t bytes = workspace_bytes(variants, problem.shape, problem.padding());
+    if (bytes > 0) workspace_.emplace(bytes).poison(nullptr);
     LADDER_CUDA_CHECK(
         cudaDeviceSynchronize());  // runs are on streams that do not wait for this one
   }
 
   int count() const { return static_cast<int>(sets_.size()); }
+  // Set number i, without a workspace.
   Gemm<In, Out> gemm(int i, cudaStream_t stream) const {
     const Set& set = sets_[static_cast<size_t>(i)];
     return {problem_.shape.m, problem_.shape.n, problem_.shape.k,    set.a.get(),  problem_.lda,
             set.b.get(),      problem_.ldb,     set.c.get() + GUARD, problem_.ldc, stream};
   }
+  // The same with the workspace that `variant` asks for and not a byte more.
+  Gemm<In, Out> gemm(int i, cudaStream_t stream, const Variant<In, Out>& variant) const {
+    Gemm<In, Out> p = gemm(i, stream);
+    p.workspace_bytes = workspace_bytes(variant, problem_.shape, problem_.padding());
+    if (p.workspace_bytes > 0) p.workspace = workspace_.value().get();
+    return p;
+  }
 
-  // Poisons C of the first set, runs `gemm` on it and returns what is then in memory.
-  template <class Function>
-  Output<Out> run_poisoned(const Function& gemm, cudaStream_t stream) {
+  const void* workspace() const { return workspace_ ? workspace_->get() : nullptr; }
+
+  // Launches of `variant` on the set of a given number; their arguments are made now.
+  std::function<void(int)> launches(const Variant<In, Out>& variant, cudaStream_t stream) const {
+    std::vector<Gemm<In, Out>> problems;
+    for (int i = 0; i < count(); ++i) problems.push_back(gemm(i, stream, variant));
+    return [=](int set) { variant.gemm(problems[static_cast<size_t>(set)]); };
+  }
+
+  // Poisons C of the first set and the workspace, runs the variant on them and returns what is then
+  // in memory.
+  Output<Out> run_poisoned(const Variant<In, Out>& variant, cudaStream_t stream) {
     sets_.front().c.fill(POISON, stream);
-    gemm(this->gemm(0, stream));
+    if (workspace_) workspace_->poison(stream);
+    const Gemm<In, Out> p = gemm(0, stream, variant);
+    variant.gemm(p);
     LADDER_CUDA_CHECK(cudaStreamSynchronize(stream));
     Output<Out> output = problem_.make_output();
     sets_.front().c.download(output.memory);
+    if (workspace_) output.stray = workspace_->find_stray_write(p.workspace_bytes);
     return output;
+  }
+  // The same for something that needs no workspace.
+  template <class Function>
+  Output<Out> run_poisoned(const Function& gemm, cudaStream_t stream) {
+    return run_poisoned(Variant<In, Out>("", gemm), stream);
   }
 
  private:
@@ -93,6 +190,7 @@ class BufferSets {
   };
   const Problem<In, Out>& problem_;
   std::vector<Set> sets_;
+  std::optional<Workspace> workspace_;
 };
 
 }  // namespace ladder::harness

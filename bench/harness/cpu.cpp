@@ -27,21 +27,25 @@ std::string processor_name() {
 
 // Operands and results lie in memory twice, as the host's and as the device's. Throws UsageError.
 template <class In, class Out>
-void require_memory(Shape shape) {
-  const double needed = 2 * bytes_per_set<In, Out>(shape);
+void require_memory(Shape shape, uint64_t workspace) {
+  const double needed =
+      2 * bytes_per_set<In, Out>(shape) + static_cast<double>(Workspace::footprint(workspace));
   const double available =
       static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
   if (needed > available)
-    throw UsageError(fmt::format("A, B and C need {:.0f} bytes of memory; this machine has {:.0f}",
-                                 needed, available));
+    throw UsageError(fmt::format(
+        "A, B, C and the workspace need {:.0f} bytes of memory; this machine has {:.0f}", needed,
+        available));
 }
 
 // The trace keeps offsets in an array as 32-bit numbers. Throws UsageError.
 template <class In, class Out>
-void require_traceable(const Gemm<In, Out>& p) {
-  const int64_t a = p.M * p.lda * int64_t{sizeof(In)}, b = p.K * p.ldb * int64_t{sizeof(In)},
-                c = p.M * p.ldc * int64_t{sizeof(Out)};
-  if (std::max({a, b, c}) > UINT32_MAX)
+void require_traceable(const Gemm<In, Out>& p, uint64_t workspace) {
+  const auto bytes = [](int64_t rows, int64_t ld, size_t size) {
+    return static_cast<uint64_t>(rows) * static_cast<uint64_t>(ld) * size;
+  };
+  if (std::max({bytes(p.M, p.lda, sizeof(In)), bytes(p.K, p.ldb, sizeof(In)),
+                bytes(p.M, p.ldc, sizeof(Out)), workspace}) > UINT32_MAX)
     throw UsageError("--memory counts accesses to matrices of up to 4 GiB; use --no-memory");
 }
 
@@ -71,33 +75,30 @@ template <class In, class Out>
 Report execute(const Stage& stage, const std::vector<Variant<In, Out>>& variants,
                const Options& options) {
   const Shape shape{options.m, options.n, options.k};
-  require_memory<In, Out>(shape);
+  const uint64_t workspace = workspace_bytes(variants, shape);
+  require_memory<In, Out>(shape, workspace);
   progress("drawing data and computing the reference");
   const Problem<In, Out> problem(shape, options.exact ? Data::EXACT : Data::UNIFORM, options.seed);
-  BufferSets<In, Out> sets(problem, 1);
+  BufferSets<In, Out> sets(problem, 1, variants);
   const Gemm<In, Out> p = sets.gemm(0, nullptr);
-  if (options.memory) require_traceable(p);
+  if (options.memory) require_traceable(p, workspace);
   cpu_device::name_allocation(p.A, "A");
   cpu_device::name_allocation(p.B, "B");
   cpu_device::name_allocation(p.C, "C");
+  if (workspace > 0) cpu_device::name_allocation(sets.workspace(), "workspace");
   std::optional<Output<Out>> reference;
   if (options.check) reference = reference_output(problem);
 
-  Report report;
-  report.stage = stage.name;
-  report.device.kind = "cpu";
-  report.device.name = processor_name();
-  report.shape = shape;
-  report.data = problem.data;
-  report.seed = options.seed;
-  report.input = Number<In>::NAME;
-  report.output = Number<Out>::NAME;
+  Device device;
+  device.kind = "cpu";
+  device.name = processor_name();
+  Report report = describe_run(stage, device, problem, options.seed);
   cpu_device::settings().trace = options.memory;
   for (const auto& variant : variants) {
     progress("running " + variant.name);
     VariantReport& result = report.variants.emplace_back();
     result.name = variant.name;
-    const Output<Out> output = sets.run_poisoned(variant.gemm, nullptr);
+    const Output<Out> output = sets.run_poisoned(variant, nullptr);
     if (reference) result.check = verify(output, *reference, problem.bound());
     if (options.memory) result.memory = memory_rows();
     result.findings = findings();
@@ -105,7 +106,8 @@ Report execute(const Stage& stage, const std::vector<Variant<In, Out>>& variants
   return report;
 }
 
-template Report execute(const Stage&, const std::vector<Variant<float, float>>&, const Options&);
-template Report execute(const Stage&, const std::vector<Variant<half, half>>&, const Options&);
+#define INSTANTIATE(In, Out, Accumulate) \
+  template Report execute(const Stage&, const std::vector<Variant<In, Out>>&, const Options&);
+LADDER_FORMATS(INSTANTIATE)
 
 }  // namespace ladder::harness

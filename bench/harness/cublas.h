@@ -18,10 +18,10 @@ class Cublas {
 
   std::string version() const;  // "13.1.0"
 
-  // fp32 in "pedantic" math: FMAs on fp32 numbers, no tensor cores behind the scenes.
-  void gemm(const Gemm<float, float>& p);
-  // fp16 in and out, accumulated in fp32 on the tensor cores.
-  void gemm(const Gemm<half, half>& p);
+  // fp32 in "pedantic" math: FMAs on fp32 numbers, no tensor cores behind the scenes. Others on the
+  // tensor cores, accumulated as Formats says.
+  template <class In, class Out>
+  void gemm(const Gemm<In, Out>& p);
 
  private:
   cublasContext* handle_ = nullptr;

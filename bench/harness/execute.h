@@ -14,6 +14,22 @@ template <class In, class Out>
 Report execute(const Stage& stage, const std::vector<Variant<In, Out>>& variants,
                const Options& options);
 
+// The report of a run as far as it is known before anything has run.
+template <class In, class Out>
+Report describe_run(const Stage& stage, const Device& device, const Problem<In, Out>& problem,
+                    uint64_t seed) {
+  Report report;
+  report.stage = stage.name;
+  report.device = device;
+  report.shape = problem.shape;
+  report.data = problem.data;
+  report.seed = seed;
+  report.input = Number<In>::NAME;
+  report.accumulate = Number<typename Formats<In, Out>::Accumulate>::NAME;
+  report.output = Number<Out>::NAME;
+  return report;
+}
+
 // One line on stderr that the next one overwrites; silent when nobody watches.
 void progress(const std::string& what);
 

@@ -3,9 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <optional>
-#include <utility>
 
+#include "best.h"
 #include "buffers.h"
 #include "cublas.h"
 #include "execute.h"
@@ -26,21 +27,21 @@ struct Stream {
   Stream& operator=(const Stream&) = delete;
 };
 
-// Throws UsageError unless one set of buffers fits the device. Nothing has been allocated yet.
-void require_memory(double needed) {
+// How many sets of buffers to have: enough to be larger than twice the L2 cache together, as far as
+// memory beside `workspace` goes. Throws UsageError when one does not fit. Nothing has been
+// allocated yet.
+template <class In, class Out>
+int buffer_sets(Shape shape, uint64_t workspace, const Device& device) {
   size_t available = 0, total = 0;
   LADDER_CUDA_CHECK(cudaMemGetInfo(&available, &total));
-  if (needed > static_cast<double>(available))
-    throw UsageError(fmt::format("A, B and C need {:.0f} bytes of device memory; {} are available",
-                                 needed, available));
-}
-
-// Enough sets to be larger than twice the L2 cache together, as far as memory goes.
-int buffer_sets(double bytes, const Device& device) {
-  size_t available = 0, total = 0;
-  LADDER_CUDA_CHECK(cudaMemGetInfo(&available, &total));
+  const double bytes = bytes_per_set<In, Out>(shape),
+               beside = static_cast<double>(Workspace::footprint(workspace));
+  if (bytes + beside > static_cast<double>(available))
+    throw UsageError(fmt::format(
+        "A, B, C and the workspace need {:.0f} bytes of device memory; {} are available",
+        bytes + beside, available));
   const double wanted = 2.0 * static_cast<double>(device.l2_bytes) / bytes;
-  const double possible = static_cast<double>(available) / bytes;
+  const double possible = (static_cast<double>(available) - beside) / bytes;
   return static_cast<int>(std::max(1.0, std::min(std::ceil(wanted), std::floor(possible))));
 }
 
@@ -88,99 +89,120 @@ void check_cublas(const Problem<In, Out>& problem, const Output<Out>& result) {
     throw std::runtime_error("cuBLAS disagrees with a double-precision reference at " + error);
 }
 
+// What a stage is compared with: cuBLAS, whose checked result is the reference, and the best of
+// cublasLt.
 template <class In, class Out>
-class Session {
- public:
-  Session(const Stage& stage, const Options& options)
-      : options_(options),
-        device_(select_device(options.device, stage.compute_capability, stage.no_other)),
-        shape_{options.m, options.n, options.k} {
-    const double bytes = bytes_per_set<In, Out>(shape_);
-    require_memory(bytes);
-    progress("drawing data");
-    problem_.emplace(shape_, options.exact ? Data::EXACT : Data::UNIFORM, options.seed);
-    sets_.emplace(*problem_, buffer_sets(bytes, device_));
-    report_ = {stage.name,        device_, shape_, problem_->data, options.seed, Number<In>::NAME,
-               Number<Out>::NAME, "",      {}};
-  }
-
-  void profile(const Variant<In, Out>& variant) {
-    {
-      const ProfilerRange range(variant.name.c_str());
-      variant.gemm(sets_->gemm(0, stream_.handle));
-      LADDER_CUDA_CHECK(cudaStreamSynchronize(stream_.handle));
-    }
-    VariantReport& result = report_.variants.emplace_back();
-    result.name = variant.name;
-    result.kernel = kernel_facts(variant.gemm, sets_->gemm(0, stream_.handle));
-  }
-
-  void prepare_reference() {
-    cublas_.emplace();
-    report_.cublas_version = cublas_->version();
-    if (!options_.check) return;
-    progress("computing the reference");
-    reference_ =
-        sets_->run_poisoned([&](const Gemm<In, Out>& p) { cublas_->gemm(p); }, stream_.handle);
-    check_cublas(*problem_, *reference_);
-  }
-
-  void measure(const Variant<In, Out>& variant) {
-    VariantReport& result = report_.variants.emplace_back();
-    result.name = variant.name;
-    if (options_.check) {
-      progress("checking " + variant.name);
-      const Output<Out> output = sets_->run_poisoned(variant.gemm, stream_.handle);
-      result.check = verify(output, *reference_, problem_->bound());
-    }
-    progress("timing " + variant.name);
-    const LaunchOn stage = [&](int set) { variant.gemm(sets_->gemm(set, stream_.handle)); };
-    const LaunchOn cublas = [&](int set) { cublas_->gemm(sets_->gemm(set, stream_.handle)); };
-    const Plan plan{sets_->count(), options_.warmup, options_.iterations};
-    const Interleaved both = time_interleaved(stage, cublas, plan, stream_.handle);
-    result.time = both.stage;
-    result.cublas = both.cublas;
-    // Tensor cores are what reaches the power limit: their stages always report both.
-    if (options_.sustained || std::is_same_v<In, half>) {
-      const SteadyState steady =
-          time_sustained(stage, cublas, sets_->count(), both, stream_.handle);
-      result.sustained = {tflops(shape_, steady.stage), 100.0 * steady.cublas / steady.stage};
-    }
-    result.kernel = kernel_facts(variant.gemm, sets_->gemm(0, stream_.handle));
-  }
-
-  Report& report() { return report_; }
-
- private:
-  const Options& options_;
-  Device device_;
-  Shape shape_;
-  Stream stream_;
-  std::optional<Problem<In, Out>> problem_;
-  std::optional<BufferSets<In, Out>> sets_;
-  std::optional<Cublas> cublas_;
-  std::optional<Output<Out>> reference_;
-  Report report_;
+struct Yardsticks {
+  std::string cublas_version;
+  Variant<In, Out> cublas;
+  std::optional<Output<Out>> reference;  // nothing with --no-check
+  std::optional<Best<In, Out>> best;
 };
+
+template <class In, class Out>
+Yardsticks<In, Out> make_yardsticks(const Problem<In, Out>& problem, BufferSets<In, Out>& sets,
+                                    bool check, bool best, cudaStream_t stream) {
+  const auto handle = std::make_shared<Cublas>();
+  Yardsticks<In, Out> yardsticks{
+      handle->version(), {"cuBLAS", [=](const Gemm<In, Out>& p) { handle->gemm(p); }}, {}, {}};
+  if (check) {
+    progress("computing the reference");
+    yardsticks.reference = sets.run_poisoned(yardsticks.cublas, stream);
+    check_cublas(problem, *yardsticks.reference);
+  }
+  if (best) {
+    progress("looking for the best of cublasLt");
+    yardsticks.best =
+        find_best(sets, check ? &*yardsticks.reference : nullptr, problem.bound(), stream);
+  }
+  return yardsticks;
+}
+
+template <class In, class Out>
+VariantReport profile(const Variant<In, Out>& variant, const BufferSets<In, Out>& sets,
+                      cudaStream_t stream) {
+  const Gemm<In, Out> p = sets.gemm(0, stream, variant);
+  {
+    const ProfilerRange range(variant.name.c_str());
+    variant.gemm(p);
+    LADDER_CUDA_CHECK(cudaStreamSynchronize(stream));
+  }
+  VariantReport result;
+  result.name = variant.name;
+  result.kernel = kernel_facts(variant.gemm, p);
+  return result;
+}
+
+template <class In, class Out>
+VariantReport measure(const Variant<In, Out>& variant, const Yardsticks<In, Out>& yardsticks,
+                      const Problem<In, Out>& problem, BufferSets<In, Out>& sets,
+                      const Options& options, bool sustained, cudaStream_t stream) {
+  VariantReport result;
+  result.name = variant.name;
+  if (yardsticks.reference) {
+    progress("checking " + variant.name);
+    const Output<Out> output = sets.run_poisoned(variant, stream);
+    result.check = verify(output, *yardsticks.reference, problem.bound());
+  }
+  progress("timing " + variant.name);
+  const bool best = yardsticks.best && yardsticks.best->variant;
+  enum Contender : size_t { STAGE, CUBLAS, BEST };
+  std::vector<LaunchOn> contenders{sets.launches(variant, stream),
+                                   sets.launches(yardsticks.cublas, stream)};
+  if (best) contenders.push_back(sets.launches(*yardsticks.best->variant, stream));
+  const std::vector<Timing> times =
+      time_interleaved(contenders, {sets.count(), options.warmup, options.iterations}, stream);
+  result.time = times[STAGE];
+  result.cublas = times[CUBLAS];
+  if (best) result.best = times[BEST];
+  if (sustained) {
+    const std::vector<double> steady = time_sustained(contenders, sets.count(), times, stream);
+    result.sustained = {tflops(problem.shape, steady[STAGE]),
+                        100.0 * steady[CUBLAS] / steady[STAGE]};
+    if (best) result.sustained->percent_of_best = 100.0 * steady[BEST] / steady[STAGE];
+  }
+  result.kernel = kernel_facts(variant.gemm, sets.gemm(0, stream, variant));
+  return result;
+}
 
 }  // namespace
 
 template <class In, class Out>
 Report execute(const Stage& stage, const std::vector<Variant<In, Out>>& variants,
                const Options& options) {
-  const bool profile = options.profile || under_profiler();
-  Session<In, Out> session(stage, options);
-  if (!profile) session.prepare_reference();
-  for (const auto& variant : variants) {
-    if (profile)
-      session.profile(variant);
-    else
-      session.measure(variant);
+  const Device device = select_device(options.device, stage.compute_capability, stage.no_other);
+  const Shape shape{options.m, options.n, options.k};
+  const bool profiling = options.profile || under_profiler();
+  const bool best = !profiling && options.reference.value_or(stage.reference) == Reference::BEST;
+
+  std::vector<Variant<In, Out>> with_workspace = variants;
+  if (best) with_workspace.push_back(any_of_cublaslt<In, Out>());
+  const int count = buffer_sets<In, Out>(shape, workspace_bytes(with_workspace, shape), device);
+  progress("drawing data");
+  const Problem<In, Out> problem(shape, options.exact ? Data::EXACT : Data::UNIFORM, options.seed);
+  BufferSets<In, Out> sets(problem, count, with_workspace);
+  const Stream stream;
+
+  Report report = describe_run(stage, device, problem, options.seed);
+  if (profiling) {
+    for (const auto& variant : variants)
+      report.variants.push_back(profile(variant, sets, stream.handle));
+    return report;
   }
-  return std::move(session.report());
+  const Yardsticks<In, Out> yardsticks =
+      make_yardsticks(problem, sets, options.check, best, stream.handle);
+  report.cublas_version = yardsticks.cublas_version;
+  if (yardsticks.best) report.best = yardsticks.best->facts;
+  // Tensor cores are what reaches the power limit: their stages always report both.
+  const bool sustained = options.sustained || stage.tensor_cores;
+  for (const auto& variant : variants)
+    report.variants.push_back(
+        measure(variant, yardsticks, problem, sets, options, sustained, stream.handle));
+  return report;
 }
 
-template Report execute(const Stage&, const std::vector<Variant<float, float>>&, const Options&);
-template Report execute(const Stage&, const std::vector<Variant<half, half>>&, const Options&);
+#define INSTANTIATE(In, Out, Accumulate) \
+  template Report execute(const Stage&, const std::vector<Variant<In, Out>>&, const Options&);
+LADDER_FORMATS(INSTANTIATE)
 
 }  // namespace ladder::harness

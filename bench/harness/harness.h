@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "launch.cuh"
+#include "options.h"
 
 namespace ladder::harness {
 
@@ -15,7 +16,8 @@ struct Stage {
   bool no_other;           // and the only one
   bool aligned_rows;       // leading dimensions are multiples of 16 bytes
   bool tensor_cores;
-  bool on_cpu;  // the CPU device runs it, too
+  bool on_cpu;                              // the CPU device runs it, too
+  Reference reference = Reference::CUBLAS;  // what it is timed beside, unless --reference says
 };
 
 template <class In, class Out>
@@ -44,8 +46,8 @@ enum Exit {
 
 // Runs the variants as the command line says and returns the exit code. The stage's own variant is
 // the last one. `configurations` are what a launcher of the stage chooses among, each forced: they
-// are tested as the variants are, and not run here. Never throws. Defined for float -> float and
-// half -> half.
+// are tested as the variants are, and not run here. Never throws. Defined for the
+// formats of LADDER_FORMATS (number.h).
 template <class In, class Out>
 int run(const Stage& stage, const std::vector<Variant<In, Out>>& variants, int argc, char** argv,
         const std::vector<Variant<In, Out>>& configurations = {});

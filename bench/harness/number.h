@@ -1,5 +1,5 @@
 #pragma once
-// What the harness has to know about a number format.
+// The number formats that stages compute in, and what the harness has to know about each.
 #include "launch.cuh"
 
 namespace ladder::harness {
@@ -24,6 +24,29 @@ struct Number<half> {
   static half from_float(float x) { return __float2half(x); }
   static float to_float(half x) { return __half2float(x); }
 };
+
+// The formats with a Number<>.
+#define LADDER_NUMBERS(DO) \
+  DO(float)                \
+  DO(half)
+
+// What stages are made of: the formats of A and B, of C, and of the sums. The one list: whatever
+// the harness defines for each of them is instantiated from it, `#define DO(In, Out, Accumulate)
+// ...`.
+#define LADDER_FORMATS(DO) \
+  DO(float, float, float)  \
+  DO(half, half, float)
+
+// Formats<In, Out>::Accumulate is the format of the sums.
+template <class In, class Out>
+struct Formats;
+#define LADDER_DEFINE(In, Out, Sum) \
+  template <>                       \
+  struct Formats<In, Out> {         \
+    using Accumulate = Sum;         \
+  };
+LADDER_FORMATS(LADDER_DEFINE)
+#undef LADDER_DEFINE
 
 // Elements in 16 bytes: leading dimensions are multiples of it.
 template <class T>

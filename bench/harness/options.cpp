@@ -103,6 +103,20 @@ std::optional<Options> parse_options(const std::string& stage,
         "timed launches [about half a second's worth, at least 20]");
     app.add_flag("--sustained", o.sustained,
                  "also time each kernel without rests, at the power limit [fp16 stages: on]");
+    app.add_option(
+           "--reference",
+           [&](const CLI::results_t& names) {
+             if (names.back() != "cublas" && names.back() != "best")
+               throw CLI::ValidationError(
+                   "--reference", fmt::format("'{}' is neither cublas nor best", names.back()));
+             o.reference = names.back() == "best" ? Reference::BEST : Reference::CUBLAS;
+             return true;
+           },
+           "best: time the fastest of cublasLt's algorithms, too [the last stages: best, else "
+           "cublas]")
+        ->type_name("cublas|best")
+        ->expected(1)
+        ->take_last();
     app.add_flag("--profile", o.profile,
                  "launch each variant once: no check, no cuBLAS, no timing (automatic under ncu)");
     add_integer<int>(
@@ -125,6 +139,8 @@ std::optional<Options> parse_options(const std::string& stage,
   keep_known_variants(o.variants, variants);
   if (o.profile && o.sustained)
     throw UsageError("--sustained measures time and --profile does not; use one of them");
+  if (o.profile && o.reference)
+    throw UsageError("--reference is for times and --profile takes none; use one of them");
   return o;
 }
 

@@ -17,12 +17,17 @@ constexpr int LARGEST_SIZE = INT32_MAX - 1024;  // what the kernels take
 
 enum class Target { GPU, CPU };
 
+// What a stage is timed beside: cuBLAS's own choice, or the fastest of cublasLt's algorithms as
+// well.
+enum class Reference { CUBLAS, BEST };
+
 struct Options {
   int m, n, k;
   std::vector<std::string> variants;  // in the stage's order
   uint64_t seed = 1;
-  int warmup = 3;                 // launches of stage and cuBLAS before the timed ones
-  std::optional<int> iterations;  // timed launches; chosen by time when absent
+  int warmup = 3;                      // launches of stage and cuBLAS before the timed ones
+  std::optional<int> iterations;       // timed launches; chosen by time when absent
+  std::optional<Reference> reference;  // the stage's when absent
   bool check = true;
   bool exact = false;
   bool sustained = false;

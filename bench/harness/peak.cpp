@@ -15,14 +15,16 @@ const std::map<int, Rates> RATES = {
     {70, {128, 1024}}, {75, {128, 1024}}, {80, {128, 2048}}, {86, {256, 1024}},
     {87, {256, 1024}}, {89, {256, 1024}}, {90, {256, 4096}}, {100, {256, 8192}},
 };
+const std::map<std::string, int Rates::*> PIPES = {{"fp32", &Rates::fp32},
+                                                   {"fp16", &Rates::fp16_tensor}};
 
 }  // namespace
 
 std::optional<double> peak_tflops(const Device& device, const std::string& input) {
   const auto rates = RATES.find(device.sm);
-  if (rates == RATES.end()) return std::nullopt;
-  const int per_clock = input == "fp32" ? rates->second.fp32 : rates->second.fp16_tensor;
-  return device.multiprocessors * per_clock * device.clock_mhz * 1e6 / 1e12;
+  const auto pipe = PIPES.find(input);
+  if (rates == RATES.end() || pipe == PIPES.end()) return std::nullopt;
+  return device.multiprocessors * (rates->second.*pipe->second) * device.clock_mhz * 1e6 / 1e12;
 }
 
 }  // namespace ladder::harness

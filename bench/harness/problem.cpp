@@ -66,8 +66,9 @@ template <class In, class Out>
 Bound Problem<In, Out>::bound() const {
   if (data == Data::EXACT) return [](int, int, double) { return 0.0; };
   return [this](int i, int j, double reference) {
-    return difference_bound<Out>(shape.k, row_norms[static_cast<size_t>(i)],
-                                 column_norms[static_cast<size_t>(j)], reference);
+    return difference_bound<Out, typename Formats<In, Out>::Accumulate>(
+        shape.k, row_norms[static_cast<size_t>(i)], column_norms[static_cast<size_t>(j)],
+        reference);
   };
 }
 
@@ -130,14 +131,13 @@ std::string check_against_double(const Problem<In, Out>& p, const Output<Out>& r
   return "";
 }
 
-#define INSTANTIATE(T)                                                               \
-  template struct Problem<T, T>;                                                     \
-  template std::vector<std::vector<double>> reference_rows(const Problem<T, T>&,     \
-                                                           const std::vector<int>&); \
-  template Output<T> reference_output(const Problem<T, T>&);                         \
-  template std::string check_against_double(const Problem<T, T>&, const Output<T>&,  \
+#define INSTANTIATE(In, Out, Accumulate)                                                 \
+  template struct Problem<In, Out>;                                                      \
+  template std::vector<std::vector<double>> reference_rows(const Problem<In, Out>&,      \
+                                                           const std::vector<int>&);     \
+  template Output<Out> reference_output(const Problem<In, Out>&);                        \
+  template std::string check_against_double(const Problem<In, Out>&, const Output<Out>&, \
                                             const std::vector<int>&);
-INSTANTIATE(float)
-INSTANTIATE(half)
+LADDER_FORMATS(INSTANTIATE)
 
 }  // namespace ladder::harness

@@ -18,6 +18,13 @@ struct Padding {
   int64_t a = 0, b = 0, c = 0;
 };
 
+// The smallest leading dimension for rows of `width`: a multiple of 16 bytes.
+template <class T>
+int64_t leading_dimension(int width) {
+  constexpr int64_t UNIT = PER_16_BYTES<T>;
+  return (width + UNIT - 1) / UNIT * UNIT;
+}
+
 enum class Data {
   UNIFORM,  // [-1, 1), full entropy; results are compared against difference_bound
   EXACT,    // small integers; every product and sum is exact and results must be equal
@@ -36,15 +43,12 @@ struct Problem {
   Problem(Shape shape, Data data, uint64_t seed, Padding padding = {});
 
   Output<Out> make_output() const { return {shape.m, shape.n, ldc}; }
+  Padding padding() const {
+    return {lda - leading_dimension<In>(shape.k), ldb - leading_dimension<In>(shape.n),
+            ldc - leading_dimension<Out>(shape.n)};
+  }
   Bound bound() const;
 };
-
-// The smallest leading dimension for rows of `width`: a multiple of 16 bytes.
-template <class T>
-int64_t leading_dimension(int width) {
-  constexpr int64_t UNIT = PER_16_BYTES<T>;
-  return (width + UNIT - 1) / UNIT * UNIT;
-}
 
 // Rows `rows` of A * B, accumulated in double: n values for each.
 template <class In, class Out>

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "device.h"
@@ -20,6 +21,14 @@ struct KernelFacts {
 
 struct Sustained {
   double tflops, percent_of_cublas;
+  std::optional<double> percent_of_best{};  // of cublasLt
+};
+
+// How the fastest of cublasLt's algorithms was found; its times are with each variant's.
+struct BestOfCublasLt {
+  int algorithms = 0;                 // that cublasLt proposed
+  std::string algorithm;              // "#5 (id 66, tile 23, ...)", "" for none
+  std::vector<std::string> left_out;  // each that failed or was wrong, and how
 };
 
 // All requests of one source line to one array: what a profiler would count.
@@ -39,6 +48,7 @@ struct VariantReport {
   std::optional<Verdict> check;
   std::optional<Timing> time;    // interleaved with cuBLAS
   std::optional<Timing> cublas;  // of the same interleaved run
+  std::optional<Timing> best;    // of the same, too: the best of cublasLt
   std::optional<Sustained> sustained;
   std::optional<KernelFacts> kernel;             // GPU
   std::optional<std::vector<MemoryRow>> memory;  // CPU
@@ -53,13 +63,19 @@ struct Report {
   Shape shape;
   Data data;
   uint64_t seed;
-  std::string input, output;  // number formats; everything accumulates in fp32
+  std::string input, accumulate, output;  // number formats
   std::string cublas_version;
   std::vector<VariantReport> variants;
+  std::optional<BestOfCublasLt> best;  // where it was looked for
 };
 
 // TFLOP/s of 2 M N K operations in that time.
 double tflops(Shape shape, double milliseconds);
+
+// Of a variant that has been timed.
+double percent_of_cublas(const VariantReport& v);
+// The same of the best of cublasLt, where it was timed beside the variant.
+std::optional<double> percent_of_best(const VariantReport& v);
 
 // The rows' sums under the names that ncu gives them, in ncu's order.
 std::vector<std::pair<std::string, uint64_t>> memory_totals(const std::vector<MemoryRow>& rows);

@@ -9,6 +9,7 @@
 
 #include "device.h"
 #include "execute.h"
+#include "number.h"
 #include "random.h"
 
 namespace ladder::harness {
@@ -79,9 +80,9 @@ int run(const Stage& stage, const std::vector<Variant<In, Out>>& variants, int a
   }
 }
 
-template int run(const Stage&, const std::vector<Variant<float, float>>&, int, char**,
-                 const std::vector<Variant<float, float>>&);
-template int run(const Stage&, const std::vector<Variant<half, half>>&, int, char**,
-                 const std::vector<Variant<half, half>>&);
+#define INSTANTIATE(In, Out, Accumulate)                                            \
+  template int run(const Stage&, const std::vector<Variant<In, Out>>&, int, char**, \
+                   const std::vector<Variant<In, Out>>&);
+LADDER_FORMATS(INSTANTIATE)
 
 }  // namespace ladder::harness

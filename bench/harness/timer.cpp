@@ -3,21 +3,16 @@
 #include <algorithm>
 #include <chrono>
 #include <thread>
-#include <vector>
 
 namespace ladder::harness {
 namespace {
 
-constexpr double WARMUP_SECONDS =
-    0.1;  // an idle GPU takes tens of milliseconds to raise its clocks
-// Launches come in bursts with rests between them. Without, a tensor-core GEMM on an H200 (06_wmma,
-// 4096^3) is at the power limit after 0.1 s; clocks wander, p10 and p90 are 10% apart instead of
-// 1%.
-constexpr double BURST_MS = 10.0;
-constexpr std::chrono::milliseconds REST{10};
-// At the power limit there are no rests, but turns.
-constexpr double TURN_MS = 20.0;
-constexpr int WARMUP_ROUNDS = 3, ROUNDS = 10;  // of two turns each
+// An idle GPU takes tens of milliseconds to raise its clocks.
+constexpr double WARMUP_SECONDS = 0.1;
+// Rounds of the steady state, each of them twice the contenders' turns.
+constexpr int WARMUP_ROUNDS = 3, ROUNDS = 10;
+
+constexpr std::chrono::duration<double, std::milli> REST{REST_MS};
 
 class Event {
  public:
@@ -46,73 +41,81 @@ struct EventPair {
   double milliseconds() const { return stop.milliseconds_since(start); }
 };
 
-}  // namespace
-
-int choose_iterations(double pair_ms) {
-  const double usual = std::max<double>(MIN_SAMPLES, USUAL_MS / pair_ms);
-  return static_cast<int>(std::clamp(usual, 1.0, std::max(1.0, LONGEST_MS / pair_ms)));
+// The stream rests; what is enqueued meanwhile begins without the host's latency.
+void enqueue_rest(cudaStream_t stream) {
+  LADDER_CUDA_CHECK(cudaLaunchHostFunc(
+      stream, [](void*) { std::this_thread::sleep_for(REST); }, nullptr));
 }
 
-Interleaved time_interleaved(const LaunchOn& stage, const LaunchOn& cublas, const Plan& plan,
-                             cudaStream_t stream) {
-  int set = 0;
-  const auto next_set = [&] { return set++ % plan.sets; };
+}  // namespace
+
+std::vector<Timing> time_interleaved(const std::vector<LaunchOn>& contenders, const Plan& plan,
+                                     cudaStream_t stream) {
+  const size_t n = contenders.size();
+  int launched = 0;
+  const auto next_set = [&] { return launched++ % plan.sets; };
 
   using Clock = std::chrono::steady_clock;
   const auto start = Clock::now();
   const auto elapsed = [&] { return std::chrono::duration<double>(Clock::now() - start).count(); };
-  double pair_ms = 0;
+  double round_ms = 0;
   for (int i = 0; i < plan.warmup || elapsed() < WARMUP_SECONDS; ++i) {
-    EventPair a, b;
-    a.around(stage, next_set(), stream);
-    b.around(cublas, next_set(), stream);
+    std::vector<EventPair> events(n);
+    for (const size_t c : order_of_round(static_cast<size_t>(i), n))
+      events[c].around(contenders[c], next_set(), stream);
     LADDER_CUDA_CHECK(cudaStreamSynchronize(stream));
-    pair_ms = a.milliseconds() + b.milliseconds();
+    round_ms = 0;
+    for (const EventPair& pair : events) round_ms += pair.milliseconds();
   }
 
-  const auto count = static_cast<size_t>(plan.iterations.value_or(choose_iterations(pair_ms)));
-  const auto per_burst = static_cast<size_t>(std::max(1.0, BURST_MS / pair_ms));
-  std::vector<EventPair> stage_events(count), cublas_events(count);
-  for (size_t begin = 0; begin < count; begin += per_burst) {
+  const auto count = static_cast<size_t>(plan.iterations.value_or(choose_iterations(round_ms)));
+  const size_t per_burst = rounds_per_burst(round_ms);
+  std::vector<EventPair> events(n * count);  // by contender
+  for (size_t round = 0; round < count; ++round) {
+    const std::vector<size_t> order = order_of_round(round, n);
     // A launch into an idle stream shows the host's latency; this one is not timed. The rest of the
     // burst is enqueued behind it.
-    cublas(next_set());
-    for (size_t i = begin; i < std::min(count, begin + per_burst); ++i) {
-      stage_events[i].around(stage, next_set(), stream);
-      cublas_events[i].around(cublas, next_set(), stream);
+    if (per_burst > 0 && round % per_burst == 0) contenders[order.back()](next_set());
+    for (const size_t c : order) {
+      if (per_burst == 0) enqueue_rest(stream);
+      events[c * count + round].around(contenders[c], next_set(), stream);
+      if (per_burst == 0) LADDER_CUDA_CHECK(cudaStreamSynchronize(stream));
     }
-    LADDER_CUDA_CHECK(cudaStreamSynchronize(stream));
-    std::this_thread::sleep_for(REST);
+    if (per_burst > 0 && (round % per_burst == per_burst - 1 || round == count - 1)) {
+      LADDER_CUDA_CHECK(cudaStreamSynchronize(stream));
+      std::this_thread::sleep_for(REST);
+    }
   }
 
-  const auto timing = [](const std::vector<EventPair>& events) {
+  std::vector<Timing> timings;
+  for (size_t c = 0; c < n; ++c) {
     std::vector<double> milliseconds;
-    for (const EventPair& pair : events) milliseconds.push_back(pair.milliseconds());
-    return summarize(milliseconds);
-  };
-  return {timing(stage_events), timing(cublas_events)};
+    for (size_t round = 0; round < count; ++round)
+      milliseconds.push_back(events[c * count + round].milliseconds());
+    timings.push_back(summarize(milliseconds));
+  }
+  return timings;
 }
 
-SteadyState time_sustained(const LaunchOn& stage, const LaunchOn& cublas, int sets,
-                           const Interleaved& usual, cudaStream_t stream) {
-  const auto turn = [&](const LaunchOn& launch, double expected_ms) {
-    const int count = std::max(1, static_cast<int>(TURN_MS / expected_ms));
+std::vector<double> time_sustained(const std::vector<LaunchOn>& contenders, int sets,
+                                   const std::vector<Timing>& usual, cudaStream_t stream) {
+  const auto turn = [&](size_t c) {
+    const int count = launches_per_turn(usual[c].median);
     EventPair whole;
     whole.start.record(stream);
-    for (int i = 0; i < count; ++i) launch(i % sets);
+    for (int i = 0; i < count; ++i) contenders[c](i % sets);
     whole.stop.record(stream);
     LADDER_CUDA_CHECK(cudaStreamSynchronize(stream));
     return whole.milliseconds() / count;
   };
-  SteadyState mean{};
-  for (int round = -WARMUP_ROUNDS; round < ROUNDS; ++round) {
-    // In this order clocks that rise or fall do so for both.
-    for (const bool of_stage : {true, false, false, true}) {
-      const double ms =
-          of_stage ? turn(stage, usual.stage.median) : turn(cublas, usual.cublas.median);
-      if (round >= 0) (of_stage ? mean.stage : mean.cublas) += ms / (2 * ROUNDS);
-    }
-  }
+  std::vector<double> mean(contenders.size());
+  for (int round = -WARMUP_ROUNDS; round < ROUNDS; ++round)
+    // Forwards and backwards: clocks that rise or fall do so for all.
+    for (const size_t pass : {0, 1})
+      for (const size_t c : order_of_round(pass, contenders.size())) {
+        const double ms = turn(c);
+        if (round >= 0) mean[c] += ms / (2 * ROUNDS);
+      }
   return mean;
 }
 

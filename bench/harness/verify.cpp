@@ -87,13 +87,14 @@ Verdict verify(const Output<Out>& c, const Output<Out>& reference, const Bound& 
   if (verdict.wrong > 0)
     verdict.message += fmt::format("; {} of {} elements are wrong", verdict.wrong,
                                    static_cast<int64_t>(c.rows) * c.cols);
-  const std::string stray = find_stray_write(c);
-  if (!stray.empty()) verdict.message += (verdict.message.empty() ? "" : "; ") + stray;
+  for (const std::string& stray : {find_stray_write(c), c.stray})
+    if (!stray.empty()) verdict.message += (verdict.message.empty() ? "" : "; ") + stray;
   verdict.ok = verdict.message.empty();
   return verdict;
 }
 
-template Verdict verify(const Output<float>&, const Output<float>&, const Bound&);
-template Verdict verify(const Output<half>&, const Output<half>&, const Bound&);
+#define INSTANTIATE(Out) \
+  template Verdict verify(const Output<Out>&, const Output<Out>&, const Bound&);
+LADDER_NUMBERS(INSTANTIATE)
 
 }  // namespace ladder::harness

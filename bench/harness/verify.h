@@ -22,6 +22,7 @@ struct Output {
   int rows, cols;
   int64_t ld;
   std::vector<Out> memory = std::vector<Out>(size());
+  std::string stray{};  // what the run wrote outside its workspace; "" for nothing
 
   size_t size() const { return static_cast<size_t>(rows * ld + 2 * GUARD); }
   const Out* row(int i) const { return &memory[static_cast<size_t>(GUARD + i * ld)]; }

@@ -1,13 +1,9 @@
 import re
-import sys
 import xml.etree.ElementTree as ElementTree
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "scripts"))
-import access_figure  # noqa: E402
+from ladder import access_figure
 
 
 def line(sample, space="shared", size=4, **more):

@@ -1,55 +1,127 @@
 import json
-import sys
 from pathlib import Path
 
 import pytest
 
+from ladder import adopt
+
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "scripts"))
-import adopt_results  # noqa: E402
 
 
-def report(gpu="Some GPU"):
-    problem = {"m": 1, "n": 1, "k": 1}
-    return {"stage": "01_naive", "device": {"name": gpu}, "problem": problem, "variants": []}
+MAIN = 'run<float, float>(ladder::STAGE, {{"slow", x::slow}, {"own", x::gemm}}, argc, argv);'
+
+
+def report(stage="01_naive", gpu="Some GPU", variant="own", size=4096):
+    problem = {"m": size, "n": size, "k": size}
+    variants = [{"name": variant}]
+    return {"stage": stage, "device": {"name": gpu}, "problem": problem, "variants": variants}
+
+
+def write(path, content):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(content))
 
 
 @pytest.fixture
-def measured(tmp_path):
+def measured(tmp_path, manifest_of):
+    """What a measurement of a project of two stages left."""
+    manifest_of("01_naive", "02_smem_tiled")
+    for name in ("01_naive", "02_smem_tiled"):
+        (tmp_path / f"stages/{name}.cu").write_text(MAIN)
     folder = tmp_path / "measured"
-    folder.mkdir()
-    (folder / "01_naive_4096.json").write_text(json.dumps(report()))
-    (folder / "counters.json").write_text(json.dumps({"device": "Some GPU"}))
+    write(folder / "01_naive_4096.json", report())
+    write(folder / "counters.json", {"device": "Some GPU", "counters": {"01_naive": {"own": {}}}})
     (folder / "tests.txt").write_text("passed")
     facts = {"gpu": "Some GPU", "driver": "1", "toolkit": "2", "date": "2020-01-02"}
-    (folder / "environment.json").write_text(json.dumps({**facts, "commit": "abc"}))
+    write(folder / "environment.json", {**facts, "commit": "abc"})
     return folder
 
 
-def adopt(measured, *more):
-    return adopt_results.main([str(measured), "some", *more], measured.parent / "results")
+def run(measured, *more):
+    return adopt.main([str(measured), "some", *more], measured.parent)
+
+
+def results(measured):
+    return measured.parent / "docs/results/some"
+
+
+def names(measured):
+    return sorted(path.name for path in results(measured).iterdir())
 
 
 def provenance(measured):
-    return json.loads((measured.parent / "results/some/provenance.json").read_text())
+    return json.loads((results(measured) / "provenance.json").read_text())
 
 
 def test_reports_and_counters_are_taken_over_with_where_they_come_from(measured):
-    assert adopt(measured) == 0
-    names = sorted(path.name for path in (measured.parent / "results/some").iterdir())
-    assert names == ["01_naive_4096.json", "counters.json", "provenance.json"]
+    assert run(measured) == 0
+    assert names(measured) == ["01_naive_4096.json", "counters.json", "provenance.json"]
     (entry,) = provenance(measured)
-    assert entry["files"] == names[:2] and entry["commit"] == "abc" and entry["gpu"] == "Some GPU"
+    assert entry["files"] == names(measured)[:2]
+    assert entry["commit"] == "abc" and entry["gpu"] == "Some GPU"
 
 
 def test_a_file_belongs_to_the_newest_measurement_and_others_stay(measured):
-    (measured / "02_smem_tiled_4096.json").write_text(json.dumps(report()))
-    assert adopt(measured) == 0
+    write(measured / "02_smem_tiled_4096.json", report("02_smem_tiled"))
+    assert run(measured) == 0
     (measured / "02_smem_tiled_4096.json").unlink()
-    assert adopt(measured, "--commit", "def") == 0
+    assert run(measured, "--commit", "def") == 0
     old, new = provenance(measured)
     assert (old["commit"], old["files"]) == ("abc", ["02_smem_tiled_4096.json"])
     assert (new["commit"], new["files"]) == ("def", ["01_naive_4096.json", "counters.json"])
+
+
+def test_counters_at_128_go_to_the_tests_that_compare_them(measured):
+    write(measured / "counters_128.json", {"device": "Some GPU", "counters": {}})
+    assert run(measured) == 0
+    path = measured.parent / "tests/data/ncu_some.json"
+    assert path.read_text() == (measured / "counters_128.json").read_text()
+    assert "counters_128.json" not in names(measured)
+    assert "tests/data/ncu_some.json" in provenance(measured)[0]["files"]
+    assert run(measured, "--commit", "def") == 0  # once more: the file has one measurement
+    (entry,) = provenance(measured)
+    assert entry["files"].count("tests/data/ncu_some.json") == 1
+
+
+def test_what_is_of_no_stage_or_variant_any_more_is_removed_and_said(measured, capsys):
+    there = results(measured)
+    write(there / "05_old_4096.json", report("05_old"))
+    write(there / "01_naive_8192.json", report(variant="renamed", size=8192))
+    write(there / "02_smem_tiled_8192.json", report("02_smem_tiled", size=8192))
+    files = ["05_old_4096.json", "01_naive_8192.json", "02_smem_tiled_8192.json"]
+    write(there / "provenance.json", [{"commit": "old", "files": files}])
+    (measured / "counters.json").unlink()
+    of_stages = {"05_old": {"own": {}}, "01_naive": {"own": {}, "renamed": {}}}
+    write(there / "counters.json", {"device": "Some GPU", "counters": of_stages})
+    assert run(measured) == 0
+    text = capsys.readouterr().out
+    assert "removed 05_old_4096.json: there is no stage 05_old\n" in text
+    assert "removed 01_naive_8192.json: 01_naive has no variant renamed\n" in text
+    assert "removed counters of 05_old/own" in text
+    assert "removed counters of 01_naive/renamed" in text
+    left = json.loads((there / "counters.json").read_text())["counters"]
+    assert left == {"01_naive": {"own": {}}}
+    assert "02_smem_tiled_8192.json" in names(measured)
+    old, _ = provenance(measured)
+    assert old["files"] == ["02_smem_tiled_8192.json"]
+
+
+def test_nothing_of_an_earlier_measurement_stays_when_it_is_replaced(measured, capsys):
+    write(results(measured) / "02_smem_tiled_8192.json", report("02_smem_tiled", size=8192))
+    assert run(measured, "--replace") == 0
+    assert names(measured) == ["01_naive_4096.json", "counters.json", "provenance.json"]
+    assert "removed 02_smem_tiled_8192.json: not measured again\n" in capsys.readouterr().out
+
+
+def test_what_the_documentation_will_miss_is_said(measured, capsys):
+    assert run(measured) == 0
+    missing = [line for line in capsys.readouterr().out.splitlines() if "missing" in line]
+    assert missing == [
+        "missing: 01_naive at 8192",
+        "missing: 02_smem_tiled at 4096",
+        "missing: 02_smem_tiled at 8192",
+        "missing: counters of 02_smem_tiled",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -57,32 +129,40 @@ def test_a_file_belongs_to_the_newest_measurement_and_others_stay(measured):
     [
         ("environment.json", "{", "environment.json"),
         ("environment.json", '{"gpu": "Some GPU"}', "has to name gpu, driver"),
-        ("02_smem_tiled_4096.json", json.dumps(report("Other")), "but has results of Other"),
-        ("counters.json", '{"device": "Other"}', "its counters are of another GPU"),
+        ("02_smem_tiled_4096.json", json.dumps(report(gpu="Other")), "but has results of Other"),
+        ("02_smem_tiled_4096.json", json.dumps(report("05_old")), "there is no stage 05_old"),
+        ("02_smem_tiled_4096.json", json.dumps(report(variant="x")), "01_naive has no variant x"),
+        ("counters.json", '{"device": "Other"}', "its counters.json is of another GPU"),
         ("02_smem_tiled_4096.json", "{}", "is not a stage's report"),
         ("tests.txt.failed", "", "tests failed"),
     ],
 )
 def test_what_does_not_fit_is_refused_and_nothing_changed(measured, file, content, message, capsys):
     (measured / file).write_text(content)
-    assert adopt(measured) == 2
+    assert run(measured) == 2
     error = capsys.readouterr().err
     assert message in error and error.count("\n") == 1
-    assert not (measured.parent / "results").exists()
+    assert not results(measured).exists()
+
+
+def test_claims_that_do_not_hold_are_said_but_the_numbers_are_what_they_are(measured, capsys):
+    (measured / "claims.txt.failed").write_text("")
+    assert run(measured) == 0
+    assert "not all claims hold" in capsys.readouterr().out
 
 
 def test_a_copy_without_history_needs_a_commit(measured, capsys):
     path = measured / "environment.json"
     path.write_text(path.read_text().replace("abc", "unknown: not a git checkout"))
-    assert adopt(measured) == 2
+    assert run(measured) == 2
     assert "say --commit HASH" in capsys.readouterr().err
-    assert adopt(measured, "--commit", "abc") == 0
+    assert run(measured, "--commit", "abc") == 0
 
 
 def test_the_committed_results_all_have_a_provenance():
     folder = ROOT / "docs/results/h200"
     entries = json.loads((folder / "provenance.json").read_text())
-    named = [name for entry in entries for name in entry["files"]]
+    named = [name for entry in entries for name in entry["files"] if "/" not in name]
     there = [path.name for path in folder.iterdir() if path.name != "provenance.json"]
     assert sorted(named) == sorted(there)
-    assert all(entry[fact] for entry in entries for fact in adopt_results.FACTS)
+    assert all(entry[fact] for entry in entries for fact in adopt.FACTS)

@@ -1,13 +1,9 @@
 import json
-import sys
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "scripts"))
-import ncu_counters  # noqa: E402
-from counters import LIMITS, PREDICTED  # noqa: E402
+from ladder import ncu
+from ladder.counters import LIMITS, PREDICTED
 
 OUTPUT = """==PROF== Connected
 "ID","Kernel Name","gpu__time_duration.sum","smsp__issue_active.avg.pct_of_peak_sustained_active"
@@ -21,17 +17,17 @@ ISSUE = "smsp__issue_active.avg.pct_of_peak_sustained_active"
 
 
 def test_sums_are_added_and_percentages_averaged_over_time():
-    rows = ncu_counters.kernels(OUTPUT)
+    rows = ncu.kernels(OUTPUT)
     assert [row["Kernel Name"] for row in rows] == ["one", "two"]
-    assert ncu_counters.combined(rows, TIME) == 4000
-    assert ncu_counters.combined(rows, ISSUE) == pytest.approx((50.5 + 3 * 90.5) / 4)
-    assert ncu_counters.combined(rows[:1], ISSUE) == 50.5
+    assert ncu.combined(rows, TIME) == 4000
+    assert ncu.combined(rows, ISSUE) == pytest.approx((50.5 + 3 * 90.5) / 4)
+    assert ncu.combined(rows[:1], ISSUE) == 50.5
 
 
 @pytest.mark.parametrize("value", ["", None])
 def test_a_missing_counter_ends_it_with_its_name(value):
     with pytest.raises(SystemExit, match="ncu reported no gpu__time_duration"):
-        ncu_counters.number({TIME: value}, TIME)
+        ncu.number({TIME: value}, TIME)
 
 
 FAKE = """#!/usr/bin/env python3
@@ -51,18 +47,18 @@ for variant in variants:
 
 
 @pytest.mark.parametrize("kernels_of_a, kernels_of_b", [(1, 1), (2, 1), (3, 3)])
-def test_counters_by_variant(tmp_path, monkeypatch, kernels_of_a, kernels_of_b):
-    (tmp_path / "stages").mkdir()
+def test_counters_by_variant(tmp_path, monkeypatch, manifest_of, kernels_of_a, kernels_of_b):
+    manifest_of("01_x")
     stage = tmp_path / "stages/01_x"
     stage.write_text("#!/bin/sh\necho a; echo b\n")
     kernels = {"x": {"a": kernels_of_a, "b": kernels_of_b}}
-    ncu = tmp_path / "ncu"
-    ncu.write_text(FAKE.replace("KERNELS", repr(kernels)))
+    fake = tmp_path / "ncu"
+    fake.write_text(FAKE.replace("KERNELS", repr(kernels)))
     stage.chmod(0o755)
-    ncu.chmod(0o755)
+    fake.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     output = tmp_path / "counters.json"
-    ncu_counters.main([str(tmp_path), str(output), "--size", "4096"])
+    ncu.main([str(tmp_path), str(output), "--size", "4096"])
     result = json.loads(output.read_text())
     assert (result["device"], result["size"]) == ("Some GPU", 4096)
     counted = result["counters"]["01_x"]
@@ -70,11 +66,53 @@ def test_counters_by_variant(tmp_path, monkeypatch, kernels_of_a, kernels_of_b):
     assert counted["a"][ISSUE] == 1
 
 
+@pytest.fixture
+def two_stages(tmp_path, monkeypatch, manifest_of):
+    """Of which the second runs on the GPU alone; ncu counts one kernel a variant."""
+    manifest_of("01_x", {"name": "02_x", "devices": ["gpu"]})
+    for name in ("01_x", "02_x"):
+        (tmp_path / f"stages/{name}").write_text("#!/bin/sh\necho a; echo b\n")
+        (tmp_path / f"stages/{name}").chmod(0o755)
+    (tmp_path / "ncu").write_text(FAKE.replace("KERNELS", repr({"x": {"a": 1, "b": 1}})))
+    (tmp_path / "ncu").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    return tmp_path
+
+
+def test_at_128_only_what_the_cpu_device_runs_is_counted(two_stages):
+    output = two_stages / "counters.json"
+    assert ncu.main([str(two_stages), str(output)]) == 0
+    assert list(json.loads(output.read_text())["counters"]) == ["01_x"]
+    assert ncu.main([str(two_stages), str(output), "--size", "4096"]) == 0
+    assert list(json.loads(output.read_text())["counters"]) == ["01_x", "02_x"]
+
+
+def test_an_interrupted_run_goes_on_where_it_stopped(two_stages, capsys):
+    output = two_stages / "counters.json"
+    arguments = [str(two_stages), str(output), "--size", "4096"]
+    right = (two_stages / "stages/02_x").read_text()
+    (two_stages / "stages/02_x").write_text("#!/bin/sh\nexit 1\n")
+    with pytest.raises(SystemExit):
+        ncu.main(arguments)
+    assert not output.exists()
+    (two_stages / "stages/02_x").write_text(right)
+    assert ncu.main(arguments) == 0
+    assert "01_x: kept" in capsys.readouterr().out
+    assert list(json.loads(output.read_text())["counters"]) == ["01_x", "02_x"]
+    assert not output.with_suffix(".partial").exists()
+
+
+def test_a_build_without_stages_is_an_error(tmp_path, manifest_of):
+    manifest_of("01_x")
+    with pytest.raises(SystemExit, match="no stage in"):
+        ncu.main([str(tmp_path), str(tmp_path / "out.json")])
+
+
 def test_a_missing_ncu_is_one_line(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(SystemExit, match=r"^ncu: No such file or directory$"):
-        ncu_counters.run(["ncu"])
+        ncu.run(["ncu"])
 
 
 def test_what_claims_may_name_is_measured():
-    assert {*PREDICTED.values(), *LIMITS.values()} <= set(ncu_counters.ALL)
+    assert {*PREDICTED.values(), *LIMITS.values()} <= set(ncu.ALL)

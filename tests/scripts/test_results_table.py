@@ -1,12 +1,8 @@
 import json
-import sys
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "scripts"))
-import results_table  # noqa: E402
+from ladder import results
 
 
 def report(stage="02_smem_tiled", size=4096, tflops=8.83, k=None):
@@ -35,25 +31,52 @@ def folder(tmp_path):
 
 
 def test_terminal_table_shows_every_variant(folder, capsys):
-    assert results_table.main([str(folder)]) == 0
+    assert results.main([str(folder)]) == 0
     text = capsys.readouterr().out
     assert "8.83" in text and "9.00" in text and "unknown" in text
     assert text.count("slow") == 2 and "not timed" in text and "off" in text
 
 
+def test_the_best_of_cublaslt_has_a_column_where_it_was_measured(folder, capsys):
+    results.main([str(folder)])
+    assert "best" not in capsys.readouterr().out
+    compared = report()
+    compared["variants"][-1]["percent_of_best"] = 91.26
+    (folder / "a.json").write_text(json.dumps(compared))
+    results.main([str(folder)])
+    head, *rows = capsys.readouterr().out.splitlines()
+    assert head.endswith("% of best") and [row.split()[-1] for row in rows] == [
+        "-",
+        "91.3",
+        "-",
+        "-",
+    ]
+
+
 def test_shape_of_a_rectangle_is_spelled_out():
-    assert results_table.shape(report(k=77)) == "4096x4096x77"
-    assert results_table.shape(report()) == "4096"
+    assert results.shape(report(k=77)) == "4096x4096x77"
+    assert results.shape(report()) == "4096"
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{}", "not json"])
 def test_a_file_that_is_no_report_is_named(tmp_path, capsys, content):
     (tmp_path / "x.json").write_text(content)
-    assert results_table.main([str(tmp_path)]) == 2
+    assert results.main([str(tmp_path)]) == 2
     error = capsys.readouterr().err
     assert "x.json" in error and error.count("\n") == 1
 
 
 def test_an_empty_folder_is_an_error(tmp_path, capsys):
-    assert results_table.main([str(tmp_path)]) == 2
+    assert results.main([str(tmp_path)]) == 2
     assert "no reports" in capsys.readouterr().err
+
+
+def test_rows_come_in_the_order_of_the_manifest_and_unknown_stages_last(
+    manifest_of, tmp_path, capsys
+):
+    manifest_of("10_b", "02_a")
+    for name in ("01_old", "02_a", "10_b"):
+        (tmp_path / f"{name}.json").write_text(json.dumps(report(name)))
+    assert results.main([str(tmp_path)]) == 0
+    rows = [line.split()[0] for line in capsys.readouterr().out.splitlines()[1:]]
+    assert rows == ["10_b", "10_b", "02_a", "02_a", "01_old", "01_old"]

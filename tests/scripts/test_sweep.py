@@ -1,12 +1,8 @@
 import json
-import sys
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "scripts"))
-import sweep  # noqa: E402
+from ladder import sweep
 
 # Reports as percent of cuBLAS the number of times it has been run, times seven, modulo five.
 STAGE = """#!/usr/bin/env python3
@@ -25,15 +21,17 @@ if "{name}" == "02_broken":
 if "{name}" == "03_elsewhere":
     print("03_elsewhere: no usable GPU", file=sys.stderr)
     sys.exit(77)
-report = {{"variants": [{{"name": "own", "percent_of_cublas": runs * 7 % 5}}]}}
+device = {{"name": "Some GPU", "driver": "1", "toolkit": "2"}}
+report = {{"device": device, "variants": [{{"name": "own", "percent_of_cublas": runs * 7 % 5}}]}}
 Path(sys.argv[sys.argv.index("--json") + 1]).write_text(json.dumps(report))
 """
 
 
 @pytest.fixture
-def build(tmp_path):
+def build(tmp_path, manifest_of, monkeypatch):
+    manifest_of("01_right", "02_broken", "03_elsewhere")
+    monkeypatch.setattr(sweep, "commit", lambda: "abc")
     folder = tmp_path / "stages"
-    folder.mkdir()
     for name in ("01_right", "02_broken", "03_elsewhere"):
         (folder / name).write_text(STAGE.format(name=name))
         (folder / name).chmod(0o755)
@@ -45,14 +43,15 @@ def runs(build, name="01_right"):
     return log.read_text().splitlines() if log.exists() else []
 
 
+def reports(out):
+    return sorted(p.name for p in out.glob("[0-9]*"))
+
+
 def test_cells_are_kept_and_not_measured_again(build, tmp_path, capsys):
     out = tmp_path / "out"
     arguments = [str(out), "01_right", "--shapes", "4096", "16x32x64"]
     assert sweep.main(arguments, build) == 0
-    assert sorted(p.name for p in out.iterdir()) == [
-        "01_right_16x32x64.json",
-        "01_right_4096.json",
-    ]
+    assert reports(out) == ["01_right_16x32x64.json", "01_right_4096.json"]
     (out / "01_right_4096.json").unlink()
     assert sweep.main(arguments, build) == 0
     assert "01_right 16x32x64: kept" in capsys.readouterr().out
@@ -69,7 +68,7 @@ def test_all_variants_only_at_the_sizes_of_the_readme(build, tmp_path):
 def test_the_median_of_several_processes_is_kept(build, tmp_path, capsys):
     out = tmp_path / "out"
     assert sweep.main([str(out), "01_right", "--shapes", "64", "--processes", "3"], build) == 0
-    assert "1.0 2.0 4.0 % of cuBLAS" in capsys.readouterr().out
+    assert "1.0 2.0 4.0 % of cuBLAS, " in capsys.readouterr().out
     report = json.loads((out / "01_right_64.json").read_text())
     assert sweep.own_percent(report) == 2
 
@@ -79,7 +78,7 @@ def test_a_failing_stage_is_reported_and_the_others_go_on(build, tmp_path, capsy
     assert sweep.main([str(out), "02_broken", "01_right", "--shapes", "64"], build) == 1
     text = capsys.readouterr()
     assert "02_broken 64: FAILED" in text.out and "02_broken: wrong" in text.err
-    assert [p.name for p in out.iterdir()] == ["01_right_64.json"]
+    assert reports(out) == ["01_right_64.json"]
 
 
 def test_a_stage_without_its_gpu_is_skipped(build, tmp_path, capsys):
@@ -91,14 +90,14 @@ def test_an_interrupt_keeps_what_is_there(build, tmp_path, capsys, monkeypatch):
     out = tmp_path / "out"
     measure = sweep.measure
 
-    def interrupted(executable, shape):
-        if shape == "64":
+    def interrupted(cell):
+        if cell.shape == "64":
             raise KeyboardInterrupt
-        return measure(executable, shape)
+        return measure(cell)
 
     monkeypatch.setattr(sweep, "measure", interrupted)
     assert sweep.main([str(out), "01_right", "--shapes", "32", "64"], build) == 130
-    assert [p.name for p in out.iterdir()] == ["01_right_32.json"]
+    assert reports(out) == ["01_right_32.json"]
     assert "goes on from here" in capsys.readouterr().err
 
 
@@ -124,3 +123,53 @@ def test_bad_input_is_one_line_and_code_2(build, tmp_path, capsys, arguments, me
 def test_without_a_build_it_says_how_to_get_one(tmp_path, capsys):
     assert sweep.main([str(tmp_path / "out")], tmp_path / "none") == 2
     assert "run_all.sh" in capsys.readouterr().err
+
+
+@pytest.fixture
+def claimed(tmp_path, monkeypatch):
+    """A claim on the stage's other variant at a shape of its own."""
+    pytest.importorskip("yaml")
+    from ladder import claims
+
+    path = tmp_path / "claims.yaml"
+    path.write_text("- id: x\n  claim: y\n  holds: 'time(01_right/slow, 16x32x64) > 1'\n")
+    monkeypatch.setattr(claims, "CLAIMS", path)
+
+
+def test_what_the_documentation_is_made_of(build, tmp_path, manifest_of, claimed):
+    manifest_of({"name": "01_right", "also_at": ["64"]}, "02_broken", "03_elsewhere")
+    out = tmp_path / "out"
+    assert sweep.main([str(out), "01_right", "--documented"], build) == 0
+    expected = [f"01_right_{shape}.json" for shape in ("16x32x64", "4096", "64", "8192")]
+    assert reports(out) == expected
+    variants = {line.split()[1]: line.partition("--variant ")[2] for line in runs(build)}
+    assert variants == {"16": "slow own", "64": "own", "4096": "", "8192": "own"}
+
+
+def test_a_claim_on_a_variant_that_is_not_there_fails(build, tmp_path, claimed, capsys):
+    (build / "01_right").write_text(STAGE.format(name="01_right").replace("slow\\n", ""))
+    assert sweep.main([str(tmp_path / "out"), "01_right", "--documented"], build) == 1
+    text = capsys.readouterr()
+    assert "01_right 16x32x64: FAILED" in text.out
+    assert "01_right has no variant slow" in text.err
+
+
+def test_the_environment_is_written_and_a_folder_is_of_one_commit(
+    build, tmp_path, capsys, monkeypatch
+):
+    arguments = [str(tmp_path / "out"), "01_right", "--shapes", "64"]
+    assert sweep.main(arguments, build) == 0
+    environment = json.loads((tmp_path / "out/environment.json").read_text())
+    date = environment.pop("date")
+    facts = {"gpu": "Some GPU", "driver": "1", "toolkit": "2", "commit": "abc"}
+    assert environment == facts and len(date) == 10
+    monkeypatch.setattr(sweep, "commit", lambda: "def")
+    assert sweep.main(arguments, build) == 2
+    assert "has measurements of another commit" in capsys.readouterr().err
+
+
+def test_stages_come_in_the_order_of_the_manifest(build, tmp_path, manifest_of, capsys):
+    manifest_of("03_elsewhere", "01_right", "02_broken")
+    sweep.main([str(tmp_path / "out"), "--shapes", "64"], build)
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert [words[1] for words in lines] == ["03_elsewhere", "01_right", "02_broken"]

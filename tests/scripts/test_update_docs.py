@@ -1,148 +1,322 @@
-import copy
-import sys
+import json
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "scripts"))
-import update_docs  # noqa: E402
+from ladder import claims, docs, manifest
+from ladder.counters import LIMITS, PREDICTED, STALL, TIME
 
+ROOT = Path(__file__).resolve().parents[2]
 PAGE = Path("page.md")
 WORDS = 1500
 
 
-def written(kind, body="old"):
-    text = f"before\n<!-- {kind} -->\n{body}\n<!-- end -->\nafter\n"
-    return update_docs.updated(text, PAGE)
+def variant(name, tflops=50.0, **more):
+    facts = {"registers": 64, "shared_bytes": 2048, "threads": 256, "occupancy": 0.5}
+    times = {"time_ms": {"median": 2.5}, "tflops": tflops, "percent_of_cublas": 80.25}
+    return {"name": name, **times, **facts, **more}
+
+
+def report(stage, *variants, shape=(4096, 4096, 4096)):
+    device = {"name": "Some GPU", "multiprocessors": 132, "clock_mhz": 1980.0, "peak_tflops": 60.0}
+    device |= {"memory_gb_s": 4800.0, "driver": "13.0", "toolkit": "13.0"}
+    problem = dict(zip("mnk", shape, strict=True))
+    cublas = {"tflops": 70.0}
+    made = {"stage": stage, "device": device, "problem": problem, "variants": variants}
+    return made | {"cublas": cublas}
+
+
+COUNTED = {counter: 4e9 for counter in [*PREDICTED.values(), *LIMITS.values(), TIME]}
+COUNTED |= {STALL.format("long_scoreboard"): 3.25, STALL.format("selected"): 1.0}
+
+
+@pytest.fixture(autouse=True)
+def project(tmp_path, monkeypatch, manifest_of):
+    """Three stages, their pages and kernels, and results of them."""
+    half = {"name": "06_three", "types": ["fp16"], "parent": "02_two"}
+    manifest_of("02_two", "10_one", half)
+    results = tmp_path / "results"
+    for folder in ("docs", "kernels", "results"):
+        (tmp_path / folder).mkdir()
+    for number, name in enumerate(("02_two", "10_one", "06_three")):
+        page = f"# {name}\n\nThe idea of\n{name}. And more.\n"
+        (tmp_path / f"docs/{name}.md").write_text(page)
+        kernel = f"// {name}\nvoid gemm() {{\n  first();\n  last({number});\n}}\n"
+        (tmp_path / f"kernels/{name}.cuh").write_text(kernel)
+        for size in (4096, 8192):
+            own = variant("own", 50.0 + number, sustained={"percent_of_cublas": 91.5})
+            made = report(name, variant("slow", 7.0), own, shape=(size,) * 3)
+            (results / f"{name}_{size}.json").write_text(json.dumps(made))
+    counters = {name: {"slow": COUNTED, "own": COUNTED} for name in ("02_two", "06_three")}
+    (results / "counters.json").write_text(json.dumps({"size": 4096, "counters": counters}))
+    (results / "provenance.json").write_text("[]")
+    monkeypatch.setattr(docs, "ROOT", tmp_path)
+    monkeypatch.setattr(docs, "RESULTS", results)
+    monkeypatch.setattr(docs, "figures", {})
+    measured = claims.Measurements(results, [{"size": 4096, "counters": counters}])
+    monkeypatch.setattr(docs, "measurements", lambda: measured)
+    fast = {"id": "fast", "claim": "It is fast.", "holds": "tflops(02_two/own) > 49"}
+    false = {"id": "false", "claim": "It is.", "holds": "tflops(02_two/own) > 99"}
+    unmeasured = {"id": "unmeasured", "claim": "It is.", "holds": "tflops(02_two/own, 5) > 99"}
+    all_claims = {claim["id"]: claim for claim in (fast, false, unmeasured)}
+    monkeypatch.setattr(docs, "all_claims", lambda: all_claims)
+    for cached in (docs.reports, docs.counters, docs.provenance):
+        cached.cache_clear()
+    yield tmp_path
+    for cached in (docs.reports, docs.counters, docs.provenance):
+        cached.cache_clear()
+
+
+def page(kind, body="old"):
+    return f"before\n<!-- {kind} -->\n{body}\n<!-- end -->\nafter\n"
+
+
+def written(kind):
+    problems = []
+    text = docs.updated(page(kind), PAGE, problems)
+    assert problems == []
+    return text
+
+
+def problems_of(kind):
+    """What is said of a block that cannot be written, which stays as it is."""
+    problems = []
+    assert docs.updated(page(kind), PAGE, problems) == page(kind)
+    return problems
+
+
+def change(project, name, edit):
+    path = project / "results" / name
+    content = json.loads(path.read_text())
+    edit(content)
+    path.write_text(json.dumps(content))
+    docs.reports.cache_clear()
 
 
 def test_only_what_is_between_the_marks_changes():
-    text = written("results 01_naive")
-    assert text.startswith("before\n<!-- results 01_naive -->\n| 4096^3 | ms |")
+    text = written("results 02_two")
+    assert text.startswith("before\n<!-- results 02_two -->\n| 4096^3 | ms |")
     assert text.endswith("|\n<!-- end -->\nafter\n") and "old" not in text
-    assert update_docs.updated(text, PAGE) == text
-    assert "`uncoalesced`" in text
+    assert docs.updated(text, PAGE, []) == text
+    assert "| `slow` | 2.5 | 7.0 | 80.2 | 64 | 2.0 | 50 |" in text
 
 
-def test_the_table_of_stages_has_the_own_variants_numbers_and_leads_to_the_pages():
-    row = next(line for line in written("stages docs").splitlines() if "06_wmma" in line)
-    own = [update_docs.own(update_docs.report("06_wmma", size)) for size in ("4096", "8192")]
-    assert own[0]["name"] == "wmma"
-    numbers = [f"{v[key]:.1f}" for v in own for key in ("tflops", "percent_of_cublas")]
-    assert row.startswith("| [06_wmma](docs/06_wmma.md) | Warps multiply")
-    assert row.endswith(f"| {' | '.join(numbers)} |")
-    assert "| [06_wmma](06_wmma.md) |" in written("stages")
-
-
-def test_a_stage_without_a_report_is_an_error(monkeypatch):
-    at_4096 = {key: r for key, r in update_docs.reports().items() if key[1] == "4096"}
-    monkeypatch.setattr(update_docs, "reports", lambda: at_4096)
-    with pytest.raises(update_docs.BadInput, match="no results of 01_naive at 8192"):
-        written("stages")
-
-
-def test_the_readme_shows_the_committed_numbers():
-    text = (ROOT / "README.md").read_text()
-    assert "<!-- stages docs -->" in text
-    assert update_docs.updated(text, PAGE) == text
-
-
-def test_rows_of_several_runs_are_said_to_be(monkeypatch):
-    files = [f"11_persistent_{size}.json" for stage, size in update_docs.reports()]
-    monkeypatch.setattr(update_docs, "provenance", lambda: [{"files": files}, {"files": ["x"]}])
-    assert "runs" not in written("shapes 11_persistent")
-    parts = [{"files": files[:1]}, {"files": ["x"]}, {"files": files[1:]}]
-    monkeypatch.setattr(update_docs, "provenance", lambda: parts)
-    assert "are from 2 runs" in written("shapes 11_persistent")
-
-
-def test_the_steady_state_has_a_column_where_it_was_measured(monkeypatch):
-    rows = {line.split(" | ")[0]: line for line in written("shapes 11_persistent").splitlines()}
-    assert rows["| 1024"].endswith("| too short |")
-    sustained = update_docs.own(update_docs.report("11_persistent", "8192"))["sustained"][
-        "percent_of_cublas"
+def test_the_table_of_stages_is_in_the_order_of_the_manifest_and_leads_to_the_pages():
+    rows = [line for line in written("stages docs").splitlines() if line.startswith("| [")]
+    assert rows == [
+        "| [02_two](docs/02_two.md) | The idea of 02_two | 50.0 | 80.2 | 50.0 | 80.2 |",
+        "| [10_one](docs/10_one.md) | The idea of 10_one | 51.0 | 80.2 | 51.0 | 80.2 |",
+        "| [06_three](docs/06_three.md) | The idea of 06_three | 52.0 | 80.2 | 52.0 | 80.2 |",
     ]
-    assert rows["| 8192"].endswith(f"| {sustained:.1f} |")
-    assert "sustained" not in written("shapes 05b_split_k")
-    reports = copy.deepcopy(update_docs.reports())
-    del update_docs.own(reports["11_persistent", "8192"])["sustained"]
-    monkeypatch.setattr(update_docs, "reports", lambda: reports)
-    assert "| not measured |" in written("shapes 11_persistent")
+    assert "| [06_three](06_three.md) |" in written("stages")
+
+
+def test_each_result_that_the_table_of_stages_lacks_is_a_line(project):
+    (project / "results/02_two_8192.json").unlink()
+    (project / "results/06_three_4096.json").unlink()
+    (project / "docs/10_one.md").write_text("No heading.")
+    docs.reports.cache_clear()
+    assert problems_of("stages") == [
+        "page.md: no results of 02_two at 8192",
+        "page.md: docs/10_one.md does not begin with a heading and a sentence",
+        "page.md: no results of 06_three at 4096",
+    ]
+
+
+def test_the_fastest_of_cublaslt_is_shown_where_it_was_measured(project):
+    assert "cublasLt" not in written("stages") + written("results 02_two") + written(
+        "shapes 02_two"
+    )
+
+    def compare(content):
+        content["variants"][-1]["percent_of_best"] = 74.96
+
+    change(project, "06_three_8192.json", compare)
+    text = written("stages")
+    assert text.splitlines()[-3].endswith("Of the fastest: 06_three 75.0% at 8192.")
+    shapes = written("shapes 06_three").splitlines()
+    assert "| % of cuBLAS | % of best cublasLt | sustained |" in shapes[2]
+    assert "| not compared |" in shapes[4] and "| 75.0 |" in shapes[5]
+    change(project, "06_three_4096.json", compare)
+    rows = written("results 06_three").splitlines()
+    assert rows[4].endswith("| not compared |") and rows[5].endswith("| 75.0 |")
+
+
+def test_steps_are_counted_against_the_parent():
+    rows = [line for line in written("steps docs").splitlines() if line.startswith("| [")]
+    assert rows == [
+        "| [10_one](docs/10_one.md) | [02_two](docs/02_two.md) | 1 | 1 | - |",
+        "| [06_three](docs/06_three.md) | [02_two](docs/02_two.md) | 1 | 1 | - |",
+    ]
+
+
+def test_rows_of_several_runs_are_said_to_be(project):
+    files = ["06_three_4096.json", "06_three_8192.json"]
+
+    def runs(*parts):
+        text = json.dumps([{"files": part} for part in parts])
+        (project / "results/provenance.json").write_text(text)
+        docs.provenance.cache_clear()
+        return written("shapes 06_three")
+
+    assert "runs" not in runs(files, ["x"])
+    assert "are from 2 runs" in runs(files[:1], ["x"], files[1:])
+
+
+def test_the_steady_state_has_a_column_where_it_was_measured(project):
+    rows = written("shapes 02_two").splitlines()
+    assert rows[4:6] == ["| 4096 | 50.0 | 80.2 | 91.5 |", "| 8192 | 50.0 | 80.2 | 91.5 |"]
+
+    def short(content):
+        content["variants"][-1]["time_ms"]["median"] = 0.01
+
+    change(project, "02_two_4096.json", short)
+    assert "| 4096 | 50.0 | 80.2 | too short |" in written("shapes 02_two")
+    change(project, "02_two_4096.json", lambda content: content["variants"][-1].pop("sustained"))
+    assert "| 4096 | 50.0 | 80.2 | not measured |" in written("shapes 02_two")
+    change(project, "02_two_8192.json", lambda content: content["variants"][-1].pop("sustained"))
+    assert "sustained" not in written("shapes 02_two")
 
 
 def test_code_is_included_with_its_lines():
-    text = written('code kernels/01_naive.cuh "// The stage: only" "acc;"')
-    assert (
-        "kernels/01_naive.cuh#L" in text
-        and "const int row = blockIdx.y * BM + threadIdx.y;" in text
-    )
-    assert text.count("C[row * ldc + col] = acc;") == 1
+    text = written('code kernels/10_one.cuh "void gemm" "last("')
+    assert "[kernels/10_one.cuh](../kernels/10_one.cuh#L2-L4), line 2:" in text
+    assert 'linenums="2"\nvoid gemm() {\n  first();\n  last(1);\n```' in text
 
 
-def test_a_diff_counts_its_lines():
-    text = written("diff 01_naive 02_smem_tiled")
-    assert "+  __shared__ float sA" in text and "lines added" in text
+@pytest.mark.parametrize("kind", ["diff 02_two 06_three", "diff 06_three"])
+def test_a_diff_is_against_the_parent_unless_told_otherwise(kind):
+    text = written(kind)
+    assert "--- kernels/02_two.cuh" in text and "+++ kernels/06_three.cuh" in text
+    assert "+  last(2);" in text and "<summary>2 lines added, 2 removed</summary>" in text
 
 
 def test_claims_show_their_values():
-    text = written("claims naive-full-occupancy")
-    assert "`naive-full-occupancy`: occupancy(01_naive/naive) = 1" in text
+    assert "- It is fast. <small>`fast`: tflops(02_two/own) = 50</small>" in written("claims fast")
 
 
-def test_counters_have_units():
-    text = written("counters 01_naive 02_smem_tiled/smem_tiled")
-    assert "| ncu, 4096^3 | 01 `uncoalesced` | 01 `naive` | 02 `smem_tiled` |" in text
-    assert "| time, ms |" in text and "long scoreboard" in text
+def test_counters_have_units_and_the_stages_labels():
+    text = written("counters 02_two 06_three/own")
+    assert "| ncu, 4096^3 | 02 `slow` | 02 `own` | 06 `own` |" in text
+    assert "| time, ms | 4,000 |" in text and "long scoreboard 3.2" in text
+    assert "| ncu, 4096^3 | `own` |" in written("counters 06_three/own")
+
+
+def test_the_machine_is_that_of_the_last_stage_of_each_type():
+    text = written("machine")
+    assert (
+        "| Some GPU |" in text and "| cuBLAS FP32 / FP16 at 4096^3 | 70.0 / 70.0 TFLOP/s |" in text
+    )
 
 
 @pytest.mark.parametrize(
-    "kind, message",
+    "kind, messages",
     [
-        ("nothing", "no kind 'nothing'; there are: stages, results"),
-        ("results", "results : results() missing"),
-        ("results 99_none", "no results of 99_none at 4096"),
-        ("counters 01_naive/none", "no counters of 01_naive/none"),
-        ("claims no-such-claim", "there is no claim 'no-such-claim'"),
-        ('code kernels/none.cuh "a" "b"', "there is no kernels/none.cuh"),
-        ('code kernels/01_naive.cuh "not there" "b"', "has 'not there'"),
-        ('code kernels/01_naive.cuh "namespace" "not there"', "has 'not there'"),
+        ("nothing", ["no kind 'nothing'; there are: stages, steps, results"]),
+        ("results", ["results : results() missing"]),
+        ("results 99_none", ["no results of 99_none at 4096"]),
+        ("shapes 99_none", ["no results of 99_none"]),
+        ("counters 02_two/none 10_one", ["no counters of 02_two/none", "no counters of 10_one"]),
+        (
+            "claims no-such-claim unmeasured fast false",
+            [
+                "there is no claim 'no-such-claim'",
+                "claim 'unmeasured': no results of 02_two/own at 5",
+                "claim 'false' does not hold",
+            ],
+        ),
+        ('code kernels/none.cuh "a" "b"', ["there is no kernels/none.cuh"]),
+        ('code kernels/10_one.cuh "not there" "b"', ["no line of kernels/10_one.cuh has 'not "]),
+        ('code kernels/10_one.cuh "first" "not there"', ["no line of kernels/10_one.cuh after"]),
+        ("diff 02_two", ["02_two has no parent"]),
+        ("diff 02_two 99_none", ["no stage '99_none'"]),
+        ("predict 02_two own", ["stages/cpu/02_two: No such file or directory"]),
     ],
 )
-def test_what_is_not_there_is_named(kind, message):
-    with pytest.raises(update_docs.BadInput) as error:
-        written(kind)
-    assert message in str(error.value) and str(error.value).startswith("page.md: ")
+def test_what_is_not_there_is_named(kind, messages, project, monkeypatch):
+    monkeypatch.setattr(docs, "CPU_STAGES", project / "build/stages/cpu")
+    problems = problems_of(kind)
+    assert len(problems) == len(messages)
+    for problem, message in zip(problems, messages, strict=True):
+        assert problem.startswith("page.md: ") and message in problem and "\n" not in problem
+
+
+def test_predictions_lead_to_their_lines_in_parts_too(monkeypatch):
+    line = {"op": "load", "array": "sB", "space": "shared", "bytes": 4, "requests": 1}
+    line |= {"wavefronts_per_request": 1.0, "ideal_wavefronts": 1.0, "line": 7}
+    files = ["/a/kernels/b/kernels/02_two.cuh", "/a/kernels/parts/swizzle.cuh"]
+    memory = [line | {"file": file} for file in files]
+    monkeypatch.setattr(docs, "predicted", lambda stage: {"x": {"memory": memory}})
+    text = written("predict 02_two x")
+    assert "| [02_two.cuh:7](../kernels/02_two.cuh#L7) | load sB |" in text
+    assert "| [parts/swizzle.cuh:7](../kernels/parts/swizzle.cuh#L7) |" in text
 
 
 def test_a_figure_that_the_cpu_device_does_not_bear_out_is_an_error(monkeypatch):
     line = {"op": "load", "array": "sB", "space": "shared", "bytes": 4, "requests": 1}
     line |= {"sample": [128 * i for i in range(32)], "ideal_wavefronts": 1.0}
     memory = [line | {"wavefronts_per_request": 31.5}]
-    monkeypatch.setattr(update_docs, "predicted", lambda stage: {"x": {"memory": memory}})
-    with pytest.raises(
-        update_docs.BadInput, match=r"has 32 wavefronts, the CPU device counts 31\.5"
-    ):
-        written("access 02_smem_tiled x sB load")
+    monkeypatch.setattr(docs, "predicted", lambda stage: {"x": {"memory": memory}})
+    (problem,) = problems_of("access 02_two x sB load")
+    assert "has 32 wavefronts, the CPU device counts 31.5" in problem
     memory[0]["wavefronts_per_request"] = 32.0
-    assert "by one warp, 32 wavefronts](figures/" in written("access 02_smem_tiled x sB load")
+    assert "by one warp, 32 wavefronts](figures/" in written("access 02_two x sB load")
 
 
 def test_a_block_without_end_is_an_error():
-    with pytest.raises(update_docs.BadInput, match="does not begin or does not end"):
-        update_docs.updated("text\n<!-- end -->\n", PAGE)
+    with pytest.raises(docs.BadInput, match="does not begin or does not end"):
+        docs.updated("text\n<!-- end -->\n", PAGE, [])
 
 
-def test_a_false_claim_is_not_shown(monkeypatch):
-    false = {"id": "x", "claim": "y", "holds": "tflops(01_naive/naive) > 1000"}
-    monkeypatch.setattr(update_docs, "all_claims", lambda: {"x": false})
-    with pytest.raises(update_docs.BadInput, match="claim 'x' does not hold"):
-        written("claims x")
+@pytest.fixture
+def pages(project, monkeypatch):
+    """README.md, a page, and what is said of them. No plots."""
+    (project / "docs/figures").mkdir()
+    (project / "README.md").write_text(page("results 02_two"))
+    (project / "docs/index.md").write_text(page("claims fast"))
+    monkeypatch.setattr(docs, "stale_plots", lambda: [])
+    return project
+
+
+def test_check_fails_where_a_file_would_change_and_changes_nothing(pages, capsys):
+    assert docs.main(["--check"]) == 1
+    assert capsys.readouterr().err.splitlines() == [
+        "update_docs.py: README.md is not up to date",
+        "update_docs.py: docs/index.md is not up to date",
+    ]
+    assert (pages / "README.md").read_text() == page("results 02_two")
+    assert docs.main([]) == 0
+    assert docs.main(["--check"]) == 0
+
+
+def test_check_fails_for_a_stale_plot(pages, capsys, monkeypatch):
+    assert docs.main([]) == 0
+    stale = pages / "docs/figures/ladder_light.svg"
+    monkeypatch.setattr(docs, "stale_plots", lambda: [stale])
+    assert docs.main(["--check"]) == 1
+    assert "docs/figures/ladder_light.svg is not up to date" in capsys.readouterr().err
+
+
+def test_what_cannot_be_written_is_said_and_the_rest_is_written(pages, capsys):
+    (pages / "docs/index.md").write_text(page("claims false"))
+    assert docs.main([]) == 2
+    assert capsys.readouterr().err.splitlines() == [
+        "update_docs.py: docs/index.md: claim 'false' does not hold"
+    ]
+    assert "| `slow` |" in (pages / "README.md").read_text()
+    assert docs.main(["--check"]) == 2
+
+
+def test_a_figure_that_no_page_has_is_removed(pages):
+    unused = pages / "docs/figures/access_x.svg"
+    unused.write_text("")
+    assert docs.main([]) == 0
+    assert not unused.exists()
 
 
 def prose(text):
     """The page without what is generated."""
-    return update_docs.BLOCK.sub("", text)
+    return docs.BLOCK.sub("", text)
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "docs").glob("*.md")), ids=lambda p: p.stem)
@@ -152,7 +326,7 @@ def test_pages_are_short(path):
 
 def test_every_stage_has_a_page_of_the_same_shape():
     parts = ["The idea", "The code", "Predict", "Measure", "In ncu", "The limit", "Exercises"]
-    for stage in (ROOT / "stages").glob("*.cu"):
-        text = (ROOT / f"docs/{stage.stem}.md").read_text()
+    for stage in manifest.read(ROOT / "stages/manifest.json").values():
+        text = (ROOT / stage.page).read_text()
         places = [text.find(f"\n## {part}\n") for part in parts]
-        assert -1 not in places and places == sorted(places), stage.stem
+        assert -1 not in places and places == sorted(places), stage.name

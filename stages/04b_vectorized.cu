@@ -1,10 +1,10 @@
-#include "05b_split_k.cuh"
+#include "04b_vectorized.cuh"
 #include "stage.h"
 
 int main(int argc, char** argv) {
   return ladder::harness::run<float, float>(ladder::STAGE,
                                             {
-                                                {"split_k", ladder::split_k::gemm},
+                                                {"vectorized", ladder::vectorized::gemm},
                                             },
                                             argc, argv);
 }

@@ -5,7 +5,7 @@ scripts/ncu_counters.py writes them.
 import json
 from pathlib import Path
 
-from results_table import BadInput
+from ladder.project import BadInput
 
 # What the CPU device predicts, too, by the names that claims use.
 PREDICTED_SIZE = 128

@@ -1,0 +1,70 @@
+// What the compiler calls in a kernel that is compiled with -fsanitize=thread and bounds: the race
+// detector's functions, by name, with bodies of ours.
+#include <cstring>
+#include <string>
+
+#include "block.h"
+#include "tracer.h"
+
+namespace {
+inline void plain_access(const void* pc, const void* address, unsigned bytes,
+                         cpu_device::Operation operation) {
+  if (cpu_device::tracer == nullptr || cpu_device::this_block == nullptr) return;
+  if (cpu_device::this_block->on_stack(reinterpret_cast<uintptr_t>(address))) return;
+  cpu_device::tracer->access({nullptr, 0, pc}, reinterpret_cast<uintptr_t>(address), bytes,
+                             operation);
+}
+}  // namespace
+
+#define LADDER_CALLBACK(name, bytes, operation)                                                  \
+  extern "C" void name(void* address) {                                                          \
+    plain_access(__builtin_return_address(0), address, bytes, cpu_device::Operation::operation); \
+  }
+LADDER_CALLBACK(__tsan_read1, 1, LOAD)
+LADDER_CALLBACK(__tsan_read2, 2, LOAD)
+LADDER_CALLBACK(__tsan_read4, 4, LOAD)
+LADDER_CALLBACK(__tsan_read8, 8, LOAD)
+LADDER_CALLBACK(__tsan_read16, 16, LOAD)
+LADDER_CALLBACK(__tsan_unaligned_read2, 2, LOAD)
+LADDER_CALLBACK(__tsan_unaligned_read4, 4, LOAD)
+LADDER_CALLBACK(__tsan_unaligned_read8, 8, LOAD)
+LADDER_CALLBACK(__tsan_unaligned_read16, 16, LOAD)
+LADDER_CALLBACK(__tsan_write1, 1, STORE)
+LADDER_CALLBACK(__tsan_write2, 2, STORE)
+LADDER_CALLBACK(__tsan_write4, 4, STORE)
+LADDER_CALLBACK(__tsan_write8, 8, STORE)
+LADDER_CALLBACK(__tsan_write16, 16, STORE)
+LADDER_CALLBACK(__tsan_unaligned_write2, 2, STORE)
+LADDER_CALLBACK(__tsan_unaligned_write4, 4, STORE)
+LADDER_CALLBACK(__tsan_unaligned_write8, 8, STORE)
+LADDER_CALLBACK(__tsan_unaligned_write16, 16, STORE)
+#undef LADDER_CALLBACK
+
+extern "C" {
+void __tsan_init() {}
+void __tsan_func_entry(void*) {}
+void __tsan_func_exit() {}
+void __tsan_vptr_read(void*) {}
+void __tsan_vptr_update(void*, void*) {}
+void __tsan_read_range(void*, unsigned long) {}
+void __tsan_write_range(void*, unsigned long) {}
+void* __tsan_memcpy(void* to, const void* from, unsigned long bytes) {
+  return std::memcpy(to, from, bytes);
+}
+void* __tsan_memmove(void* to, const void* from, unsigned long bytes) {
+  return std::memmove(to, from, bytes);
+}
+void* __tsan_memset(void* to, int value, unsigned long bytes) {
+  return std::memset(to, value, bytes);
+}
+
+// What -fsanitize=bounds calls when an index is outside an array whose size the compiler knows.
+struct BoundsData {
+  const char* file;
+  uint32_t line, column;
+};
+void __ubsan_handle_out_of_bounds(BoundsData* where, unsigned long index) {
+  cpu_device::report_finding({where->file, static_cast<int>(where->line), nullptr},
+                             "index " + std::to_string(index) + " is outside its array");
+}
+}

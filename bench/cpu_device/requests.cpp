@@ -1,0 +1,127 @@
+#include "requests.h"
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+
+#include "block.h"
+#include "symbols.h"
+
+namespace cpu_device {
+namespace {
+
+std::mutex totals_mutex;
+std::map<Key, Totals> all_totals;
+
+}  // namespace
+
+void Requests::count(const Place& place, uintptr_t address, unsigned bytes, Operation operation,
+                     Space space, Arrays& arrays) {
+  Site& site = site_of(place, address, bytes, operation, space, arrays);
+  const unsigned thread = this_block->current_number();
+  std::vector<Request>& requests = site.by_warp[thread / WARP];
+  const unsigned turn = site.turns[thread]++;
+  if (requests.size() <= turn) requests.resize(turn + 1);
+  Request& request = requests[turn];
+  request.mask |= 1u << thread % WARP;
+  request.offset[thread % WARP] = static_cast<uint32_t>(address - site.key.array);
+}
+
+// The site of this access; the most recent ones are found without a search.
+Site& Requests::site_of(const Place& place, uintptr_t address, unsigned bytes, Operation operation,
+                        Space space, Arrays& arrays) {
+  const uintptr_t id = place.pc != nullptr
+                           ? reinterpret_cast<uintptr_t>(place.pc)
+                           : reinterpret_cast<uintptr_t>(place.file) + uintptr_t(place.line) * 64;
+  Cached& cached = cache_[(id ^ id >> 7 ^ bytes) % cache_.size()];
+  if (cached.id == id && cached.bytes == bytes && cached.operation == operation &&
+      address - cached.begin < cached.extent)
+    return *cached.site;
+
+  const auto [begin, extent, name] = arrays.at(address, space);
+  const Key key{place, operation, space, bytes, begin, name};
+  const auto known = std::find_if(sites_.begin(), sites_.end(), [&](const Site& site) {
+    return !(site.key < key) && !(key < site.key);
+  });
+  if (known == sites_.end())
+    sites_.emplace_back(key, this_block->warp_count(), this_block->thread_count());
+  cached = {id, bytes, operation, begin, extent, known == sites_.end() ? &sites_.back() : &*known};
+  return *cached.site;
+}
+
+void Requests::add(Site& site, const Request& request) {
+  if (request.mask == 0) return;
+  const Cost cost = site.key.space == Space::GLOBAL ? global_cost(request, site.key.bytes)
+                                                    : shared_cost(request, site.key.bytes);
+  ++site.totals.requests;
+  site.totals.lanes += static_cast<unsigned>(__builtin_popcount(request.mask));
+  site.totals.cost += cost.actual;
+  site.totals.ideal += cost.ideal;
+  if (!site.totals.sample.empty()) return;
+  for (unsigned lane = 0; lane < WARP; ++lane)
+    site.totals.sample.push_back(request.mask >> lane & 1 ? int64_t{request.offset[lane]} : -1);
+}
+
+void Requests::settle() {
+  for (Site& site : sites_) {
+    for (std::vector<Request>& requests : site.by_warp) {
+      for (const Request& request : requests) add(site, request);
+      requests.clear();
+    }
+    std::fill(site.turns.begin(), site.turns.end(), 0u);
+  }
+}
+
+void Requests::publish() {
+  const std::lock_guard lock(totals_mutex);
+  for (Site& site : sites_) {
+    Totals& totals = all_totals[site.key];
+    totals.requests += site.totals.requests;
+    totals.lanes += site.totals.lanes;
+    totals.cost += site.totals.cost;
+    totals.ideal += site.totals.ideal;
+    if (totals.sample.empty()) totals.sample = site.totals.sample;
+  }
+  sites_.clear();
+  cache_.assign(cache_.size(), {});
+}
+
+std::vector<MemoryLine> take_memory_lines() {
+  const std::lock_guard lock(totals_mutex);
+  std::vector<const void*> instructions;
+  for (const auto& [key, totals] : all_totals) instructions.push_back(key.place.pc);
+  const std::vector<SourceLine> lines = source_lines(instructions);
+
+  // The compiler may have made several instructions of one line.
+  std::map<std::tuple<std::string, int, std::string, Space, Operation, unsigned>, MemoryLine>
+      merged;
+  size_t i = 0;
+  for (const auto& [key, totals] : all_totals) {
+    const SourceLine where =
+        key.place.file != nullptr ? SourceLine{key.place.file, key.place.line} : lines[i];
+    ++i;
+    if (totals.requests == 0) continue;
+    MemoryLine& line =
+        merged[{where.file, where.line, key.array_name, key.space, key.operation, key.bytes}];
+    if (line.requests == 0) {
+      line.file = where.file;
+      line.line = where.line;
+      line.text = source_text(where);
+      line.array = key.array_name;
+      line.space = key.space;
+      line.operation = key.operation;
+      line.bytes = key.bytes;
+      line.sample = totals.sample;
+    }
+    line.requests += totals.requests;
+    line.lanes += totals.lanes;
+    line.cost += totals.cost;
+    line.ideal += totals.ideal;
+  }
+  all_totals.clear();
+  std::vector<MemoryLine> result;
+  for (auto& [key, line] : merged) result.push_back(std::move(line));
+  return result;
+}
+
+}  // namespace cpu_device

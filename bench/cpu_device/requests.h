@@ -1,0 +1,76 @@
+#pragma once
+// Puts the loads and stores of single threads together again to the requests of warps, and adds up
+// their cost by source line.
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "arrays.h"
+#include "cost.h"
+#include "place.h"
+#include "trace.h"
+
+namespace cpu_device {
+
+// An instruction, together with what it accessed.
+struct Key {
+  Place place;
+  Operation operation;
+  Space space;
+  unsigned bytes;
+  uintptr_t array;  // its first address, GLOBAL, or offset in the shared memory of the block
+  std::string array_name;
+
+  auto tie() const {
+    return std::make_tuple(place.pc, std::string(place.file ? place.file : ""), place.line,
+                           operation, space, bytes, array_name);
+  }
+  bool operator<(const Key& other) const { return tie() < other.tie(); }
+};
+
+struct Totals {
+  uint64_t requests = 0, lanes = 0, cost = 0, ideal = 0;
+  std::vector<int64_t> sample;
+};
+
+// The requests of one instruction since the last barrier. The n-th time a lane gets there belongs
+// to the n-th request of its warp: right as long as the lanes of a warp take the same number of
+// turns.
+struct Site {
+  Site(const Key& k, unsigned warps, unsigned threads) : key(k), by_warp(warps), turns(threads) {}
+
+  Key key;
+  Totals totals;
+  std::vector<std::vector<Request>> by_warp;
+  std::vector<unsigned> turns;  // by thread
+};
+
+// Those of one OS thread.
+class Requests {
+ public:
+  void count(const Place& place, uintptr_t address, unsigned bytes, Operation operation,
+             Space space, Arrays& arrays);
+  // Costs the requests that are complete: at a barrier every lane has made all of its own.
+  void settle();
+  void publish();
+
+ private:
+  struct Cached {
+    uintptr_t id = 0;
+    unsigned bytes = 0;
+    Operation operation = Operation::LOAD;
+    uintptr_t begin = 0, extent = 0;
+    Site* site = nullptr;
+  };
+
+  Site& site_of(const Place& place, uintptr_t address, unsigned bytes, Operation operation,
+                Space space, Arrays& arrays);
+  static void add(Site& site, const Request& request);
+
+  std::deque<Site> sites_;  // in which a Site stays where it is
+  std::vector<Cached> cache_ = std::vector<Cached>(1024);
+};
+
+}  // namespace cpu_device

@@ -1,0 +1,29 @@
+#pragma once
+// What cuBLAS and cublasLt call the number formats. Only their two .cpp files include it.
+#include <cublas_v2.h>
+
+#include <string>
+
+#include "number.h"
+
+namespace ladder::harness {
+
+inline void cublas_check(cublasStatus_t status) {
+  if (status != CUBLAS_STATUS_SUCCESS)
+    throw CudaError(std::string("cuBLAS: ") + cublasGetStatusString(status));
+}
+
+template <class T>
+struct Cuda;
+template <>
+struct Cuda<float> {
+  static constexpr cudaDataType TYPE = CUDA_R_32F;
+  static constexpr cublasComputeType_t COMPUTE = CUBLAS_COMPUTE_32F_PEDANTIC;  // for inputs of it
+};
+template <>
+struct Cuda<half> {
+  static constexpr cudaDataType TYPE = CUDA_R_16F;
+  static constexpr cublasComputeType_t COMPUTE = CUBLAS_COMPUTE_32F;
+};
+
+}  // namespace ladder::harness

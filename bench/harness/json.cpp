@@ -1,0 +1,151 @@
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "options.h"
+#include "peak.h"
+#include "report.h"
+
+namespace ladder::harness {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json to_json(const Timing& t) {
+  return {{"median", t.median}, {"p10", t.p10}, {"p90", t.p90}, {"samples", t.samples}};
+}
+
+Json to_json(const MemoryRow& row) {
+  const auto requests = static_cast<double>(row.requests);
+  const std::string unit = row.shared ? "wavefronts" : "sectors";
+  return {{"file", row.file},
+          {"line", row.line},
+          {"text", row.text},
+          {"array", row.array},
+          {"space", row.shared ? "shared" : "global"},
+          {"op", row.store ? "store" : "load"},
+          {"bytes", row.bytes},
+          {"requests", row.requests},
+          {"lanes", row.lanes},
+          {unit + "_per_request", static_cast<double>(row.cost) / requests},
+          {"ideal_" + unit, static_cast<double>(row.ideal) / requests},
+          {"sample", row.sample}};
+}
+
+// Not a number has no spelling in JSON; null would read as "not measured".
+Json number_or_text(double x) {
+  if (std::isfinite(x)) return x;
+  return fmt::format("{}", x);
+}
+
+}  // namespace
+
+std::string to_json(const Report& r) {
+  const bool cpu = r.device.kind == "cpu";
+  const std::optional<double> peak = peak_tflops(r.device, r.input);
+  Json json;
+  json["stage"] = r.stage;
+  json["device"] = {{"kind", r.device.kind}, {"name", r.device.name}};
+  if (!cpu) {
+    json["device"]["sm"] = r.device.sm;
+    json["device"]["multiprocessors"] = r.device.multiprocessors;
+    json["device"]["clock_mhz"] = r.device.clock_mhz;
+    json["device"]["peak_tflops"] = peak ? Json(*peak) : Json();
+    json["device"]["memory_gb_s"] = r.device.memory_gb_s;
+    json["device"]["driver"] = r.device.driver;
+    json["device"]["toolkit"] = r.device.toolkit;
+  }
+  json["problem"] = {{"m", r.shape.m},
+                     {"n", r.shape.n},
+                     {"k", r.shape.k},
+                     {"input", r.input},
+                     {"accumulate", r.accumulate},
+                     {"output", r.output},
+                     {"seed", r.seed}};
+  json["variants"] = Json::array();
+  for (const VariantReport& v : r.variants) {
+    Json variant = {{"name", v.name}};
+    if (v.check)
+      variant["check"] = {{"mode", r.data == Data::EXACT ? "exact" : "random"},
+                          {"ok", v.check->ok},
+                          {"max_error", number_or_text(v.check->max_error)},
+                          {"bound", v.check->bound}};
+    if (v.time) {
+      const double rate = tflops(r.shape, v.time->median);
+      variant["time_ms"] = to_json(*v.time);
+      variant["tflops"] = rate;
+      variant["percent_of_cublas"] = percent_of_cublas(v);
+      if (v.best) variant["percent_of_best"] = *percent_of_best(v);
+      variant["percent_of_peak"] = peak ? Json(100 * rate / *peak) : Json();
+    }
+    if (v.sustained) {
+      variant["sustained"] = {{"tflops", v.sustained->tflops},
+                              {"percent_of_cublas", v.sustained->percent_of_cublas}};
+      if (v.sustained->percent_of_best)
+        variant["sustained"]["percent_of_best"] = *v.sustained->percent_of_best;
+    }
+    if (v.kernel) {
+      variant["registers"] = v.kernel->registers;
+      variant["shared_bytes"] = v.kernel->shared_bytes;
+      variant["threads"] = v.kernel->threads;
+      variant["occupancy"] = v.kernel->occupancy;
+    }
+    if (v.memory) {
+      variant["memory"] = Json::array();
+      for (const MemoryRow& row : *v.memory) variant["memory"].push_back(to_json(row));
+      for (const auto& [name, total] : memory_totals(*v.memory)) variant["totals"][name] = total;
+    }
+    if (cpu) variant["findings"] = v.findings;
+    json["variants"].push_back(variant);
+  }
+  if (!r.variants.empty() && r.variants.back().cublas) {
+    const Timing& c = *r.variants.back().cublas;
+    json["cublas"] = {{"time_ms", to_json(c)},
+                      {"tflops", tflops(r.shape, c.median)},
+                      {"version", r.cublas_version}};
+  }
+  if (r.best) {
+    json["best_cublaslt"] = {{"algorithms", r.best->algorithms},
+                             {"algorithm", r.best->algorithm},
+                             {"left_out", r.best->left_out}};
+    if (!r.variants.empty() && r.variants.back().best) {
+      const Timing& best = *r.variants.back().best;
+      json["best_cublaslt"]["time_ms"] = to_json(best);
+      json["best_cublaslt"]["tflops"] = tflops(r.shape, best.median);
+    }
+  }
+  return json.dump(2) + "\n";
+}
+
+namespace {
+std::string temporary_path(const std::string& path) {
+  return fmt::format("{}.{}.tmp", path, getpid());
+}
+}  // namespace
+
+void require_writable(const std::string& path) {
+  const std::string temporary = temporary_path(path);
+  if (std::filesystem::is_directory(path))
+    throw UsageError(fmt::format("--json: {} is a directory; a file name is needed", path));
+  if (!std::ofstream(temporary))
+    throw UsageError(fmt::format("--json: cannot write {}; does its folder exist?", path));
+  std::filesystem::remove(temporary);
+}
+
+void write_whole(const std::string& path, const std::string& text) {
+  const std::string temporary = temporary_path(path);
+  std::ofstream file(temporary);
+  file << text;
+  file.close();
+  if (!file) {
+    std::filesystem::remove(temporary);
+    throw std::runtime_error(fmt::format("cannot write {}; is the disk full?", path));
+  }
+  std::filesystem::rename(temporary, path);
+}
+
+}  // namespace ladder::harness

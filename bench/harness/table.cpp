@@ -1,0 +1,141 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "peak.h"
+#include "report.h"
+#include "schedule.h"
+
+namespace ladder::harness {
+namespace {
+
+std::string shape_text(Shape s) {
+  if (s.m == s.n && s.n == s.k) return fmt::format("M = N = K = {}", s.m);
+  return fmt::format("M = {}, N = {}, K = {}", s.m, s.n, s.k);
+}
+
+// The widest name decides the first column of a table.
+size_t name_width(const Report& r) {
+  size_t width = std::string("variant").size();
+  for (const VariantReport& v : r.variants) width = std::max(width, v.name.size());
+  return width;
+}
+
+std::string check_text(const VariantReport& v) {
+  return !v.check ? "off" : v.check->ok ? "ok" : "WRONG";
+}
+
+std::string best_column(std::optional<double> percent) {
+  return percent ? fmt::format("  {:>6.1f}", *percent) : "";
+}
+
+std::string gpu_table(const Report& r) {
+  const std::optional<double> peak = peak_tflops(r.device, r.input);
+  const bool timed = !r.variants.empty() && r.variants.back().time.has_value();
+  const bool sustained = timed && r.variants.back().sustained.has_value();
+  const bool best = timed && r.variants.back().best.has_value();
+  const size_t width = name_width(r);
+
+  std::string text = fmt::format("  {:<{}}  {:<5}", "variant", width, "check");
+  if (timed)
+    text +=
+        fmt::format("  {:>10}  {:>19}  {:>7}  {:>8}  {:>8}{}  {:>7}", "median, ms", "p10-p90, ms",
+                    "samples", "TFLOP/s", "% cuBLAS", best ? "  % best" : "", "% peak");
+  if (sustained)
+    text +=
+        fmt::format("  {:>18}  {:>8}{}", "sustained TFLOP/s", "% cuBLAS", best ? "  % best" : "");
+  text += fmt::format("  {:>9}  {:>9}  {:>7}  {:>11}\n", "registers", "shared, B", "threads",
+                      "occupancy %");
+  for (const VariantReport& v : r.variants) {
+    text += fmt::format("  {:<{}}  {:<5}", v.name, width, check_text(v));
+    if (v.time) {
+      const double rate = tflops(r.shape, v.time->median);
+      text += fmt::format("  {:>10.4f}  {:>19}  {:>7}  {:>8.2f}  {:>8.1f}{}  {:>7}", v.time->median,
+                          fmt::format("{:.4f}-{:.4f}", v.time->p10, v.time->p90), v.time->samples,
+                          rate, percent_of_cublas(v), best_column(percent_of_best(v)),
+                          peak ? fmt::format("{:.1f}", 100 * rate / *peak) : "unknown");
+    }
+    if (v.sustained)
+      text +=
+          fmt::format("  {:>18.2f}  {:>8.1f}{}", v.sustained->tflops,
+                      v.sustained->percent_of_cublas, best_column(v.sustained->percent_of_best));
+    text += fmt::format("  {:>9}  {:>9}  {:>7}  {:>11.1f}\n", v.kernel->registers,
+                        v.kernel->shared_bytes, v.kernel->threads, 100 * v.kernel->occupancy);
+  }
+  if (timed) {
+    const Timing& c = *r.variants.back().cublas;
+    text +=
+        fmt::format("  cuBLAS {}: {:.4f} ms, {:.2f} TFLOP/s, interleaved with {}\n",
+                    r.cublas_version, c.median, tflops(r.shape, c.median), r.variants.back().name);
+  }
+  if (best) {
+    const Timing& b = *r.variants.back().best;
+    text += fmt::format("  best of {} algorithms of cublasLt: {:.4f} ms, {:.2f} TFLOP/s: {}\n",
+                        r.best->algorithms, b.median, tflops(r.shape, b.median), r.best->algorithm);
+  } else if (r.best) {
+    text += fmt::format("  of {} algorithms of cublasLt none is right\n", r.best->algorithms);
+  }
+  if (r.best)
+    for (const std::string& algorithm : r.best->left_out)
+      text += fmt::format("  LEFT OUT of cublasLt: {}\n", algorithm);
+  for (const VariantReport& v : r.variants)
+    if (v.time && v.time->samples < MIN_SAMPLES)
+      text += fmt::format("  {}: only {} samples\n", v.name, v.time->samples);
+  return text;
+}
+
+std::string memory_table(const std::vector<MemoryRow>& rows) {
+  std::string text = fmt::format(
+      "    {:<28}  {:<5}  {:<16}  {:>5}  {:>9}  {:>5}  {:>8}  {:>5}  {:>10}  {:>5}  {}\n", "line",
+      "op", "array", "bytes", "requests", "lanes", "sectors/", "ideal", "wavefronts/", "ideal",
+      "code");
+  for (const MemoryRow& row : rows) {
+    const auto requests = static_cast<double>(row.requests);
+    const std::string cost = fmt::format("{:.2f}", static_cast<double>(row.cost) / requests);
+    const std::string ideal = fmt::format("{:.2f}", static_cast<double>(row.ideal) / requests);
+    const char* mark = row.cost == row.ideal ? ""
+                       : row.shared          ? "  <-- bank conflicts"
+                                             : "  <-- more sectors than needed";
+    text += fmt::format(
+        "    {:<28}  {:<5}  {:<16}  {:>5}  {:>9}  {:>5.1f}  {:>8}  {:>5}  {:>11}  {:>5}  {}{}\n",
+        fmt::format("{}:{}", std::filesystem::path(row.file).filename().string(), row.line),
+        row.store ? "store" : "load", (row.shared ? "shared " : "global ") + row.array, row.bytes,
+        row.requests, static_cast<double>(row.lanes) / requests, row.shared ? "-" : cost,
+        row.shared ? "-" : ideal, row.shared ? cost : "-", row.shared ? ideal : "-", row.text,
+        mark);
+  }
+  for (const auto& [name, total] : memory_totals(rows))
+    text += fmt::format("    {:<66}  {:>12}\n", name, total);
+  return text;
+}
+
+std::string cpu_table(const Report& r) {
+  const size_t width = name_width(r);
+  std::string text = fmt::format("  {:<{}}  {:<5}\n", "variant", width, "check");
+  for (const VariantReport& v : r.variants)
+    text += fmt::format("  {:<{}}  {:<5}\n", v.name, width, check_text(v));
+  for (const VariantReport& v : r.variants)
+    if (v.memory) text += fmt::format("\n  {}\n{}", v.name, memory_table(*v.memory));
+  return text;
+}
+
+}  // namespace
+
+std::string to_table(const Report& r) {
+  const bool cpu = r.device.kind == "cpu";
+  std::string text = fmt::format("{}: {}, {} -> {}, on {}", r.stage, shape_text(r.shape), r.input,
+                                 r.output, r.device.name);
+  text += cpu ? " as the device: results and memory traffic, no times\n"
+              : fmt::format(" (sm_{}, {} multiprocessors, {:.0f} MHz)\n", r.device.sm,
+                            r.device.multiprocessors, r.device.clock_mhz);
+  text += cpu ? cpu_table(r) : gpu_table(r);
+  for (const VariantReport& v : r.variants) {
+    if (v.check && !v.check->ok) text += fmt::format("  WRONG {}: {}\n", v.name, v.check->message);
+    for (const std::string& finding : v.findings)
+      text += fmt::format("  FOUND {}: {}\n", v.name, finding);
+  }
+  return text;
+}
+
+}  // namespace ladder::harness

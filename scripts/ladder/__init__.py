@@ -1,0 +1,1 @@
+"""What the scripts beside this package do: they are its entry points."""

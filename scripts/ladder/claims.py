@@ -1,0 +1,300 @@
+"""Checks what the documentation claims of the kernels against what was measured.
+
+claims.py                    every claim of docs/claims.yaml, its numbers, the verdict
+claims.py --results DIR      with other measurements than the committed ones
+claims.py --cpu-stages DIR   claims on counters at 128 once more, with those that the CPU device
+                             predicts now (DIR: build/stages/cpu)
+
+A claim is a sentence and an expression over named variants that has to hold:
+
+  - id: transposed-conflicts
+    claim: Storing B transposed without padding makes it five times slower.
+    holds: time(03_transposed_b/conflicted) > 5 * time(03_transposed_b/padded)
+
+and, where the CPU device's counters are known to be others than ncu's, `not_predicted`: why.
+
+Results, at 4096 or the shape given (tflops(05_cp_async/cp_async, 8192)): time (ms), tflops,
+percent_of_cublas, percent_of_best (of the fastest of cublasLt's algorithms), percent_of_peak,
+sustained_percent_of_cublas, sustained_percent_of_best, registers, shared_bytes, threads, occupancy.
+Counters of ncu, at 128 or, with a second argument, at 4096: requests_ld, sectors_ld,
+sectors_per_request_ld, wavefronts_ld, bank_conflicts_ld, and the same with _st. At 4096 only:
+instructions, copies (cp.async), matrix_loads (ldmatrix), dram_bytes, l2_sectors (read from L2),
+sm_sectors (that the SMs received), issue, fma_pipe, tensor_pipe, shared_pipe, dram, warps_active,
+l2_hits (all in %), clock (Hz), threads_per_instruction, stall_REASON (warps that wait for it, by
+issued instruction). Numbers, + - * /, comparisons, and, or, not. A number that is not there is an
+error. Exit code: 0 all hold, 1 one does not or cannot be told, 2 bad input.
+"""
+
+import argparse
+import ast
+import json
+import operator
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+try:
+    import yaml
+except ModuleNotFoundError:
+    print("claims.py needs PyYAML; ./scripts/test.sh installs it into .venv", file=sys.stderr)
+    raise SystemExit(2) from None
+
+from ladder.counters import LIMITS, PREDICTED, PREDICTED_SIZE, STALL, load_counters
+from ladder.project import RESULTS as ADOPTED
+from ladder.project import ROOT, BadInput
+from ladder.results import load, shape
+
+CLAIMS = ROOT / "docs/claims.yaml"
+COUNTERS_AT_128 = ROOT / "tests/data/ncu_h200.json"  # where the results have none of their own
+
+
+class Untold(Exception):
+    """Why a claim can be neither true nor false."""
+
+
+RESULTS = {
+    "time": lambda v: v["time_ms"]["median"],
+    "tflops": lambda v: v["tflops"],
+    "percent_of_cublas": lambda v: v["percent_of_cublas"],
+    "percent_of_best": lambda v: v["percent_of_best"],
+    "percent_of_peak": lambda v: v["percent_of_peak"],
+    "sustained_percent_of_cublas": lambda v: v["sustained"]["percent_of_cublas"],
+    "sustained_percent_of_best": lambda v: v["sustained"]["percent_of_best"],
+    "registers": lambda v: v["registers"],
+    "shared_bytes": lambda v: v["shared_bytes"],
+    "threads": lambda v: v["threads"],
+    "occupancy": lambda v: v["occupancy"],
+}
+RATIOS = {f"sectors_per_request_{op}": (f"sectors_{op}", f"requests_{op}") for op in ("ld", "st")}
+OPERATORS = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+}
+
+
+def counter_of(name: str) -> str | None:
+    """ncu's name of a counter."""
+    if name.startswith("stall_"):
+        return STALL.format(name.removeprefix("stall_"))
+    return PREDICTED.get(name) or LIMITS.get(name)
+
+
+class Measurements:
+    """Numbers by (stage/variant, shape), and counters by stage/variant."""
+
+    def __init__(self, results: Path, counters: list[dict]):
+        self.variants = {}
+        for report in load(results):
+            for variant in report["variants"]:
+                self.variants[f"{report['stage']}/{variant['name']}", shape(report)] = variant
+        self.counters = {
+            (f"{stage}/{variant}", str(of_size["size"])): numbers
+            for of_size in counters
+            for stage, variants in of_size["counters"].items()
+            for variant, numbers in variants.items()
+        }
+
+    def number(self, name: str, variant: str, at: str | None) -> float:
+        if name in RATIOS:
+            above, below = (self.number(part, variant, at) for part in RATIOS[name])
+            return above / below
+        counter = counter_of(name)
+        if counter:
+            at = at or str(PREDICTED_SIZE if name in PREDICTED else 4096)
+            if (variant, at) not in self.counters:
+                raise Untold(f"no counters of {variant} at {at}")
+            if counter not in self.counters[variant, at]:
+                raise Untold(f"no {counter} of {variant} at {at}")
+            return self.counters[variant, at][counter]
+        if name not in RESULTS:
+            known = ", ".join([*RESULTS, *PREDICTED, *RATIOS, *LIMITS, "stall_REASON"])
+            raise Untold(f"no function '{name}'; there are: {known}")
+        found = self.variants.get((variant, at or "4096"))
+        if found is None:
+            raise Untold(f"no results of {variant} at {at or '4096'}")
+        try:
+            value = RESULTS[name](found)
+        except KeyError:
+            value = None
+        if value is None:
+            raise Untold(f"no {name} in the results of {variant} at {at or '4096'}")
+        return value
+
+
+def parse(text: str) -> ast.expr:
+    """Variants, which come first in a call, and rectangles are names to us, but not to Python's
+    parser."""
+    quoted = re.sub(r"(?<=\w\()\s*(\w+/\w+)|\b(\d+x\d+x\d+)\b", r'"\1\2"', text)
+    try:
+        return ast.parse(quoted, mode="eval").body
+    except SyntaxError as error:
+        raise Untold(f"'{text}' is no expression: {error.msg}") from error
+
+
+def evaluate(node: ast.expr, measured: Measurements, numbers: dict):
+    """The value of an expression; `numbers` collects those it is made of."""
+
+    def value(part):
+        return evaluate(part, measured, numbers)
+
+    match node:
+        case ast.Constant(value=int() | float() as number):
+            return number
+        case ast.BinOp(left, op, right) if type(op) in OPERATORS:
+            return OPERATORS[type(op)](value(left), value(right))
+        case ast.UnaryOp(ast.Not(), operand):
+            return not value(operand)
+        case ast.BoolOp(op, values):  # all of them: a number that is missing is an error
+            return (all if isinstance(op, ast.And) else any)([value(v) for v in values])
+        case ast.Compare(left, ops, others) if all(type(op) in OPERATORS for op in ops):
+            sides = [value(side) for side in [left, *others]]
+            return all(
+                OPERATORS[type(op)](a, b) for op, a, b in zip(ops, sides, sides[1:], strict=False)
+            )
+        case ast.Call(ast.Name(name), [ast.Constant(str() as variant), *rest], []) if len(rest) < 2:
+            at = str(rest[0].value) if rest and isinstance(rest[0], ast.Constant) else None
+            number = measured.number(name, variant, at)
+            numbers[f"{name}({variant}{', ' + at if at else ''})"] = number
+            return number
+    raise Untold(f"'{ast.unparse(node)}' is not understood; see claims.py --help")
+
+
+def calls(claim: dict) -> list[tuple[str, str, str | None]]:
+    """The numbers that a claim is made of: function, stage/variant, shape."""
+    try:
+        parts = ast.walk(parse(claim["holds"]))
+    except Untold:
+        return []
+    found = []
+    for part in parts:
+        match part:
+            case ast.Call(ast.Name(name), [ast.Constant(str() as variant), *rest]):
+                at = str(rest[0].value) if rest and isinstance(rest[0], ast.Constant) else None
+                found.append((name, variant, at))
+    return found
+
+
+def stages_of(claim: dict) -> set[str]:
+    return {variant.split("/")[0] for _, variant, _ in calls(claim)}
+
+
+def is_predicted(claim: dict) -> bool:
+    """Made of nothing but counters at 128."""
+    made_of = calls(claim)
+    known = all(name in {*PREDICTED, *RATIOS} and at is None for name, _, at in made_of)
+    return bool(made_of) and known and "not_predicted" not in claim
+
+
+def shapes_claimed(claims: list[dict]) -> set[tuple[str, str, str]]:
+    """The stages, shapes and variants of which a claim names a time or the like."""
+    return {
+        (*variant.split("/"), at or "4096")
+        for claim in claims
+        for name, variant, at in calls(claim)
+        if name in RESULTS
+    }
+
+
+def load_claims(path: Path) -> list[dict]:
+    try:
+        claims = yaml.safe_load(path.read_text())
+    except (OSError, yaml.YAMLError) as error:
+        raise BadInput(f"{path}: {' '.join(str(error).split())}") from error
+    seen = set()
+    for claim in claims if isinstance(claims, list) else [None]:
+        if not isinstance(claim, dict) or set(claim) - {"not_predicted"} != {
+            "id",
+            "claim",
+            "holds",
+        }:
+            raise BadInput(f"{path}: a claim has an id, a claim and holds; found: {claim}")
+        if not isinstance(claim["holds"], str):
+            raise BadInput(f"{path}: '{claim['id']}' holds no expression: {claim['holds']}")
+        if claim["id"] in seen:
+            raise BadInput(f"{path}: the id '{claim['id']}' stands twice")
+        seen.add(claim["id"])
+    return claims
+
+
+def check(claims: list[dict], measured: Measurements, heading: str) -> int:
+    """Prints every claim with its numbers. How many do not hold."""
+    bad = 0
+    for claim in claims:
+        numbers: dict[str, float] = {}
+        try:
+            holds = evaluate(parse(claim["holds"]), measured, numbers)
+            if not isinstance(holds, bool):
+                raise Untold(f"'{claim['holds']}' is a number, not a comparison")
+            verdict = "holds" if holds else "FALSE"
+        except (Untold, ZeroDivisionError) as reason:
+            holds, verdict = False, f"ERROR: {reason}"
+        bad += not holds
+        print(f"{claim['id']}: {claim['claim']}\n  {claim['holds']}")
+        for name, number in numbers.items():
+            print(f"    {name} = {number:.6g}")
+        print(f"  {verdict}")
+    print(f"== {heading}: {len(claims) - bad} of {len(claims)} claims hold")
+    return bad
+
+
+def measured_counters(results: Path) -> list[dict]:
+    """ncu's, at 128 and at 4096."""
+    small = results / "counters_128.json"
+    at_128 = load_counters(small if small.exists() else COUNTERS_AT_128)
+    return [at_128, load_counters(results / "counters.json")]
+
+
+def cpu_report(stages: Path, name: str) -> dict[str, dict]:
+    """What the CPU device says of a stage at PREDICTED_SIZE^3, now, by variant."""
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder) / "report.json"
+        command = [stages / name, "--size", str(PREDICTED_SIZE), "--json", report]
+        try:
+            done = subprocess.run(command, capture_output=True, text=True)
+        except OSError as error:
+            raise BadInput(f"{stages / name}: {error.strerror}") from error
+        if done.returncode != 0:
+            raise BadInput(done.stderr.strip() or f"{name} ends with {done.returncode}")
+        return {v["name"]: v for v in json.loads(report.read_text())["variants"]}
+
+
+def predicted_counters(stages: Path, wanted: set[str]) -> dict:
+    """As ncu_counters.py writes them, from the CPU device."""
+    counters = {}
+    for name in sorted(wanted):
+        variants = cpu_report(stages, name)
+        counters[name] = {variant: report["totals"] for variant, report in variants.items()}
+    return {"size": PREDICTED_SIZE, "counters": counters}
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--claims", type=Path, default=CLAIMS)
+    parser.add_argument("--results", type=Path, default=ADOPTED)
+    parser.add_argument("--cpu-stages", type=Path)
+    options = parser.parse_args(arguments)
+    try:
+        claims = load_claims(options.claims)
+        counters = measured_counters(options.results)
+        bad = check(claims, Measurements(options.results, counters), "as measured")
+        if options.cpu_stages:
+            predictable = [claim for claim in claims if is_predicted(claim)]
+            stages = {stage for claim in predictable for stage in stages_of(claim)}
+            predicted = predicted_counters(options.cpu_stages, stages)
+            bad += check(predictable, Measurements(options.results, [predicted]), "as predicted")
+    except BadInput as error:
+        print(f"claims.py: {error}", file=sys.stderr)
+        return 2
+    return 1 if bad else 0

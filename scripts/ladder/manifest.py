@@ -1,0 +1,119 @@
+"""The stages' names, one a line, in the order of the ladder.
+
+stages.py                    all of stages/manifest.json
+stages.py --device cpu       those that the CPU device runs
+stages.py --built FOLDER     those of which FOLDER has the executable
+
+Exit code: 0 all right, 2 bad input.
+"""
+
+import argparse
+import os
+import sys
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from ladder.project import ROOT, BadInput, read_json
+
+MANIFEST = ROOT / "stages/manifest.json"
+
+
+@dataclass(frozen=True)
+class Stage:
+    """An entry. `also_at`: the shapes beside 4096 and 8192 at which scripts/measure.sh times the
+    stage; the manifest may leave it out."""
+
+    name: str
+    parent: str | None
+    types: tuple[str, ...]
+    compute_capability: int
+    features: frozenset[str]
+    aligned_rows: bool
+    devices: tuple[str, ...]
+    page: str
+    also_at: tuple[str, ...] = ()
+
+    @property
+    def label(self) -> str:
+        """For where there is no room for the whole name; nothing is read from it."""
+        return self.name.split("_")[0]
+
+
+def stage_of(entry: dict) -> Stage:
+    return Stage(
+        name=entry["name"],
+        parent=entry["parent"],
+        types=tuple(entry["types"]),
+        compute_capability=entry["needs"]["compute_capability"],
+        features=frozenset(entry["needs"]["features"]),
+        aligned_rows=entry["aligned_rows"],
+        devices=tuple(entry["devices"]),
+        page=entry["page"],
+        also_at=tuple(entry.get("also_at", ())),
+    )
+
+
+@cache
+def read(path: Path) -> dict[str, Stage]:
+    text = read_json(path)
+    try:
+        stages = [stage_of(entry) for entry in text["stages"]]
+    except (KeyError, TypeError) as error:
+        raise BadInput(f"{path} is no manifest of stages: {error!r}") from error
+    by_name: dict[str, Stage] = {}
+    for stage in stages:
+        if stage.name in by_name:
+            raise BadInput(f"{path}: '{stage.name}' stands twice")
+        if stage.parent is not None and stage.parent not in by_name:
+            raise BadInput(f"{path}: {stage.name} does not come after its parent '{stage.parent}'")
+        by_name[stage.name] = stage
+    if not by_name:
+        raise BadInput(f"{path} has no stage")
+    return by_name
+
+
+def load(path: Path | None = None) -> dict[str, Stage]:
+    """By name, in the order of the ladder. Raises BadInput."""
+    return read(path or MANIFEST)
+
+
+def stage(name: str) -> Stage:
+    if name not in load():
+        raise BadInput(f"no stage '{name}'; there are: {' '.join(load())}")
+    return load()[name]
+
+
+def place(name: str) -> int:
+    """In the ladder; what is no stage comes last."""
+    names = list(load())
+    return names.index(name) if name in names else len(names)
+
+
+def last_of(kind: str) -> Stage | None:
+    """The last stage of a type."""
+    return next((s for s in reversed(load().values()) if kind in s.types), None)
+
+
+def built(folder: Path) -> dict[str, Path]:
+    """The executables in a folder of a build, in the order of the ladder."""
+    there = {name: folder / name for name in load()}
+    return {name: p for name, p in there.items() if p.is_file() and os.access(p, os.X_OK)}
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--device", choices=["gpu", "cpu"])
+    parser.add_argument("--built", type=Path, metavar="FOLDER")
+    options = parser.parse_args(arguments)
+    try:
+        names = [s.name for s in load().values() if options.device in (None, *s.devices)]
+        if options.built:
+            names = [name for name in names if name in built(options.built)]
+    except BadInput as error:
+        print(f"stages.py: {error}", file=sys.stderr)
+        return 2
+    print("\n".join(names))
+    return 0

@@ -1,0 +1,124 @@
+"""Measures counters of every variant with ncu, and writes them as JSON.
+
+ncu_counters.py BUILD_FOLDER OUTPUT.json               what the CPU device predicts, at 128^3
+ncu_counters.py BUILD_FOLDER OUTPUT.json --size 4096   those, and what limits a kernel
+
+Needs ncu and a GPU. The output is {"device": name, "size": 128, "counters": {stage: {variant:
+{counter: value}}}}. A variant of several kernels has their sum, or for ratios and percentages the
+average weighted by time. OUTPUT.partial holds what an interrupted run has; the same command goes on
+from there.
+"""
+
+import argparse
+import csv
+import io
+import json
+import os
+import subprocess
+import time
+from pathlib import Path
+
+from ladder import manifest
+from ladder.counters import DRAM_WRITTEN, LIMITS, PREDICTED, PREDICTED_SIZE, STALL, TIME
+
+REASONS = (
+    *("barrier", "branch_resolving", "dispatch_stall", "drain", "gmma", "imc_miss", "lg_throttle"),
+    *("long_scoreboard", "math_pipe_throttle", "membar", "mio_throttle", "misc", "no_instruction"),
+    *("not_selected", "selected", "short_scoreboard", "sleeping", "tex_throttle", "wait"),
+)
+AT_PREDICTED_SIZE = list(PREDICTED.values())
+ALL = [
+    *AT_PREDICTED_SIZE,
+    TIME,
+    *LIMITS.values(),
+    DRAM_WRITTEN,
+    "sm__throughput.avg.pct_of_peak_sustained_elapsed",
+    "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed",
+    *(STALL.format(reason) for reason in REASONS),
+]
+
+
+def run(command: list[str]) -> str:
+    try:
+        done = subprocess.run(command, capture_output=True, text=True)
+    except OSError as error:
+        raise SystemExit(f"{command[0]}: {error.strerror}") from error
+    if done.returncode != 0:
+        raise SystemExit(
+            f"{' '.join(command[:1])} failed: {done.stdout[-600:]}{done.stderr[-600:]}"
+        )
+    return done.stdout
+
+
+def kernels(text: str) -> list[dict]:
+    """The rows of ncu's raw CSV page, which follows other output and has a row of units."""
+    lines = [line for line in text.splitlines() if line.startswith('"')]
+    return list(csv.DictReader(io.StringIO("\n".join(lines))))[1:]
+
+
+def number(row: dict, counter: str) -> float:
+    if not row.get(counter):
+        raise SystemExit(f"ncu reported no {counter}: does this GPU have it? (ncu --query-metrics)")
+    value = float(row[counter].replace(",", ""))
+    return int(value) if value.is_integer() else value
+
+
+def combined(rows: list[dict], counter: str) -> float:
+    values = [number(row, counter) for row in rows]
+    if counter.endswith(".sum"):
+        return sum(values)
+    if len(rows) == 1:
+        return values[0]
+    times = [number(row, TIME) for row in rows]
+    return sum(v * t for v, t in zip(values, times, strict=True)) / sum(times)
+
+
+def counted(stage: Path, counters: list[str], size: int) -> tuple[str, dict]:
+    """The GPU's name, and the counters of every variant."""
+    # Units as they are, not scaled: bytes, not Gbyte.
+    ncu = ["ncu", "--csv", "--page", "raw", "--print-units", "base", "--clock-control", "none"]
+    ncu += ["--metrics", ",".join(counters), str(stage), "--size", str(size)]
+    variants = run([str(stage), "--list"]).split()
+    rows = kernels(run(ncu))
+    by_variant = dict(zip(variants, ([row] for row in rows), strict=False))
+    if len(rows) != len(variants):  # some have several kernels: one variant at a time
+        by_variant = {v: kernels(run([*ncu, "--variant", v])) for v in variants}
+    for variant, its_rows in by_variant.items():
+        if not its_rows:
+            raise SystemExit(f"{stage.name}: ncu saw no kernel of {variant}")
+    device = by_variant[variants[0]][0]["device__attribute_display_name"]
+    return device, {
+        variant: {c: combined(its_rows, c) for c in counters}
+        for variant, its_rows in by_variant.items()
+    }
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("build", type=Path)
+    parser.add_argument("output", type=Path)
+    parser.add_argument("--size", type=int, default=PREDICTED_SIZE)
+    options = parser.parse_args(arguments)
+    predicted_only = options.size == PREDICTED_SIZE
+    stages = manifest.built(options.build / "stages")
+    if predicted_only:
+        stages = {n: p for n, p in stages.items() if "cpu" in manifest.stage(n).devices}
+    if not stages:
+        raise SystemExit(f"no stage in {options.build / 'stages'}")
+    result = {"device": None, "size": options.size, "counters": {}}
+    partial = options.output.with_suffix(".partial")
+    if partial.exists() and (before := json.loads(partial.read_text()))["size"] == options.size:
+        result = before
+    for name, stage in stages.items():
+        if name in result["counters"]:
+            print(f"{name}: kept")
+            continue
+        begin = time.monotonic()
+        counters = AT_PREDICTED_SIZE if predicted_only else ALL
+        result["device"], result["counters"][name] = counted(stage, counters, options.size)
+        partial.write_text(json.dumps(result, indent=2) + "\n")
+        print(f"{name}: {time.monotonic() - begin:.1f} s", flush=True)
+    os.replace(partial, options.output)
+    return 0

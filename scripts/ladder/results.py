@@ -1,0 +1,97 @@
+"""Prints a table of all variants in the stages' JSON reports.
+
+results_table.py DIR
+"""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+from ladder import manifest
+from ladder.project import BadInput
+
+# What scripts/measure.sh and adopt_results.py write beside the reports.
+NO_REPORTS = {"counters.json", "counters_128.json", "environment.json", "provenance.json"}
+
+
+def report_files(folder: Path) -> list[Path]:
+    return [path for path in sorted(folder.glob("*.json")) if path.name not in NO_REPORTS]
+
+
+def load(folder: Path) -> list[dict]:
+    """The reports in a folder, in the order of the ladder, then by size."""
+    reports = []
+    for path in report_files(folder):
+        try:
+            report = json.loads(path.read_text())
+            _ = report["stage"], shape(report), report["variants"]
+        except (json.JSONDecodeError, KeyError, TypeError) as error:
+            raise BadInput(f"{path} is not a stage's report: {error!r}") from error
+        reports.append(report)
+    if not reports:
+        raise BadInput(f"no reports in {folder}")
+    return sorted(reports, key=order)
+
+
+def order(report: dict) -> tuple:
+    m, n, k = (report["problem"][d] for d in "mnk")
+    return manifest.place(report["stage"]), report["stage"], m, n, k
+
+
+def shape(report: dict) -> str:
+    m, n, k = (report["problem"][d] for d in "mnk")
+    return str(m) if m == n == k else f"{m}x{n}x{k}"
+
+
+def own(report: dict) -> dict:
+    """The variant that is the stage's own, the last."""
+    return report["variants"][-1]
+
+
+NOT_TIMED = ("not timed",) * 4
+
+
+def terminal_table(reports: list[dict]) -> str:
+    head = ["stage", "variant", "M=N=K", "check", "ms", "TFLOP/s", "% of cuBLAS", "% of peak"]
+    best = any("percent_of_best" in v for report in reports for v in report["variants"])
+    rows = [(*head, "% of best") if best else tuple(head)]
+    for report in reports:
+        for v in report["variants"]:
+            check = {True: "ok", False: "WRONG", None: "off"}[v.get("check", {}).get("ok")]
+            numbers = ("-",) * 4 if report.get("device", {}).get("kind") == "cpu" else NOT_TIMED
+            if "time_ms" in v:
+                peak = v["percent_of_peak"]
+                numbers = (
+                    f"{v['time_ms']['median']:.4f}",
+                    f"{v['tflops']:.2f}",
+                    f"{v['percent_of_cublas']:.1f}",
+                    "unknown" if peak is None else f"{peak:.1f}",
+                )
+            if v.get("findings"):
+                check = "FOUND"
+            if best:  # of cublasLt
+                share = f"{v['percent_of_best']:.1f}" if "percent_of_best" in v else "-"
+                numbers = (*numbers, share)
+            rows.append((report["stage"], v["name"], shape(report), check, *numbers))
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    lines = []
+    for row in rows:
+        padded = zip(row, widths, strict=True)
+        cells = [c.ljust(w) if i < 4 else c.rjust(w) for i, (c, w) in enumerate(padded)]
+        lines.append("  ".join(cells).rstrip())
+    return "\n".join(lines)
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("folder", type=Path)
+    options = parser.parse_args(arguments)
+    try:
+        print(terminal_table(load(options.folder)))
+    except (BadInput, OSError) as error:
+        print(f"results_table.py: {error}", file=sys.stderr)
+        return 2
+    return 0

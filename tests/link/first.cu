@@ -1,0 +1,5 @@
+#include "every_kernel.h"
+
+int first() {
+  return 1;
+}

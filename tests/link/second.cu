@@ -1,0 +1,5 @@
+#include "every_kernel.h"
+
+int second() {
+  return 2;
+}

@@ -1,0 +1,5 @@
+#pragma once
+#include <ladder/gemm.h>
+
+// A problem whose matrices are nowhere yet; the rows of A are aligned as most stages need them.
+ladder::Gemm<float, float> small_problem();
