@@ -7,11 +7,11 @@
 //         rank multiplies its columns of A by its rows of B, and the products are added up; each
 //         rank keeps a share of the rows (reduce-scatter). A layer of a neural network divided by
 //         columns and the next divided by K follow each other with nothing in between.
-// vs 11   11 itself, on a part of the problem; before or after it one call of NCCL.
-// Limit   the tensor cores idle while NCCL works, and the links while 11 does: the times add up.
+// vs 11c  11c itself, on a part of the problem; before or after it one call of NCCL.
+// Limit   the tensor cores idle while NCCL works, and the links while 11c does: the times add up.
 #include <nccl.h>
 
-#include "11_persistent.cuh"
+#include "11c_chosen_by_shape.cuh"
 #include "parts/link.cuh"
 
 namespace ladder::tensor_parallel {
@@ -32,7 +32,7 @@ inline const half* all_gather_gemm(const Gemm<half, half>& p, Link& link, ncclCo
   LADDER_NCCL_CHECK(ncclAllGather(p.A, all, full * p.lda, ncclHalf, nccl, p.stream));
   Gemm<half, half> mine = p;
   mine.A = all;
-  persistent::gemm(mine);
+  chosen_by_shape::gemm(mine);
   return p.C;
 }
 
@@ -43,7 +43,7 @@ inline const half* gemm_reduce_scatter(const Gemm<half, half>& p, Link& link, nc
   const int64_t full = share(p.M, link.ranks.count, 0).count;
   Gemm<half, half> mine = p;
   mine.C = product;
-  persistent::gemm(mine);
+  chosen_by_shape::gemm(mine);
   LADDER_NCCL_CHECK(
       ncclReduceScatter(product, p.C, full * p.ldc, ncclHalf, ncclSum, nccl, p.stream));
   return p.C;

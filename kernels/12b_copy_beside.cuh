@@ -6,7 +6,7 @@
 // vs 12   a launch for each rank's rows; copies on a stream of their own, flags that streams write
 //         and wait for (an event does not work between processes); one addition at the end.
 // Limit   each launch has its own last wave, and the first waits for a whole share of A.
-#include "11_persistent.cuh"
+#include "11c_chosen_by_shape.cuh"
 #include "parts/link.cuh"
 
 namespace ladder::copy_beside {
@@ -60,7 +60,7 @@ inline const half* all_gather_gemm(const Gemm<half, half>& p, Link& link) {
           rows_of(reinterpret_cast<half*>(link.buffer(ranks.own)), p.M, p.lda, ranks.count, rank);
       ptx::stream_wait_value(p.stream, &link.own_flags()->arrived[rank], counted + 1);
     }
-    persistent::gemm(part);
+    chosen_by_shape::gemm(part);
   }
   end_call(link, p.stream);
   return p.C;
@@ -121,7 +121,7 @@ inline const half* gemm_reduce_scatter(const Gemm<half, half>& p, Link& link) {
     part.M = share(p.M, ranks.count, rank).count;
     part.A = rows_of(p.A, p.M, p.lda, ranks.count, rank);
     part.C = rank == ranks.own ? sum : rows_of(shares, p.M, p.ldc, ranks.count, ranks.count + rank);
-    persistent::gemm(part);
+    chosen_by_shape::gemm(part);
     if (rank == ranks.own) break;
     LADDER_CUDA_CHECK(cudaEventRecord(link.forked, p.stream));
     LADDER_CUDA_CHECK(cudaStreamWaitEvent(link.copies, link.forked));

@@ -5,32 +5,31 @@
 //         producer asks before it reads. Own rows come first, and by the time they are multiplied
 //         most of the others' are here. These come in pieces along K, so that every tile of C can
 //         begin with the first.
-// vs 12b  one launch with one last wave: 11 with a matrix of A and of C for each rank, its tiles in
-//         the order in which their rows come, and a wait in the producer's loop along K.
+// vs 12b  one launch with one last wave: 11b with a matrix of A and of C for each rank, its tiles
+//         in the order in which their rows come, and a wait in the producer's loop along K.
 // Limit   the kernel occupies the multiprocessors it waits on: all ranks' kernels have to run at
 //         the same time, and nothing that they wait for may need a multiprocessor.
+#include "11b_overlapped_stores.cuh"
 #include "12b_copy_beside.cuh"
 #include "parts/rank_order.cuh"
 #include "ptx/system.cuh"
 
 namespace ladder::waiting {
 
-using persistent::as_halves;
-using persistent::BK;
-using persistent::BM;
-using persistent::BOX;
-using persistent::CONSUMERS;
-using persistent::descriptor_a;
-using persistent::descriptor_b;
-using persistent::MMA_K;
-using persistent::MMA_M;
-using persistent::swizzle;
-using persistent::THREADS;
-using persistent::WARPGROUP;
-constexpr int BN = 256;
-constexpr int GROUP = 16;
-using Shared = persistent::Shared<BN>;
-using Tiles = Shared::Tiles;
+using overlapped_stores::as_halves;
+using overlapped_stores::BK;
+using overlapped_stores::BM;
+using overlapped_stores::BN;
+using overlapped_stores::BOX;
+using overlapped_stores::consume;
+using overlapped_stores::CONSUMER_REGISTERS;
+using overlapped_stores::CONSUMERS;
+using overlapped_stores::GROUP;
+using overlapped_stores::PIPE;
+using overlapped_stores::PRODUCER_REGISTERS;
+using overlapped_stores::Shared;
+using overlapped_stores::THREADS;
+using overlapped_stores::WARPGROUP;
 
 // A matrix for each rank's rows.
 struct Maps {
@@ -48,14 +47,29 @@ __device__ __forceinline__ int wait_for(const uint32_t* flag, uint32_t before, i
   return arrived;
 }
 
+// The producer, as 11b's. `here` tiles along K of these rows of A are known to have arrived.
+__device__ __forceinline__ void produce(Shared& s, const CUtensorMap& map_A,
+                                        const CUtensorMap& map_B, Tile tile, int tiles,
+                                        bool backwards, unsigned& step, int& here,
+                                        const uint32_t* arrived, uint32_t before) {
+  for (int t = 0; t < tiles; ++t, ++step) {
+    const unsigned to = step % PIPE;
+    ptx::mbarrier_wait_parity(&s.empty[to], (step / PIPE + 1) % 2);
+    ptx::mbarrier_arrive_expect_tx(&s.full[to], sizeof s.tiles[to]);
+    const int k = backwards ? tiles - 1 - t : t;
+    if (here <= k) here = wait_for(arrived, before, k + 1);
+    ptx::tma_load(s.tiles[to].A, &map_A, k * BK, tile.m0, &s.full[to]);
+    for (int j = 0; j < BN / BOX; ++j)
+      ptx::tma_load(s.tiles[to].B[j], &map_B, tile.n0 + j * BOX, k * BK, &s.full[to]);
+  }
+}
+
 static __global__ void __launch_bounds__(THREADS, 1)
     gemm_kernel(int M, int N, int K, const __grid_constant__ Maps maps_A,
                 const __grid_constant__ CUtensorMap map_B, const __grid_constant__ Maps maps_C,
                 half* C, int64_t ldc, Ranks ranks, const uint32_t* arrived, uint32_t before) {
-  constexpr int PIPE = Shared::PIPE;
   Shared& s = dynamic_shared<Shared>();
-  const int steps = ceil_div(K, BK);
-  const int tiles = rank_tiles<BM, BN>(M, N, ranks.count);
+  const int tiles = ceil_div(K, BK), tiles_of_C = rank_tiles<BM, BN>(M, N, ranks.count);
 
   if (threadIdx.x == 0) {
     for (uint64_t& barrier : s.full) ptx::mbarrier_init(&barrier, 1);
@@ -64,68 +78,43 @@ static __global__ void __launch_bounds__(THREADS, 1)
   }
   __syncthreads();
 
-  // Counts the tiles of operands since the start: they are in buffer step % PIPE, in its round
-  // step / PIPE.
   unsigned step = 0;
-  if (threadIdx.x >= CONSUMERS * WARPGROUP) {  // the producer
-    ptx::setmaxnreg_dec<40>();
+  if (threadIdx.x >= CONSUMERS * WARPGROUP) {
+    ptx::setmaxnreg_dec<PRODUCER_REGISTERS>();
     if (threadIdx.x == CONSUMERS * WARPGROUP) {
       bool backwards = false;
-      int rank = ranks.own, here = steps;  // so many steps along K of this rank's rows are here
-      for (int number = blockIdx.x; number < tiles; number += gridDim.x, backwards = !backwards) {
-        const RankTile tile = rank_tile<BM, BN>(number, M, N, ranks.count, ranks.own, GROUP);
+      int rank = ranks.own, here = tiles;
+      for (int index = blockIdx.x; index < tiles_of_C; index += gridDim.x) {
+        const RankTile tile = rank_tile<BM, BN>(index, M, N, ranks.count, ranks.own, GROUP);
         if (tile.rank != rank) rank = tile.rank, here = 0;
-        if (here < steps) backwards = false;  // they come in the order of K
-        for (int t = 0; t < steps; ++t, ++step) {
-          const unsigned to = step % PIPE;
-          ptx::mbarrier_wait_parity(&s.empty[to], (step / PIPE + 1) % 2);
-          ptx::mbarrier_arrive_expect_tx(&s.full[to], sizeof(Tiles));
-          const int k_step = backwards ? steps - 1 - t : t;
-          if (here <= k_step) here = wait_for(&arrived[rank], before, k_step + 1);
-          ptx::tma_load(s.tiles[to].A, &maps_A.of[rank], k_step * BK, tile.m0, &s.full[to]);
-          for (int j = 0; j < BN / BOX; ++j)
-            ptx::tma_load(s.tiles[to].B[j], &map_B, tile.n0 + j * BOX, k_step * BK, &s.full[to]);
-        }
+        if (here < tiles) backwards = false;  // what still comes, comes in the order of K
+        produce(s, maps_A.of[rank], map_B, {tile.m0, tile.n0}, tiles, backwards, step, here,
+                &arrived[rank], before);
+        backwards = !backwards;
       }
     }
-  } else {  // the consumers
-    ptx::setmaxnreg_inc<232>();
+  } else {
+    ptx::setmaxnreg_inc<CONSUMER_REGISTERS>();
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    const int group_m = threadIdx.x / WARPGROUP * MMA_M;
-    const auto release = [&](unsigned step) {
-      if (threadIdx.x % WARPGROUP == 0) ptx::mbarrier_arrive(&s.empty[step % PIPE]);
-    };
-    for (int number = blockIdx.x; number < tiles; number += gridDim.x) {
-      const RankTile tile = rank_tile<BM, BN>(number, M, N, ranks.count, ranks.own, GROUP);
-      float acc[BN / 2];
-#pragma unroll 1
-      for (int t = 0; t < steps; ++t, ++step) {
-        ptx::mbarrier_wait_parity(&s.full[step % PIPE], step / PIPE % 2);
-        const Tiles& now = s.tiles[step % PIPE];
-        ptx::wgmma_fence();
-#pragma unroll
-        for (int k = 0; k < BK; k += MMA_K)
-          ptx::wgmma_m64k16_f32_f16(acc, descriptor_a(now, group_m, k), descriptor_b(now, k),
-                                    t > 0 || k > 0);
-        ptx::wgmma_commit_group();
-        ptx::wgmma_wait_group<1>();
-        if (t > 0) release(step - 1);
-      }
-      ptx::wgmma_wait_group<0>();
-      release(step - 1);
-
+    for (int index = blockIdx.x; index < tiles_of_C; index += gridDim.x) {
+      const RankTile tile = rank_tile<BM, BN>(index, M, N, ranks.count, ranks.own, GROUP);
       const Share rows = share(M, ranks.count, tile.rank);
+      float acc[BN / 2];
+      consume(s, tiles, acc, step);
+
+      // To C by way of shared memory, each warp its 16 rows, box by box.
 #pragma unroll
       for (int j = 0; j < BN / BOX; ++j) {
-        half(*const staged)[BOX] = s.staged[warp][j % 2];
-        if (lane == 0) ptx::bulk_wait_group_read<1>();
+        constexpr int STAGED = 2;
+        half(*const staged)[BOX] = s.staged[warp][j % STAGED];
+        if (lane == 0) ptx::bulk_wait_group_read<STAGED - 1>();
         __syncwarp();
 #pragma unroll
         for (int col = 0; col < BOX; col += 16) {
           const float* const a = &acc[(j * BOX + col) / 2];
           const uint32_t block[4] = {as_halves(a[0], a[1]), as_halves(a[2], a[3]),
                                      as_halves(a[4], a[5]), as_halves(a[6], a[7])};
-          ptx::stmatrix_x4(&staged[lane % 16][swizzle(lane % 16, col + lane / 16 * 8)], block);
+          ptx::stmatrix_x4(&staged[lane % 16][swizzled(lane % 16, col + lane / 16 * 8)], block);
         }
         ptx::fence_proxy_async();
         __syncwarp();
@@ -138,7 +127,7 @@ static __global__ void __launch_bounds__(THREADS, 1)
         } else {  // TMA would write past the end of a row
           for (int row = 0; row < min(16, rows.count - m); ++row)
             for (int col = lane; col < min(BOX, N - n); col += 32)
-              C[(rows.first + m + row) * ldc + n + col] = staged[row][swizzle(row, col)];
+              C[(rows.first + m + row) * ldc + n + col] = staged[row][swizzled(row, col)];
         }
       }
     }
@@ -146,24 +135,26 @@ static __global__ void __launch_bounds__(THREADS, 1)
   }
 }
 
-// Of `steps` steps along K, how many each of `pieces` copies brings: half of what is left, but for
-// the last, which brings the rest. What comes last is short: nothing hides its multiplication.
+// Of the tiles along K that are left, how many the next of so many copies brings: half of them, but
+// for the last copy, which brings the rest. What comes last is short: nothing hides its
+// multiplication.
 inline int next_piece(int left, int pieces) {
   return pieces == 1 ? left : ceil_div(left, 2);
 }
 
-// Pushes this rank's rows as 12b does, in pieces along K. `arrived` counts steps of BK.
+// Pushes this rank's rows as 12b does, in pieces along K. `arrived` counts tiles
+// along K.
 inline void push_pieces(const Gemm<half, half>& p, const Link& link, uint32_t counted, int pieces) {
   const Ranks ranks = link.ranks;
   const int64_t rows = share(p.M, ranks.count, ranks.own).count;
-  const int steps = ceil_div(p.K, BK);
+  const int tiles = ceil_div(p.K, BK);
   for (int i = ranks.count - 1; i > 0; --i) {
     const int to = ranks.after(i);
     half* const there = copy_beside::rows_of(reinterpret_cast<half*>(link.buffer(to)), p.M, p.lda,
                                              ranks.count, ranks.own);
-    for (int done = 0, left = pieces; done < steps; --left) {
+    for (int done = 0, left = pieces; done < tiles; --left) {
       const int k0 = done * BK;
-      done += next_piece(steps - done, left);
+      done += next_piece(tiles - done, left);
       const size_t width = (std::min(done * BK, p.K) - k0) * sizeof(half);
       if (rows > 0)
         LADDER_CUDA_CHECK(cudaMemcpy2DAsync(there + k0, p.lda * sizeof(half), p.A + k0,
@@ -175,8 +166,8 @@ inline void push_pieces(const Gemm<half, half>& p, const Link& link, uint32_t co
 }
 
 // As many blocks as it takes to be done in as few waves, of those that may wait at the same time.
-inline dim3 grid(int tiles, const Link& link) {
-  return dim3(ceil_div(tiles, ceil_div(tiles, link.blocks)));
+inline dim3 grid(int tiles_of_C, const Link& link) {
+  return dim3(ceil_div(tiles_of_C, ceil_div(tiles_of_C, link.blocks)));
 }
 
 // As 12's. A peer's rows of A come in so many `pieces`.
@@ -187,11 +178,11 @@ inline const half* all_gather_gemm(const Gemm<half, half>& p, Link& link, int pi
   const uint32_t counted = begin_call(link, p.stream, ceil_div(p.K, BK));
   push_pieces(p, link, counted, pieces);
   tell_begun(link);
-  const int tiles = rank_tiles<BM, BN>(p.M, p.N, ranks.count);
-  if (tiles > 0 && p.K == 0) {  // a tensor map has no place for an empty matrix
+  const int tiles_of_C = rank_tiles<BM, BN>(p.M, p.N, ranks.count);
+  if (tiles_of_C > 0 && p.K == 0) {  // a tensor map has no place for an empty matrix
     LADDER_CUDA_CHECK(
         cudaMemset2DAsync(p.C, p.ldc * sizeof(half), 0, p.N * sizeof(half), p.M, p.stream));
-  } else if (tiles > 0) {
+  } else if (tiles_of_C > 0) {
     Maps A{}, C{};
     for (int rank = 0; rank < ranks.count; ++rank) {
       const Share rows = share(p.M, ranks.count, rank);
@@ -201,8 +192,8 @@ inline const half* all_gather_gemm(const Gemm<half, half>& p, Link& link, int pi
       A.of[rank] = ptx::tensor_map(rank == ranks.own ? p.A : here, rows.count, p.K, p.lda, BM);
       C.of[rank] = ptx::tensor_map(p.C + rows.first * p.ldc, rows.count, p.N, p.ldc, 16);
     }
-    launch(gemm_kernel, grid(tiles, link), dim3(THREADS), sizeof(Shared), p.stream, p.M, p.N, p.K,
-           A, ptx::tensor_map(p.B, p.K, p.N, p.ldb, BK), C, p.C, p.ldc, ranks,
+    launch(gemm_kernel, grid(tiles_of_C, link), dim3(THREADS), sizeof(Shared), p.stream, p.M, p.N,
+           p.K, A, ptx::tensor_map(p.B, p.K, p.N, p.ldb, BK), C, p.C, p.ldc, ranks,
            link.own_flags()->arrived, counted);
   }
   end_call(link, p.stream);

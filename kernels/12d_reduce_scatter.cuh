@@ -8,7 +8,8 @@
 //         direct: every rank adds to the tile where it will stay, over the link, and raises the
 //         tile's flag at the next rank. copy_engine: it adds to a sum in its own memory; the blocks
 //         count the tiles of a chunk, and a stream that waits for the count copies the chunk on.
-// vs 12c  the wait is in the epilogue, not in the producer; TMA adds where it stored, but for the
+// vs 12c  the wait is in the epilogue, not in the producer, which is 11b's again; TMA adds where it
+// stored, but for the
 //         first of the ring; flags and counts are raised once what was stored is written.
 // Limit   sums are rounded to fp16 once for every rank, as NCCL's are. A tile is sent when it is
 //         done: nothing travels during the first wave, and the last piece arrives after the last.
@@ -16,22 +17,22 @@
 
 namespace ladder::reduce_scatter {
 
-using persistent::as_halves;
-using persistent::BK;
-using persistent::BM;
-using persistent::BOX;
-using persistent::CONSUMERS;
-using persistent::descriptor_a;
-using persistent::descriptor_b;
-using persistent::MMA_K;
-using persistent::MMA_M;
-using persistent::swizzle;
-using persistent::THREADS;
-using persistent::WARPGROUP;
-using waiting::BN;
+using overlapped_stores::as_halves;
+using overlapped_stores::BK;
+using overlapped_stores::BM;
+using overlapped_stores::BN;
+using overlapped_stores::BOX;
+using overlapped_stores::CONSUMER_REGISTERS;
+using overlapped_stores::CONSUMERS;
+using overlapped_stores::MMA_K;
+using overlapped_stores::MMA_M;
+using overlapped_stores::PIPE;
+using overlapped_stores::produce;
+using overlapped_stores::PRODUCER_REGISTERS;
+using overlapped_stores::Shared;
+using overlapped_stores::THREADS;
+using overlapped_stores::WARPGROUP;
 using waiting::Maps;
-using waiting::Shared;
-using waiting::Tiles;
 using waiting::wait_for;
 constexpr int WARPS = CONSUMERS * WARPGROUP / 32;  // each stores its rows of a tile, and says so
 
@@ -52,15 +53,42 @@ struct Signals {
   uint32_t call;
 };
 
+// A consumer, as 11b's. When it is a few tiles along K into the next tile of C, it calls say():
+// what was stored of the last one is written by then. One consumer after the other, so that one of
+// them multiplies.
+template <class Say>
+__device__ __forceinline__ void consume(Shared& s, int tiles, float (&acc)[BN / 2], unsigned& step,
+                                        Say say) {
+  const int group_m = threadIdx.x / WARPGROUP * MMA_M;
+  const int say_at = threadIdx.x < WARPGROUP ? 2 : 10;
+  const auto release = [&](unsigned step) {
+    if (threadIdx.x % WARPGROUP == 0) ptx::mbarrier_arrive(&s.empty[step % PIPE]);
+  };
+#pragma unroll 1
+  for (int t = 0; t < tiles; ++t, ++step) {
+    ptx::mbarrier_wait_parity(&s.full[step % PIPE], step / PIPE % 2);
+    const auto& now = s.tiles[step % PIPE];
+    ptx::wgmma_fence();
+#pragma unroll
+    for (int k = 0; k < BK; k += MMA_K)
+      ptx::wgmma_m64k16_f32_f16(acc, descriptor_a(now.A, group_m, k), descriptor_b(now.B, k),
+                                t > 0 || k > 0);
+    ptx::wgmma_commit_group();
+    ptx::wgmma_wait_group<1>();
+    if (t > 0) release(step - 1);
+    if (t == say_at) say();
+  }
+  ptx::wgmma_wait_group<0>();
+  if (tiles > 0) release(step - 1);
+}
+
 template <Way WAY>
 __global__ void __launch_bounds__(THREADS, 1)
     gemm_kernel(int M, int N, int K, const __grid_constant__ CUtensorMap map_A,
                 const __grid_constant__ CUtensorMap map_B, const __grid_constant__ Maps maps_C,
                 Ranks ranks, const Signals signals) {
-  constexpr int PIPE = Shared::PIPE;
   Shared& s = dynamic_shared<Shared>();
-  const int steps = ceil_div(K, BK);
-  const int tiles = rank_tiles<BM, BN>(M, N, ranks.count);
+  const int tiles = ceil_div(K, BK), tiles_of_C = rank_tiles<BM, BN>(M, N, ranks.count);
   const int first = ranks.after(1);
 
   if (threadIdx.x == 0) {
@@ -70,35 +98,22 @@ __global__ void __launch_bounds__(THREADS, 1)
   }
   __syncthreads();
 
-  // Counts the tiles of operands since the start: they are in buffer step % PIPE, in its round
-  // step / PIPE.
   unsigned step = 0;
-  if (threadIdx.x >= CONSUMERS * WARPGROUP) {  // the producer
-    ptx::setmaxnreg_dec<40>();
+  if (threadIdx.x >= CONSUMERS * WARPGROUP) {
+    ptx::setmaxnreg_dec<PRODUCER_REGISTERS>();
     if (threadIdx.x == CONSUMERS * WARPGROUP) {
       bool backwards = false;
-      for (int number = blockIdx.x; number < tiles; number += gridDim.x, backwards = !backwards) {
-        const RankTile tile = rank_tile<BM, BN>(number, M, N, ranks.count, first, signals.group);
+      for (int index = blockIdx.x; index < tiles_of_C; index += gridDim.x) {
+        const RankTile tile = rank_tile<BM, BN>(index, M, N, ranks.count, first, signals.group);
         const int m0 = share(M, ranks.count, tile.rank).first + tile.m0;
-        for (int t = 0; t < steps; ++t, ++step) {
-          const unsigned to = step % PIPE;
-          ptx::mbarrier_wait_parity(&s.empty[to], (step / PIPE + 1) % 2);
-          ptx::mbarrier_arrive_expect_tx(&s.full[to], sizeof(Tiles));
-          const int k0 = (backwards ? steps - 1 - t : t) * BK;
-          ptx::tma_load(s.tiles[to].A, &map_A, k0, m0, &s.full[to]);
-          for (int j = 0; j < BN / BOX; ++j)
-            ptx::tma_load(s.tiles[to].B[j], &map_B, tile.n0 + j * BOX, k0, &s.full[to]);
-        }
+        produce(s, map_A, map_B, {m0, tile.n0}, tiles, backwards, step);
+        backwards = !backwards;
       }
     }
-  } else {  // the consumers
-    ptx::setmaxnreg_inc<232>();
+  } else {
+    ptx::setmaxnreg_inc<CONSUMER_REGISTERS>();
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    const int group_m = threadIdx.x / WARPGROUP * MMA_M;
-    const auto release = [&](unsigned step) {
-      if (threadIdx.x % WARPGROUP == 0) ptx::mbarrier_arrive(&s.empty[step % PIPE]);
-    };
-    // Lane 0: what to raise once the tile that is being stored is written.
+    // Of lane 0: what to raise once the tile that is being stored is written.
     uint32_t* unsaid = nullptr;
     const auto say = [&] {
       if (unsaid == nullptr) return;
@@ -110,31 +125,13 @@ __global__ void __launch_bounds__(THREADS, 1)
         ptx::add_release_system(unsaid, 1);
       unsaid = nullptr;
     };
-    // A few steps into the next tile, when it costs no waiting; one warpgroup after the other, so
-    // that one of them multiplies.
-    const int say_at = threadIdx.x < WARPGROUP ? 2 : 10;
     int here = 0;  // chunks that are known to have arrived
-    for (int number = blockIdx.x; number < tiles; number += gridDim.x) {
-      const RankTile tile = rank_tile<BM, BN>(number, M, N, ranks.count, first, signals.group);
+    for (int index = blockIdx.x; index < tiles_of_C; index += gridDim.x) {
+      const RankTile tile = rank_tile<BM, BN>(index, M, N, ranks.count, first, signals.group);
       float acc[BN / 2];
-      if (steps == 0)
+      if (tiles == 0)
         for (float& sum : acc) sum = 0;
-#pragma unroll 1
-      for (int t = 0; t < steps; ++t, ++step) {
-        ptx::mbarrier_wait_parity(&s.full[step % PIPE], step / PIPE % 2);
-        const Tiles& now = s.tiles[step % PIPE];
-        ptx::wgmma_fence();
-#pragma unroll
-        for (int k = 0; k < BK; k += MMA_K)
-          ptx::wgmma_m64k16_f32_f16(acc, descriptor_a(now, group_m, k), descriptor_b(now, k),
-                                    t > 0 || k > 0);
-        ptx::wgmma_commit_group();
-        ptx::wgmma_wait_group<1>();
-        if (t > 0) release(step - 1);
-        if (t == say_at && lane == 0) say();
-      }
-      ptx::wgmma_wait_group<0>();
-      if (steps > 0) release(step - 1);
+      consume(s, tiles, acc, step, say);
 
       if (lane == 0) {
         say();
@@ -164,7 +161,7 @@ __global__ void __launch_bounds__(THREADS, 1)
           const float* const a = &acc[(j * BOX + col) / 2];
           const uint32_t block[4] = {as_halves(a[0], a[1]), as_halves(a[2], a[3]),
                                      as_halves(a[4], a[5]), as_halves(a[6], a[7])};
-          ptx::stmatrix_x4(&staged[lane % 16][swizzle(lane % 16, col + lane / 16 * 8)], block);
+          ptx::stmatrix_x4(&staged[lane % 16][swizzled(lane % 16, col + lane / 16 * 8)], block);
         }
         ptx::fence_proxy_async();
         __syncwarp();

@@ -62,8 +62,9 @@ Case::Case(Rank& rank, harness::Cublas& cublas, Operation operation, Size size, 
          stream);
     references_.emplace_back(elements(result_rows_, reference_ld_));
     if (result_rows_ > 0 && result_cols_ > 0)
-      cublas.gemm({result_rows_, result_cols_, size.k, whole_a.get(), lda, whole_b.get(), ldb,
-                   references_.back().get(), reference_ld_, stream});
+      cublas.gemm(Gemm<half, half>{result_rows_, result_cols_, size.k, whole_a.get(), lda,
+                                   whole_b.get(), ldb, references_.back().get(), reference_ld_,
+                                   stream});
   }
   LADDER_CUDA_CHECK(cudaMemsetAsync(wrong_.get(), 0, sizeof(unsigned), stream));
   rank.wait();  // whole_a and whole_b are freed

@@ -57,8 +57,8 @@ std::vector<Variant> make_variants() {
         cublas.gemm(gathered(rank, p));
         return nothing;
       });
-  add("11 alone", Part::MULTIPLICATION, false, [=](Rank& rank, Cublas&, const Problem& p) {
-    persistent::gemm(gathered(rank, p));
+  add("11c alone", Part::MULTIPLICATION, false, [=](Rank& rank, Cublas&, const Problem& p) {
+    chosen_by_shape::gemm(gathered(rank, p));
     return nothing;
   });
   add("NCCL alone", Part::COMMUNICATION, true, [=](Rank& rank, Cublas&, const Problem& p) {
@@ -89,8 +89,8 @@ std::vector<Variant> make_variants() {
         cublas.gemm(not_scattered(rank, p));
         return nothing;
       });
-  add("11 alone", Part::MULTIPLICATION, false, [=](Rank& rank, Cublas&, const Problem& p) {
-    persistent::gemm(not_scattered(rank, p));
+  add("11c alone", Part::MULTIPLICATION, false, [=](Rank& rank, Cublas&, const Problem& p) {
+    chosen_by_shape::gemm(not_scattered(rank, p));
     return nothing;
   });
   add("NCCL alone", Part::COMMUNICATION, true, [=](Rank& rank, Cublas&, const Problem& p) {
@@ -132,8 +132,8 @@ LinkSize link_size(int M, int N, int K, int ranks) {
   const uint64_t full = static_cast<uint64_t>(share(M, ranks, 0).count);
   const uint64_t gathered = ranks * full * padded(std::max(K, 8));
   const uint64_t products = 2 * ranks * full * padded(std::max(N, 8));
-  const int64_t tiles =
-      int64_t{ranks} * ceil_div(static_cast<int>(full), waiting::BM) * ceil_div(N, waiting::BN);
+  const int64_t tiles = int64_t{ranks} * ceil_div(static_cast<int>(full), overlapped_stores::BM) *
+                        ceil_div(N, overlapped_stores::BN);
   return {std::max(gathered, products) * sizeof(half), tiles * reduce_scatter::WARPS};
 }
 
@@ -142,10 +142,10 @@ void load_variants() {
     cudaFuncAttributes attributes;
     LADDER_CUDA_CHECK(cudaFuncGetAttributes(&attributes, reinterpret_cast<const void*>(kernel)));
   };
-  load(persistent::gemm_kernel<256, 1>), load(persistent::gemm_kernel<256, 2>);
-  load(persistent::gemm_kernel<192, 1>), load(persistent::gemm_kernel<192, 2>);
-  load(persistent::gemm_kernel<128, 1>), load(persistent::gemm_kernel<128, 2>);
-  load(persistent::gemm_kernel<64, 1>), load(persistent::gemm_kernel<64, 2>);
+  load(chosen_by_shape::gemm_kernel<256, 1>), load(chosen_by_shape::gemm_kernel<256, 2>);
+  load(chosen_by_shape::gemm_kernel<192, 1>), load(chosen_by_shape::gemm_kernel<192, 2>);
+  load(chosen_by_shape::gemm_kernel<128, 1>), load(chosen_by_shape::gemm_kernel<128, 2>);
+  load(chosen_by_shape::gemm_kernel<64, 1>), load(chosen_by_shape::gemm_kernel<64, 2>);
   load(copy_beside::add_others);
   load(waiting::gemm_kernel);
   load(reduce_scatter::gemm_kernel<Way::DIRECT>);
