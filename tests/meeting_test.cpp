@@ -110,8 +110,9 @@ TEST(Meeting, RanksThatDisagreeAllFailAndSaySo) {
       },
       seconds(30));
   EXPECT_EQ(ended.codes, std::vector<int>({1, 1, 1}));
-  EXPECT_NE(ended.errors.find("the ranks disagree on the shape: rank 0 has 1x1x1, rank 2 has 1x1x2"),
-            std::string::npos)
+  EXPECT_NE(
+      ended.errors.find("the ranks disagree on the shape: rank 0 has 1x1x1, rank 2 has 1x1x2"),
+      std::string::npos)
       << ended.errors;
   EXPECT_EQ(lines(ended.errors), 3) << ended.errors;
 }

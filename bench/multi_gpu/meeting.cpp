@@ -10,7 +10,9 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <stdexcept>
+#include <utility>
 
 namespace ladder::multi_gpu {
 namespace {
@@ -65,6 +67,27 @@ std::string receive_packed(int socket) {
   return receive(socket, size);
 }
 
+// A socket, closed unless it is taken out.
+class Socket {
+ public:
+  explicit Socket(int socket) : socket_(socket) {
+    if (socket < 0) throw std::runtime_error("no socket to be had");
+  }
+  ~Socket() {
+    if (socket_ >= 0) close(socket_);
+  }
+  Socket(const Socket&) = delete;
+  Socket& operator=(const Socket&) = delete;
+  int get() const { return socket_; }
+  int take() { return std::exchange(socket_, -1); }
+
+ private:
+  int socket_;
+};
+int new_socket() {
+  return socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+}
+
 }  // namespace
 
 Launched launched_as() {
@@ -105,38 +128,38 @@ Meeting::Meeting(const std::string& job, int ranks, int rank, std::chrono::secon
         fmt::format("{}: {} s have gone by and not all ranks are here", name(), patience_.count()));
   };
   if (rank == 0) {
-    const int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (bind(listener, address.get(), address.size) != 0 || listen(listener, ranks) != 0)
+    const Socket listener(new_socket());
+    if (bind(listener.get(), address.get(), address.size) != 0 ||
+        listen(listener.get(), ranks) != 0)
       throw std::runtime_error(
           fmt::format("rank 0 of {}: there is another rank 0 of job '{}'; "
                       "LADDER_JOB names jobs apart",
                       ranks, job));
-    sockets_.assign(static_cast<size_t>(ranks), -1);
+    std::vector<std::unique_ptr<Socket>> peers(static_cast<size_t>(ranks));
     for (int others = ranks - 1; others > 0 && !late();) {
-      pollfd waiting{listener, POLLIN, 0};
+      pollfd waiting{listener.get(), POLLIN, 0};
       if (poll(&waiting, 1, 100) <= 0) continue;
-      const int peer = accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);
+      auto peer = std::make_unique<Socket>(accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
       int told[2] = {};
-      std::memcpy(told, receive(peer, sizeof(told)).data(), sizeof(told));
+      std::memcpy(told, receive(peer->get(), sizeof(told)).data(), sizeof(told));
       if (told[0] != ranks || told[1] <= 0 || told[1] >= ranks ||
-          sockets_[static_cast<size_t>(told[1])] >= 0)
+          peers[static_cast<size_t>(told[1])] != nullptr)
         throw std::runtime_error(fmt::format("rank 0 of {}: somebody says to be rank {} of {}",
                                              ranks, told[1], told[0]));
-      sockets_[static_cast<size_t>(told[1])] = peer;
+      peers[static_cast<size_t>(told[1])] = std::move(peer);
       --others;
     }
-    close(listener);
+    for (const auto& peer : peers) sockets_.push_back(peer ? peer->take() : -1);
   } else {
-    int hub = -1;
-    while (!late()) {
-      hub = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-      if (connect(hub, address.get(), address.size) == 0) break;
-      close(hub);
-      usleep(20000);
-    }
+    std::unique_ptr<Socket> hub;
+    do {
+      if (hub) usleep(20000);
+      late();
+      hub = std::make_unique<Socket>(new_socket());
+    } while (connect(hub->get(), address.get(), address.size) != 0);
     const int tell[2] = {ranks, rank};
-    send_all(hub, std::string(reinterpret_cast<const char*>(tell), sizeof(tell)));
-    sockets_ = {hub};
+    send_all(hub->get(), std::string(reinterpret_cast<const char*>(tell), sizeof(tell)));
+    sockets_ = {hub->take()};
   }
   watcher_ = std::thread([this] { look(); });
 }
