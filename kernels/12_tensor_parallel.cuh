@@ -27,7 +27,7 @@ namespace ladder::tensor_parallel {
 // are this rank's columns of B and C. Works in the link's buffer, which takes a full share of A
 // from every rank.
 inline const half* all_gather_gemm(const Gemm<half, half>& p, Link& link, ncclComm_t nccl) {
-  half* const all = reinterpret_cast<half*>(link.buffer(link.ranks.own));
+  half* const all = link.buffer(link.ranks.own);
   const int64_t full = share(p.M, link.ranks.count, 0).count;
   LADDER_NCCL_CHECK(ncclAllGather(p.A, all, full * p.lda, ncclHalf, nccl, p.stream));
   Gemm<half, half> mine = p;
@@ -39,7 +39,7 @@ inline const half* all_gather_gemm(const Gemm<half, half>& p, Link& link, ncclCo
 // p.K columns of A and rows of B, which this rank has; this rank's rows of the sum go to p.C, which
 // has room for a full share of rows. Works in the link's buffer: a full share of C for every rank.
 inline const half* gemm_reduce_scatter(const Gemm<half, half>& p, Link& link, ncclComm_t nccl) {
-  half* const product = reinterpret_cast<half*>(link.buffer(link.ranks.own));
+  half* const product = link.buffer(link.ranks.own);
   const int64_t full = share(p.M, link.ranks.count, 0).count;
   Gemm<half, half> mine = p;
   mine.C = product;

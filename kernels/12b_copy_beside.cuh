@@ -11,36 +11,24 @@
 
 namespace ladder::copy_beside {
 
-// The part of a matrix that is rank `rank`'s, where shares lie one after the other.
-template <class T>
-T* rows_of(T* matrix, int M, int64_t ld, int ranks, int rank) {
-  return matrix + share(M, ranks, 0).count * static_cast<int64_t>(rank) * ld;
-}
-
-// Pushes this rank's rows into every other's buffer, to the one before this rank first: so each
-// rank gets those of the one after it first, and no two push to the same one. `counted` is what all
-// ranks have counted before this call.
-inline void push_rows(const Gemm<half, half>& p, const Link& link, uint32_t counted) {
+// Sends this rank's rows to every other, to the one before it first: so each rank gets those of the
+// one after it first, and no two send to the same one. `counted` is what had arrived before.
+inline void send_rows(const Gemm<half, half>& p, const Link& link, uint32_t counted) {
   const Ranks ranks = link.ranks;
-  const int64_t rows = share(p.M, ranks.count, ranks.own).count;
   for (int i = ranks.count - 1; i > 0; --i) {
     const int to = ranks.after(i);
-    half* const there =
-        rows_of(reinterpret_cast<half*>(link.buffer(to)), p.M, p.lda, ranks.count, ranks.own);
-    if (rows > 0)
-      LADDER_CUDA_CHECK(
-          cudaMemcpyAsync(there, p.A, rows * p.lda * sizeof(half), cudaMemcpyDefault, link.copies));
-    ptx::stream_write_value(link.copies, &link.flags[to]->arrived[ranks.own], counted + 1);
+    send(link, to, rows_of(link.buffer(to), p.M, p.lda, ranks.count, ranks.own), p.A, p.lda, p.lda,
+         share(p.M, ranks.count, ranks.own).count, counted + 1);
   }
 }
 
 // All of A in every rank's buffer, but for its own rows: the communication alone.
 inline void all_gather(const Gemm<half, half>& p, Link& link) {
   const uint32_t counted = begin_call(link, p.stream, 1);
-  push_rows(p, link, counted);
+  send_rows(p, link, counted);
   tell_begun(link);
   for (int i = 1; i < link.ranks.count; ++i)
-    ptx::stream_wait_value(p.stream, &link.own_flags()->arrived[link.ranks.after(i)], counted + 1);
+    receive(link, link.ranks.after(i), counted + 1, p.stream);
   end_call(link, p.stream);
 }
 
@@ -48,7 +36,7 @@ inline void all_gather(const Gemm<half, half>& p, Link& link) {
 inline const half* all_gather_gemm(const Gemm<half, half>& p, Link& link) {
   const Ranks ranks = link.ranks;
   const uint32_t counted = begin_call(link, p.stream, 1);
-  push_rows(p, link, counted);
+  send_rows(p, link, counted);
   tell_begun(link);
   for (int i = 0; i < ranks.count; ++i) {
     const int rank = ranks.after(i);
@@ -56,9 +44,8 @@ inline const half* all_gather_gemm(const Gemm<half, half>& p, Link& link) {
     part.M = share(p.M, ranks.count, rank).count;
     part.C = rows_of(p.C, p.M, p.ldc, ranks.count, rank);
     if (i > 0) {
-      part.A =
-          rows_of(reinterpret_cast<half*>(link.buffer(ranks.own)), p.M, p.lda, ranks.count, rank);
-      ptx::stream_wait_value(p.stream, &link.own_flags()->arrived[rank], counted + 1);
+      part.A = rows_of(link.buffer(ranks.own), p.M, p.lda, ranks.count, rank);
+      receive(link, rank, counted + 1, p.stream);
     }
     chosen_by_shape::gemm(part);
   }
@@ -66,45 +53,38 @@ inline const half* all_gather_gemm(const Gemm<half, half>& p, Link& link) {
   return p.C;
 }
 
-// sum[i] += what came from the other ranks, a full share of `count` vectors from each.
-static __global__ void add_others(uint4* shares, int64_t count, Ranks ranks) {
-  uint4* const sum = shares + ranks.own * count;
-  for (int64_t i = blockIdx.x * int64_t{blockDim.x} + threadIdx.x; i < count;
-       i += int64_t{gridDim.x} * blockDim.x) {
-    float total[8] = {};
-    for (int rank = 0; rank < ranks.count; ++rank) {
-      const uint4 came = shares[rank * count + i];
-      const half* const h = reinterpret_cast<const half*>(&came);
-      for (int j = 0; j < 8; ++j) total[j] += __half2float(h[j]);
-    }
-    uint4 out;
-    for (int j = 0; j < 8; ++j) reinterpret_cast<half*>(&out)[j] = __float2half(total[j]);
-    sum[i] = out;
-  }
-}
-
-// Pushes a full share, which is in the second half of this rank's buffer, to the rank it is for.
-inline void push_product(const Gemm<half, half>& p, const Link& link, int to, uint32_t counted) {
+// Sends the product that is rank `to`'s: from the second half of this rank's buffer to the first
+// half of the other's.
+inline void send_product(const Gemm<half, half>& p, const Link& link, int to, uint32_t counted) {
   const Ranks ranks = link.ranks;
-  half* const outgoing = rows_of(reinterpret_cast<half*>(link.buffer(ranks.own)), p.M, p.ldc,
-                                 ranks.count, ranks.count + to);
-  half* const there =
-      rows_of(reinterpret_cast<half*>(link.buffer(to)), p.M, p.ldc, ranks.count, ranks.own);
-  const int64_t rows = share(p.M, ranks.count, to).count;
-  if (rows > 0)
-    LADDER_CUDA_CHECK(cudaMemcpyAsync(there, outgoing, rows * p.ldc * sizeof(half),
-                                      cudaMemcpyDefault, link.copies));
-  ptx::stream_write_value(link.copies, &link.flags[to]->arrived[ranks.own], counted + 1);
+  send(link, to, rows_of(link.buffer(to), p.M, p.ldc, ranks.count, ranks.own),
+       rows_of(link.buffer(ranks.own), p.M, p.ldc, ranks.count, ranks.count + to), p.ldc, p.ldc,
+       share(p.M, ranks.count, to).count, counted + 1);
 }
 
 // What the ranks have for each other goes there, and is not added: the communication alone.
 inline void scatter(const Gemm<half, half>& p, Link& link) {
   const uint32_t counted = begin_call(link, p.stream, 1);
-  for (int i = 1; i < link.ranks.count; ++i) push_product(p, link, link.ranks.after(i), counted);
+  for (int i = 1; i < link.ranks.count; ++i) send_product(p, link, link.ranks.after(i), counted);
   tell_begun(link);
   for (int i = 1; i < link.ranks.count; ++i)
-    ptx::stream_wait_value(p.stream, &link.own_flags()->arrived[link.ranks.after(i)], counted + 1);
+    receive(link, link.ranks.after(i), counted + 1, p.stream);
   end_call(link, p.stream);
+}
+
+// To this rank's share of `shares`, of `count` vectors each, adds the other ranks'.
+static __global__ void add_others(uint4* shares, int64_t count, Ranks ranks) {
+  for (int64_t i = blockIdx.x * int64_t{blockDim.x} + threadIdx.x; i < count;
+       i += int64_t{gridDim.x} * blockDim.x) {
+    float sum[8] = {};
+    for (int rank = 0; rank < ranks.count; ++rank) {
+      const uint4 came = shares[rank * count + i];
+      for (int j = 0; j < 8; ++j) sum[j] += __half2float(reinterpret_cast<const half*>(&came)[j]);
+    }
+    uint4 halves;
+    for (int j = 0; j < 8; ++j) reinterpret_cast<half*>(&halves)[j] = __float2half(sum[j]);
+    shares[ranks.own * count + i] = halves;
+  }
 }
 
 // As 12's, but that the sum stays in the link's buffer, until the next call but one begins; returns
@@ -113,28 +93,26 @@ inline const half* gemm_reduce_scatter(const Gemm<half, half>& p, Link& link) {
   const Ranks ranks = link.ranks;
   const uint32_t counted = begin_call(link, p.stream, 1);
   tell_begun(link);
-  half* const shares = reinterpret_cast<half*>(link.buffer(ranks.own));
-  half* const sum = rows_of(shares, p.M, p.ldc, ranks.count, ranks.own);
+  half* const shares = link.buffer(ranks.own);
   for (int i = 1; i <= ranks.count; ++i) {
     const int rank = ranks.after(i);  // the last is this one
     Gemm<half, half> part = p;
     part.M = share(p.M, ranks.count, rank).count;
     part.A = rows_of(p.A, p.M, p.lda, ranks.count, rank);
-    part.C = rank == ranks.own ? sum : rows_of(shares, p.M, p.ldc, ranks.count, ranks.count + rank);
+    part.C = rows_of(shares, p.M, p.ldc, ranks.count, i < ranks.count ? ranks.count + rank : rank);
     chosen_by_shape::gemm(part);
-    if (rank == ranks.own) break;
+    if (i == ranks.count) break;
     LADDER_CUDA_CHECK(cudaEventRecord(link.forked, p.stream));
     LADDER_CUDA_CHECK(cudaStreamWaitEvent(link.copies, link.forked));
-    push_product(p, link, rank, counted);
+    send_product(p, link, rank, counted);
   }
-  for (int i = 1; i < ranks.count; ++i)
-    ptx::stream_wait_value(p.stream, &link.own_flags()->arrived[ranks.after(i)], counted + 1);
+  for (int i = 1; i < ranks.count; ++i) receive(link, ranks.after(i), counted + 1, p.stream);
   const int64_t count = share(p.M, ranks.count, 0).count * p.ldc * sizeof(half) / sizeof(uint4);
   if (count > 0)
     launch(add_others, dim3(8 * device_attribute(cudaDevAttrMultiProcessorCount)), dim3(256), 0,
            p.stream, reinterpret_cast<uint4*>(shares), count, ranks);
   end_call(link, p.stream);
-  return sum;
+  return rows_of(shares, p.M, p.ldc, ranks.count, ranks.own);
 }
 
 }  // namespace ladder::copy_beside

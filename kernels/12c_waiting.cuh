@@ -135,32 +135,20 @@ static __global__ void __launch_bounds__(THREADS, 1)
   }
 }
 
-// Of the tiles along K that are left, how many the next of so many copies brings: half of them, but
-// for the last copy, which brings the rest. What comes last is short: nothing hides its
-// multiplication.
-inline int next_piece(int left, int pieces) {
-  return pieces == 1 ? left : ceil_div(left, 2);
-}
-
-// Pushes this rank's rows as 12b does, in pieces along K. `arrived` counts tiles
-// along K.
-inline void push_pieces(const Gemm<half, half>& p, const Link& link, uint32_t counted, int pieces) {
+// Sends this rank's rows as 12b does, in pieces along K: each brings half of what is left, but for
+// the last, which brings the rest. What comes last is short, because nothing hides its
+// multiplication. `arrived` counts tiles along K.
+inline void send_pieces(const Gemm<half, half>& p, const Link& link, uint32_t counted, int pieces) {
   const Ranks ranks = link.ranks;
-  const int64_t rows = share(p.M, ranks.count, ranks.own).count;
   const int tiles = ceil_div(p.K, BK);
   for (int i = ranks.count - 1; i > 0; --i) {
     const int to = ranks.after(i);
-    half* const there = copy_beside::rows_of(reinterpret_cast<half*>(link.buffer(to)), p.M, p.lda,
-                                             ranks.count, ranks.own);
+    half* const there = rows_of(link.buffer(to), p.M, p.lda, ranks.count, ranks.own);
     for (int done = 0, left = pieces; done < tiles; --left) {
       const int k0 = done * BK;
-      done += next_piece(tiles - done, left);
-      const size_t width = (std::min(done * BK, p.K) - k0) * sizeof(half);
-      if (rows > 0)
-        LADDER_CUDA_CHECK(cudaMemcpy2DAsync(there + k0, p.lda * sizeof(half), p.A + k0,
-                                            p.lda * sizeof(half), width, rows, cudaMemcpyDefault,
-                                            link.copies));
-      ptx::stream_write_value(link.copies, &link.flags[to]->arrived[ranks.own], counted + done);
+      done += left == 1 ? tiles - done : ceil_div(tiles - done, 2);
+      send(link, to, there + k0, p.A + k0, p.lda, std::min(done * BK, p.K) - k0,
+           share(p.M, ranks.count, ranks.own).count, counted + done);
     }
   }
 }
@@ -176,25 +164,20 @@ inline const half* all_gather_gemm(const Gemm<half, half>& p, Link& link, int pi
   require_aligned_rows(p);
   const Ranks ranks = link.ranks;
   const uint32_t counted = begin_call(link, p.stream, ceil_div(p.K, BK));
-  push_pieces(p, link, counted, pieces);
+  send_pieces(p, link, counted, pieces);
   tell_begun(link);
-  const int tiles_of_C = rank_tiles<BM, BN>(p.M, p.N, ranks.count);
-  if (tiles_of_C > 0 && p.K == 0) {  // a tensor map has no place for an empty matrix
-    LADDER_CUDA_CHECK(
-        cudaMemset2DAsync(p.C, p.ldc * sizeof(half), 0, p.N * sizeof(half), p.M, p.stream));
-  } else if (tiles_of_C > 0) {
+  if (!done_without_kernel(p)) {
     Maps A{}, C{};
     for (int rank = 0; rank < ranks.count; ++rank) {
       const Share rows = share(p.M, ranks.count, rank);
       if (rows.count == 0) continue;
-      const half* const here = copy_beside::rows_of(reinterpret_cast<half*>(link.buffer(ranks.own)),
-                                                    p.M, p.lda, ranks.count, rank);
-      A.of[rank] = ptx::tensor_map(rank == ranks.own ? p.A : here, rows.count, p.K, p.lda, BM);
+      const half* const came = rows_of(link.buffer(ranks.own), p.M, p.lda, ranks.count, rank);
+      A.of[rank] = ptx::tensor_map(rank == ranks.own ? p.A : came, rows.count, p.K, p.lda, BM);
       C.of[rank] = ptx::tensor_map(p.C + rows.first * p.ldc, rows.count, p.N, p.ldc, 16);
     }
-    launch(gemm_kernel, grid(tiles_of_C, link), dim3(THREADS), sizeof(Shared), p.stream, p.M, p.N,
-           p.K, A, ptx::tensor_map(p.B, p.K, p.N, p.ldb, BK), C, p.C, p.ldc, ranks,
-           link.own_flags()->arrived, counted);
+    launch(gemm_kernel, grid(rank_tiles<BM, BN>(p.M, p.N, ranks.count), link), dim3(THREADS),
+           sizeof(Shared), p.stream, p.M, p.N, p.K, A, ptx::tensor_map(p.B, p.K, p.N, p.ldb, BK), C,
+           p.C, p.ldc, ranks, link.own_flags()->arrived, counted);
   }
   end_call(link, p.stream);
   return p.C;

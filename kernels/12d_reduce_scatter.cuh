@@ -183,31 +183,24 @@ __global__ void __launch_bounds__(THREADS, 1)
   }
 }
 
-// Copies a chunk on as soon as all its tiles are done, turn after turn, chunk after chunk.
+// Sends a chunk on as soon as all its tiles are done, turn after turn, chunk after chunk.
 inline void send_chunks(const Gemm<half, half>& p, Link& link, uint32_t counted,
                         const Signals& signals) {
   const Ranks ranks = link.ranks;
   const int to = ranks.after(ranks.count - 1);
   for (int turn = 0; turn < ranks.count - 1; ++turn)
     for (int chunk = 0; chunk < signals.chunks; ++chunk) {
-      const int rank = ranks.after(1 + turn);
-      const int first = chunk * signals.chunk_rows;
-      const int rows = std::min(share(p.M, ranks.count, rank).count - first, signals.chunk_rows);
-      if (rows > 0) {
-        const int word = turn * MAX_CHUNKS + chunk;
-        link.finished[word] += ceil_div(rows, BM) * ceil_div(p.N, BN) * WARPS;
-        ptx::stream_wait_value(link.copies, &link.own_flags()->finished[word], link.finished[word]);
-        const auto chunk_at = [&](int memory) {
-          return copy_beside::rows_of(reinterpret_cast<half*>(link.buffer(memory)), p.M, p.ldc,
-                                      ranks.count, rank) +
-                 first * p.ldc;
-        };
-        LADDER_CUDA_CHECK(cudaMemcpyAsync(chunk_at(to), chunk_at(ranks.own),
-                                          rows * p.ldc * sizeof(half), cudaMemcpyDefault,
-                                          link.copies));
-      }
-      ptx::stream_write_value(link.copies, &link.flags[to]->arrived[ranks.own],
-                              counted + turn * signals.chunks + chunk + 1);
+      const int rank = ranks.after(1 + turn), first = chunk * signals.chunk_rows;
+      const int rows =
+          std::clamp(share(p.M, ranks.count, rank).count - first, 0, signals.chunk_rows);
+      const int word = turn * MAX_CHUNKS + chunk;
+      link.finished[word] += ceil_div(rows, BM) * ceil_div(p.N, BN) * WARPS;
+      ptx::stream_wait_value(link.copies, &link.own_flags()->finished[word], link.finished[word]);
+      const auto chunk_at = [&](int memory) {
+        return rows_of(link.buffer(memory), p.M, p.ldc, ranks.count, rank) + first * p.ldc;
+      };
+      send(link, to, chunk_at(to), chunk_at(ranks.own), p.ldc, p.ldc, rows,
+           counted + turn * signals.chunks + chunk + 1);
     }
 }
 
@@ -226,8 +219,8 @@ const half* gemm_reduce_scatter(const Gemm<half, half>& p, Link& link, int chunk
   const int chunk_bands = signals.chunk_rows / BM;
   signals.group = ceil_div(chunk_bands, ceil_div(chunk_bands, 16));
   const uint32_t counted = begin_call(link, p.stream, (ranks.count - 1) * signals.chunks);
-  half* const sums = reinterpret_cast<half*>(link.buffer(ranks.own));
-  half* const sum = copy_beside::rows_of(sums, p.M, p.ldc, ranks.count, ranks.own);
+  half* const sums = link.buffer(ranks.own);
+  half* const sum = rows_of(sums, p.M, p.ldc, ranks.count, ranks.own);
   tell_begun(link);
   if (p.M > 0 && p.N > 0) {
     const int64_t words = int64_t{ranks.count} * bands * tiles_n * WARPS;
@@ -248,10 +241,10 @@ const half* gemm_reduce_scatter(const Gemm<half, half>& p, Link& link, int chunk
     for (int rank = 0; rank < ranks.count; ++rank) {
       const int rows = share(p.M, ranks.count, rank).count;
       if (rows == 0) continue;
-      half* const memory = WAY == Way::DIRECT ? reinterpret_cast<half*>(link.buffer(rank)) : sums;
+      half* const memory = WAY == Way::DIRECT ? link.buffer(rank) : sums;
       // What is beyond N in the last 16 bytes of a row is written, too: the buffer is the link's.
-      C.of[rank] = ptx::tensor_map(copy_beside::rows_of(memory, p.M, p.ldc, ranks.count, rank),
-                                   rows, ceil_div(p.N, 8) * 8, p.ldc, 16);
+      C.of[rank] = ptx::tensor_map(rows_of(memory, p.M, p.ldc, ranks.count, rank), rows,
+                                   ceil_div(p.N, 8) * 8, p.ldc, 16);
     }
     // A rank without a column of A has a product all the same: zeros.
     launch(gemm_kernel<WAY>, waiting::grid(rank_tiles<BM, BN>(p.M, p.N, ranks.count), link),

@@ -12,7 +12,7 @@ using Problem = Gemm<half, half>;
 using reduce_scatter::Way;
 
 half* own_buffer(Rank& rank) {
-  return reinterpret_cast<half*>(rank.link.buffer(rank.ranks.own));
+  return rank.link.buffer(rank.ranks.own);
 }
 
 // All of A here, as if it had been gathered.

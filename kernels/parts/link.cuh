@@ -43,7 +43,9 @@ struct Link {
 
   Flags* own_flags() const { return flags[ranks.own]; }
   // What this call uses of a rank's buffers.
-  unsigned char* buffer(int rank) const { return buffers[rank] + calls % 2 * buffer_bytes; }
+  half* buffer(int rank) const {
+    return reinterpret_cast<half*>(buffers[rank] + calls % 2 * buffer_bytes);
+  }
 };
 
 // The beginning of a call in which `count` more units arrive from a rank: copies may begin when
@@ -61,6 +63,25 @@ inline void tell_begun(const Link& link) {
   for (int i = 1; i < link.ranks.count; ++i)
     ptx::stream_write_value(link.copies, &link.flags[link.ranks.after(i)]->begun[link.ranks.own],
                             link.calls);
+}
+
+// The copy engine brings `rows` rows of `width` halves, `ld` from one to the next, to rank `to`,
+// who then sees that `arrived` units have come from this rank.
+inline void send(const Link& link, int to, half* there, const half* here, int64_t ld, int64_t width,
+                 int64_t rows, uint32_t arrived) {
+  if (rows > 0 && width == ld)
+    LADDER_CUDA_CHECK(
+        cudaMemcpyAsync(there, here, rows * ld * sizeof(half), cudaMemcpyDefault, link.copies));
+  else if (rows > 0)
+    LADDER_CUDA_CHECK(cudaMemcpy2DAsync(there, ld * sizeof(half), here, ld * sizeof(half),
+                                        width * sizeof(half), rows, cudaMemcpyDefault,
+                                        link.copies));
+  ptx::stream_write_value(link.copies, &link.flags[to]->arrived[link.ranks.own], arrived);
+}
+
+// `stream` goes on when `arrived` units have come from rank `from`.
+inline void receive(const Link& link, int from, uint32_t arrived, cudaStream_t stream) {
+  ptx::stream_wait_value(stream, &link.own_flags()->arrived[from], arrived);
 }
 
 // The end of a call: `stream` goes on when the copies are done and every rank has begun the call.

@@ -30,4 +30,10 @@ __host__ __device__ inline Share share(int size, int ranks, int rank) {
   return {static_cast<int>(first), left < full ? left : full};
 }
 
+// Where the share of a rank begins in a matrix of `size` rows.
+template <class T>
+T* rows_of(T* matrix, int size, int64_t ld, int ranks, int rank) {
+  return matrix + share(size, ranks, 0).count * static_cast<int64_t>(rank) * ld;
+}
+
 }  // namespace ladder
