@@ -78,7 +78,8 @@ endfunction()
 
 # ladder_read_manifest(ROOT): reads and checks ROOT/stages/manifest.json. Sets LADDER_STAGES, the names in
 # the ladder's order, and for each of them LADDER_<name>_PARENT, _COMPUTE_CAPABILITY, _FEATURES,
-# _ALIGNED_ROWS, _DEVICES and _REFERENCE. The first mistake ends the configuration, in one line that names the entry.
+# _ALIGNED_ROWS, _DEVICES and _REFERENCE. The first mistake ends the configuration, in one line that names
+# the entry.
 function(ladder_read_manifest root)
   set(manifest ${root}/stages/manifest.json)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${manifest})
@@ -138,14 +139,29 @@ function(ladder_read_manifest root)
       endif()
     endforeach()
 
-    set(reference cublas) # what it is timed beside where the entry says nothing
-    string(JSON reference_type ERROR_VARIABLE no_reference TYPE "${stage}" reference)
-    if(NOT no_reference)
-      json_value(reference STRING "${stage}" ${name} reference)
-      if(NOT reference MATCHES "^(cublas|best)$")
-        ladder_bad_manifest("${name}: unknown reference '${reference}' (there are cublas, best)")
+    # What an entry may leave out. A key that is none of these is misspelt.
+    set(reference cublas)
+    set(also_at)
+    string(JSON keys LENGTH "${stage}")
+    math(EXPR last_key "${keys} - 1")
+    foreach(j RANGE ${last_key})
+      string(JSON key MEMBER "${stage}" ${j})
+      if(key STREQUAL "reference")
+        json_value(reference STRING "${stage}" ${name} reference)
+      elseif(key STREQUAL "also_at")
+        json_value(also_at ARRAY "${stage}" ${name} also_at)
+      elseif(NOT key MATCHES "^(name|parent|types|needs|aligned_rows|devices|page)$")
+        ladder_bad_manifest("${name}: unknown key '${key}'")
       endif()
+    endforeach()
+    if(NOT reference MATCHES "^(cublas|best)$")
+      ladder_bad_manifest("${name}: unknown reference '${reference}' (there are cublas, best)")
     endif()
+    foreach(shape IN LISTS also_at)
+      if(NOT shape MATCHES "^[0-9]+(x[0-9]+x[0-9]+)?$")
+        ladder_bad_manifest("${name}: '${shape}' in 'also_at' is no shape like 1024 or 16x4096x4096")
+      endif()
+    endforeach()
 
     json_value(page STRING "${stage}" ${name} page)
     foreach(file kernels/${name}.cuh stages/${name}.cu ${page})

@@ -1,5 +1,8 @@
 # The stages' targets.
 
+# Their programs for the GPU and nothing else, which is what measuring needs.
+add_custom_target(ladder_stages)
+
 # as_cpp_bool(VARIABLE CONDITION...): true or false, as C++ writes them.
 macro(as_cpp_bool variable)
   if(${ARGN})
@@ -53,6 +56,7 @@ function(add_stage name)
   target_link_libraries(${object} PRIVATE ladder_warnings)
 
   add_executable(ladder_${name} $<TARGET_OBJECTS:${object}>)
+  add_dependencies(ladder_stages ladder_${name})
   target_link_libraries(ladder_${name} PRIVATE ladder_harness_gpu)
   set_target_properties(ladder_${name} PROPERTIES OUTPUT_NAME ${name} RUNTIME_OUTPUT_DIRECTORY
                                                                       ${PROJECT_BINARY_DIR}/stages)

@@ -64,8 +64,7 @@ __global__ void __launch_bounds__(THREADS, 2)
   __shared__ __align__(16) float sA[BM][BK], sB[BN][BK + 4];
   const int tx = threadIdx.x, ty = threadIdx.y;
   const int row0 = blockIdx.y * BM, col0 = blockIdx.x * BN;
-  const int row = row0 + ty;
-  const int col = col0 + tx;
+  const int row = row0 + ty, col = col0 + tx;
 
   // A row of A's tile is QUADS float4. The first QUADS warps copy A, the next QUADS copy B, four
   // elements along k a thread, of which `valid` are inside the matrix.

@@ -44,6 +44,7 @@ __global__ void __launch_bounds__(THREADS, 1)
   // A thread copies single elements of A (they are transposed on the way) and quads of B. Rows past
   // M and quads past N repeat valid ones: what comes of them is not stored.
   constexpr int A_STEP = THREADS / 8, A_ROWS = BM / A_STEP, B_STEP = THREADS / (BN / 4);
+  static_assert(BK % 8 == 0 && BK % B_STEP == 0);
   const int a_m = threadIdx.x / 8, a_k = threadIdx.x % 8;
   const int b_k = threadIdx.x / (BN / 4), b_n = threadIdx.x % (BN / 4) * 4;
   const int b_valid = max(0, min(4, N - tile.n0 - b_n));

@@ -157,15 +157,15 @@ __global__ void __launch_bounds__(THREADS, 1)
         if (!BY_TMA) {
           store_staged<16>(staged, C, ldc, m, n, M, N, lane);
         } else if (n + BOX <= N || N % 8 == 0) {
-          if (lane == 0) {
-            ptx::tma_store(&map_C, n, m, staged);
-            ptx::bulk_commit_group();
-          }
+          if (lane == 0) ptx::tma_store(&map_C, n, m, staged);
         } else {  // TMA would write past the end of a row
           for (int row = 0; row < min(16, M - m); ++row)
             for (int col = lane; col < min(BOX, N - n); col += 32)
               C[(m + row) * ldc + n + col] = staged[row][swizzled(row, col)];
         }
+        // A group for each box, an empty one for what the lanes have stored: the wait above counts
+        // them.
+        if (lane == 0) ptx::bulk_commit_group();
       }
     }
     if (lane == 0) ptx::bulk_wait_group_read<0>();  // the last boxes are still read

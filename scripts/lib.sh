@@ -112,8 +112,9 @@ set_up() {
   find_cmake
 }
 
+# build [TARGET ...]: these targets, or all.
 build() {
-  local options=()
+  local options=() targets=()
   if [ ! -f build/CMakeCache.txt ] && command -v ninja >/dev/null; then options+=(-G Ninja); fi
   if [ "${CI:-}" = true ]; then options+=(-DCMAKE_COMPILE_WARNING_AS_ERROR=ON); fi
   say "configuring"
@@ -124,8 +125,9 @@ build() {
   }
   grep -E '^-- (No CUDA|CUDA .* too old|GPU arch|.* left out for)|^   *(They need|[0-9.]+ or newer)' \
     build/configure.log || true
+  if [ $# -gt 0 ]; then targets=(--target "$@"); fi
   say "building"
-  "$CMAKE" --build build --parallel "$(nproc)"
+  "$CMAKE" --build build --parallel "$(nproc)" ${targets[@]+"${targets[@]}"}
 }
 
 # The ctest beside that CMake.
@@ -144,21 +146,23 @@ have_gpu() { command -v nvidia-smi >/dev/null && nvidia-smi -L >/dev/null 2>&1; 
 # all_stages FOLDER: the names of the executables there, in the order of the ladder.
 all_stages() { python3 scripts/stages.py --built "$1"; }
 
-# stages_for TOOLS [STAGE ...]: builds, and sets NAMES to the stages given, or to all. Ends the script
-# when there is no such stage, one of the TOOLS, separated by spaces, is missing, or there is no GPU.
+# stages_for TOOLS [STAGE ...]: builds TARGETS, or all, and sets NAMES to the stages given, or to all.
+# Ends the script when there is no such stage, one of the TOOLS, separated by spaces, is missing, or
+# there is no GPU.
+TARGETS=()
 stages_for() {
   local tools=$1 tool name
   shift
   for tool in $tools; do
     command -v "$tool" >/dev/null || die "$tool is not on the PATH; it comes with the CUDA toolkit"
   done
+  have_gpu || die "there is no NVIDIA GPU here (nvidia-smi finds none)"
   set_up
-  build
+  build ${TARGETS[@]+"${TARGETS[@]}"}
   mapfile -t NAMES < <(all_stages build/stages)
   [ ${#NAMES[@]} -gt 0 ] || die "no stage was built: there is no CUDA toolkit here"
   for name in "$@"; do
     [ -x "build/stages/$name" ] || die "no stage '$name'; there are: ${NAMES[*]}"
   done
   if [ $# -gt 0 ]; then NAMES=("$@"); fi
-  have_gpu || die "there is no NVIDIA GPU here (nvidia-smi finds none)"
 }

@@ -41,6 +41,8 @@ out=$(cd "$out" && pwd)
 tools=''
 if wanted sanitizers; then tools+=' compute-sanitizer'; fi
 if wanted ncu; then tools+=' ncu'; fi
+# shellcheck disable=SC2034  # stages_for reads it
+if ! wanted tests && ! wanted sanitizers; then TARGETS=(ladder_stages); fi
 stages_for "$tools"
 python_with yaml claims
 say "ready after $SECONDS s"

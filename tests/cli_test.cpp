@@ -89,6 +89,146 @@ TEST(CliCpu, NoMemoryLeavesTheReportOut) {
   EXPECT_EQ(outcome.text.find("l1tex"), std::string::npos) << outcome.text;
 }
 
+// A run of the stage that is wrong on purpose, without the count of its accesses. Its dimensions
+// are beyond the 64 parts that the comparison is made in.
+class CliCpuWrong : public testing::Test {
+ protected:
+  void SetUp() override { std::filesystem::remove(json); }
+  void TearDown() override { std::filesystem::remove(json); }
+
+  Outcome run_wrong(const std::string& arguments) {
+    return run(LADDER_WRONG_STAGE, "--m 90 --n 35 --k 40 --json " + json + " " + arguments);
+  }
+  nlohmann::json report() const {
+    std::ifstream file(json);
+    return nlohmann::json::parse(file);
+  }
+  // The run has to fail, with `line` printed, for that variant alone, and to say so in JSON, too.
+  void expect_wrong(const std::string& variant, const std::string& line,
+                    const std::string& options = "") {
+    const Outcome outcome =
+        run_wrong("--no-memory --variant first " + variant + " last " + options);
+    EXPECT_EQ(1, outcome.code) << outcome.text;
+    EXPECT_NE(outcome.text.find("  WRONG " + variant + ": " + line), std::string::npos)
+        << outcome.text;
+    EXPECT_EQ(outcome.text.find("\n  WRONG "), outcome.text.rfind("\n  WRONG ")) << outcome.text;
+    const nlohmann::json variants = report()["variants"];
+    ASSERT_EQ(3u, variants.size());
+    EXPECT_EQ(true, variants[0]["check"]["ok"]);
+    EXPECT_EQ(false, variants[1]["check"]["ok"]);
+    EXPECT_EQ(true, variants[2]["check"]["ok"]);
+  }
+
+  const std::string json = temporary_json();
+};
+
+TEST_F(CliCpuWrong, RightVariantsSucceed) {
+  const Outcome outcome = run_wrong("--no-memory --variant first in_workspace last");
+  EXPECT_EQ(0, outcome.code) << outcome.text;
+  EXPECT_EQ(outcome.text.find("WRONG"), std::string::npos) << outcome.text;
+  EXPECT_EQ(outcome.text.find("FOUND"), std::string::npos) << outcome.text;
+  ASSERT_EQ(3u, report()["variants"].size());
+  for (const auto& variant : report()["variants"]) EXPECT_EQ(true, variant["check"]["ok"]);
+}
+
+TEST_F(CliCpuWrong, EachMistakeFailsTheRun) {
+  // What was written before must not count as the result of a variant that writes nothing.
+  expect_wrong("nothing", "row 0, column 0: got -nan, expected ");
+  expect_wrong("nothing", "row 0, column 0: got -nan, expected ", "--exact");
+  expect_wrong("nan", "row 70, column 3: got nan, expected ");
+  expect_wrong("element", "row 70, column 3: got ");
+  expect_wrong("past_c", "wrote 1 elements past the end of C");
+  expect_wrong("past_row", "wrote 1 elements past the end of row 70 of C");
+  expect_wrong("past_workspace", "wrote 1 bytes past the end of the workspace");
+}
+
+TEST_F(CliCpuWrong, WithoutTheCheckNothingIsWrong) {
+  const Outcome outcome = run_wrong("--no-memory --no-check --variant element");
+  EXPECT_EQ(0, outcome.code) << outcome.text;
+  EXPECT_FALSE(report()["variants"][0].contains("check"));
+}
+
+TEST_F(CliCpuWrong, ExactAsksForEquality) {
+  EXPECT_EQ(0, run_wrong("--no-memory --variant rounded_again").code);
+  EXPECT_EQ("random", report()["variants"][0]["check"]["mode"]);
+  EXPECT_GT(report()["variants"][0]["check"]["bound"], 0);
+  expect_wrong("rounded_again", "row 0, column 0: got ", "--exact");
+  for (const auto& variant : report()["variants"]) {
+    EXPECT_EQ("exact", variant["check"]["mode"]);
+    EXPECT_EQ(0, variant["check"]["bound"]);
+  }
+  EXPECT_EQ(0, report()["variants"][0]["check"]["max_error"]);
+}
+
+// By the error of fp32, which is another one for other data.
+TEST_F(CliCpuWrong, SeedsDrawTheirOwnData) {
+  const auto error = [&](const std::string& seed) {
+    EXPECT_EQ(0, run_wrong("--no-memory --variant first " + seed).code);
+    return report()["variants"][0]["check"]["max_error"].get<double>();
+  };
+  const double usual = error("");
+  EXPECT_GT(usual, 0);
+  EXPECT_EQ(usual, error("--seed 1"));
+  EXPECT_EQ(1, report()["problem"]["seed"]);
+  EXPECT_NE(usual, error("--seed 2"));
+  EXPECT_EQ(2, report()["problem"]["seed"]);
+}
+
+TEST_F(CliCpuWrong, ExitCodesTellInputFromFailure) {
+  const Outcome refused = run_wrong("--variant refuses");
+  EXPECT_EQ(2, refused.code);
+  EXPECT_EQ("00_wrong: M is too odd\n", refused.text);
+  const Outcome broken = run_wrong("--variant breaks");
+  EXPECT_EQ(1, broken.code);
+  EXPECT_EQ("00_wrong: it broke\n", broken.text);
+  EXPECT_FALSE(std::filesystem::exists(json));
+}
+
+TEST_F(CliCpuWrong, AnInterruptLeavesNoJson) {
+  const pid_t child = fork();
+  if (child == 0) {
+    if (freopen("/dev/null", "w", stdout) == nullptr) _exit(126);
+    execl(LADDER_WRONG_STAGE, LADDER_WRONG_STAGE, "--size", "64", "--variant", "first",
+          "interrupted", "--json", json.c_str(), nullptr);
+    _exit(127);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_TRUE(WIFSIGNALED(status)) << status;
+  EXPECT_FALSE(std::filesystem::exists(json));
+  EXPECT_FALSE(std::filesystem::exists(fmt::format("{}.{}.tmp", json, child)));
+}
+
+// What is found while counting fails a run whose results are right.
+class CliCpuWrongReports : public CliCpuWrong {
+ protected:
+  void expect_found(const std::string& variant, const std::string& text) {
+    const Outcome outcome = run_wrong("--variant first " + variant + " last");
+    EXPECT_EQ(1, outcome.code) << outcome.text;
+    const size_t line = outcome.text.find("  FOUND " + variant + ": ");
+    ASSERT_NE(line, std::string::npos) << outcome.text;
+    EXPECT_NE(outcome.text.find(text, line), std::string::npos) << outcome.text;
+    EXPECT_EQ(outcome.text.find("FOUND first"), std::string::npos) << outcome.text;
+    EXPECT_EQ(outcome.text.find("FOUND last"), std::string::npos) << outcome.text;
+    const nlohmann::json variants = report()["variants"];
+    ASSERT_EQ(3u, variants.size());
+    EXPECT_TRUE(variants[0]["findings"].empty());
+    ASSERT_FALSE(variants[1]["findings"].empty());
+    EXPECT_NE(variants[1]["findings"][0].get<std::string>().find(text), std::string::npos);
+    EXPECT_NE(variants[1]["findings"][0].get<std::string>().find("wrong_stage.cpp:"),
+              std::string::npos);
+    EXPECT_TRUE(variants[2]["findings"].empty());
+    for (const auto& v : variants) EXPECT_EQ(true, v["check"]["ok"]);
+  }
+};
+
+TEST_F(CliCpuWrongReports, AReadOutOfBounds) {
+  expect_found("out_of_bounds", "of A, which has 14400 bytes");
+}
+TEST_F(CliCpuWrongReports, ARace) {
+  expect_found("race", "race");
+}
+
 #ifdef LADDER_STAGE
 
 Outcome stage(const std::string& arguments) {

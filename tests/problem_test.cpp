@@ -64,6 +64,30 @@ TEST(Problem, CheckAgainstDoubleFindsOneWrongElement) {
   }
 }
 
+// Who checks the checker: what is not a number is not right, though it is not larger than a bound.
+TEST(Problem, CheckAgainstDoubleFindsNaN) {
+  for (const Data data : {Data::EXACT, Data::UNIFORM}) {
+    const Problem<float, float> p({90, 6, 70}, data, 1);
+    Output<float> output = reference_output(p);
+    output.row(89)[5] = std::nanf("");
+    EXPECT_EQ("", check_against_double(p, output, {0, 88}));
+    EXPECT_NE(std::string::npos,
+              check_against_double(p, output, {0, 89}).find("row 89, column 5: got nan"));
+    output.row(89)[5] = INFINITY;
+    EXPECT_NE("", check_against_double(p, output, {89}));
+  }
+}
+
+TEST(Problem, SeedsAndExactDataDiffer) {
+  const Shape shape{3, 5, 7};
+  const Problem<float, float> one(shape, Data::UNIFORM, 1), two(shape, Data::UNIFORM, 2),
+      again(shape, Data::UNIFORM, 1), exact(shape, Data::EXACT, 1);
+  EXPECT_EQ(reference_rows(one, {0, 1, 2}), reference_rows(again, {0, 1, 2}));
+  EXPECT_NE(reference_rows(one, {0, 1, 2}), reference_rows(two, {0, 1, 2}));
+  EXPECT_NE(one.b[0], two.b[0]);
+  for (int k = 0; k < 7; ++k) EXPECT_EQ(std::round(exact.a[k]), exact.a[k]);
+}
+
 // Of sums in fp32, rounded to Out.
 template <class Out>
 double bound(int K, double row_norm, double column_norm, double reference) {

@@ -156,6 +156,20 @@ TEST(Report, PeakIsOfThePipeThatTheInputTakes) {
   EXPECT_NEAR(1070.5, *peak_tflops(device, "fp16"), 0.1);
 }
 
+TEST(Report, AVariantIsRightWhenItsCheckIsAndNothingWasFound) {
+  VariantReport v = sample().variants[0];
+  EXPECT_TRUE(v.ok());
+  v.check->ok = false;
+  EXPECT_FALSE(v.ok());
+  v.check->ok = true;
+  v.findings = {"a race"};
+  EXPECT_FALSE(v.ok());
+  v.check.reset();
+  EXPECT_FALSE(v.ok());
+  v.findings.clear();
+  EXPECT_TRUE(v.ok());
+}
+
 TEST(Report, TableSaysWhatWentWrong) {
   Report r = sample();
   EXPECT_EQ(to_table(r).find("WRONG"), std::string::npos);
@@ -163,6 +177,8 @@ TEST(Report, TableSaysWhatWentWrong) {
   r.variants[1].check->ok = false;
   r.variants[1].check->message = "row 3, column 4";
   EXPECT_NE(to_table(r).find("WRONG sample: row 3, column 4"), std::string::npos);
+  r.variants[0].findings = {"a race"};
+  EXPECT_NE(to_table(r).find("FOUND slow: a race"), std::string::npos);
 }
 
 class ReportFile : public testing::Test {
@@ -186,6 +202,26 @@ TEST_F(ReportFile, WritesWholeAndReplaces) {
   write_whole(folder + "/x.json", "new");
   std::ifstream file(folder + "/x.json");
   EXPECT_EQ("new", std::string(std::istreambuf_iterator<char>(file), {}));
+  EXPECT_EQ(1u, files());
+}
+
+// A file that is open for reading keeps the text that it had: what is new is another file.
+TEST_F(ReportFile, AReaderSeesTheOldTextOrTheNewOne) {
+  write_whole(folder + "/x.json", "old text");
+  std::ifstream file(folder + "/x.json");
+  write_whole(folder + "/x.json", "new");
+  EXPECT_EQ("old text", std::string(std::istreambuf_iterator<char>(file), {}));
+}
+
+// On a full disk, which /dev/full is, the old text stays and nothing is left beside it.
+TEST_F(ReportFile, WhatCannotBeWrittenChangesNothing) {
+  if (!std::filesystem::exists("/dev/full")) GTEST_SKIP() << "no /dev/full";
+  write_whole(folder + "/x.json", "old text");
+  std::filesystem::create_symlink("/dev/full",
+                                  folder + "/x.json." + std::to_string(getpid()) + ".tmp");
+  EXPECT_THROW(write_whole(folder + "/x.json", "new"), std::runtime_error);
+  std::ifstream file(folder + "/x.json");
+  EXPECT_EQ("old text", std::string(std::istreambuf_iterator<char>(file), {}));
   EXPECT_EQ(1u, files());
 }
 

@@ -114,6 +114,47 @@ TYPED_TEST(Verify, RejectsAWriteBeforeC) {
   this->expect_rejected(output, "wrote 1 elements before C");
 }
 
+// Rows are compared in up to 64 parts, of which none may be left out, nor a row between them.
+TYPED_TEST(Verify, SeesEveryRowAndColumnOfManyParts) {
+  for (const int rows : {63, 64, 65, 150}) {
+    const Problem<TypeParam, TypeParam> problem({rows, 20, 10}, Data::UNIFORM, 5);
+    const Output<TypeParam> reference = reference_output(problem);
+    Output<TypeParam> output = problem.make_output();
+    output.poison();
+    for (int i = 0; i < rows; ++i) std::copy_n(reference.row(i), output.cols, output.row(i));
+    EXPECT_TRUE(verify(output, reference, problem.bound()).ok);
+    for (int i = 0; i < rows; ++i) {
+      const int j = i % 20;
+      const TypeParam right = output.row(i)[j];
+      output.row(i)[j] = this->number(Number<TypeParam>::to_float(right) + 1);
+      const Verdict verdict = verify(output, reference, problem.bound());
+      EXPECT_FALSE(verdict.ok) << i << " of " << rows;
+      EXPECT_EQ(1, verdict.wrong) << i << " of " << rows;
+      EXPECT_EQ(0u, verdict.message.find("row " + std::to_string(i) + ", column " +
+                                         std::to_string(j) + ": got "))
+          << verdict.message;
+      EXPECT_NEAR(1, verdict.max_error, 0.01);
+      output.row(i)[j] = right;
+      if (output.ld > output.cols) {
+        output.row(i)[output.cols] = this->number(0);
+        EXPECT_EQ("wrote 1 elements past the end of row " + std::to_string(i) + " of C",
+                  verify(output, reference, problem.bound()).message);
+        std::memset(static_cast<void*>(&output.row(i)[output.cols]), POISON, sizeof(TypeParam));
+      }
+    }
+  }
+}
+
+TYPED_TEST(Verify, CountsTheWrongElementsOfAllParts) {
+  const Problem<TypeParam, TypeParam> problem({150, 20, 10}, Data::UNIFORM, 5);
+  const Output<TypeParam> reference = reference_output(problem);
+  Output<TypeParam> output = problem.make_output();
+  output.poison();
+  const Verdict verdict = verify(output, reference, problem.bound());
+  EXPECT_EQ(150 * 20, verdict.wrong);
+  EXPECT_EQ(0u, verdict.message.find("row 0, column 0: ")) << verdict.message;
+}
+
 TYPED_TEST(Verify, ExactModeAsksForEquality) {
   const Problem<TypeParam, TypeParam> exact({20, 30, 40}, Data::EXACT, 5);
   const Output<TypeParam> reference = reference_output(exact);

@@ -3,6 +3,7 @@
 // block's dynamic shared memory.
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "memory.h"
 #include "symbols.h"
@@ -23,21 +24,33 @@ class Arrays {
   uintptr_t static_begin() const { return static_begin_; }
   uintptr_t static_bytes() const { return static_bytes_; }
   uintptr_t dynamic_begin() const { return dynamic_begin_; }
-  bool is_static_shared(uintptr_t address) {
-    return address - static_begin_ < static_bytes_ && shared_array_at(address) != nullptr;
+  // Other thread-local variables of the program lie among the __shared__ arrays.
+  bool is_static_shared(uintptr_t address) const {
+    const uintptr_t word = (address - static_begin_) / WORD_BYTES;
+    return word < is_shared_.size() && is_shared_[word];
   }
-  bool is_dynamic_shared(uintptr_t address) const;
 
-  const Allocation* allocation_at(uintptr_t address);
+  // As find_allocation, which is asked where the answer is not one of the last.
+  const Allocation* allocation_at(uintptr_t address) {
+    if (address - allocated_.begin >= allocated_.end - allocated_.begin) return nullptr;
+    for (const Allocation* known : known_)
+      if (known != nullptr && address - known->outer_begin < known->outer_end - known->outer_begin)
+        return known;
+    return look_up(address);
+  }
   // The address is known to be in that space.
   Array at(uintptr_t address, Space space);
 
  private:
-  const SharedArray* shared_array_at(uintptr_t address);
+  static constexpr unsigned WORD_BYTES = 4, KNOWN = 4;
+  const SharedArray* shared_array_at(uintptr_t address) const;
+  const Allocation* look_up(uintptr_t address);
 
   uintptr_t static_begin_ = 0, static_bytes_ = 0, dynamic_begin_ = 0;
-  const Allocation* last_ = nullptr;
-  const SharedArray* last_array_ = nullptr;
+  std::vector<bool> is_shared_;  // by word of the static region
+  Allocated allocated_;
+  const Allocation* known_[KNOWN] = {};
+  unsigned oldest_ = 0;
 };
 
 }  // namespace cpu_device

@@ -16,7 +16,7 @@
 
 namespace cpu_device {
 
-thread_local Block* this_block = nullptr;
+__thread Block* this_block = nullptr;
 
 Settings& settings() {
   static Settings all;
@@ -26,12 +26,13 @@ Settings& settings() {
 namespace {
 
 constexpr size_t STACK_BYTES = 128 * 1024;
+constexpr unsigned COLORS = 128;  // times 64 bytes
 
 std::mutex findings_mutex;
 std::vector<Finding> findings;
 
 bool same_place(const Place& a, const Place& b) {
-  return a.pc == b.pc && a.line == b.line &&
+  return a.line == b.line && a.pc == b.pc &&
          (a.file == b.file || (a.file && b.file && std::strcmp(a.file, b.file) == 0));
 }
 
@@ -77,62 +78,90 @@ void Block::run(Index index, Index grid_size, Index block_size, const std::funct
     stacks_ = static_cast<char*>(map);
   }
   threads_.resize(count);
+  states_.assign(count, State::NEW);
   warps_.resize((count + WARP - 1) / WARP);
-  for (unsigned i = 0; i < count; ++i) {
-    Thread& thread = threads_[i];
-    thread.index = {i % size.x, i / size.x % size.y, i / size.x / size.y};
-    thread.state = State::READY;
-    thread.groups = 0;
-    thread.arrived = 1;
-    thread.copies.clear();
-    // Stacks that start at equal offsets would all fall into the same sets of the CPU's caches.
-    thread.fiber.start(stacks_ + i * STACK_BYTES, STACK_BYTES - i % WARP * 64, thread_main);
-  }
   for (unsigned w = 0; w < warps_.size(); ++w) {
     const unsigned lanes = std::min(WARP, count - w * WARP);
     warps_[w] = {lanes == WARP ? ~0u : (1u << lanes) - 1, 0, 0, {}};
   }
+  reverse_ = settings().reverse;
   live_ = count;
   waiting_ = 0;
+  apart_ = false;
   barriers_ = 1;
-  stuck_ = false;
 
   this_block = this;
-  trace_block_begins();
-  while (live_ > 0 && !stuck_) {
-    bool progress = false;
-    for (unsigned k = 0; k < count; ++k) {
-      current_ = settings().reverse ? count - 1 - k : k;
-      if (threads_[current_].state != State::READY) continue;
-      progress = true;
-      Fiber::switch_to(scheduler_, threads_[current_].fiber);
-    }
-    if (!progress) report_deadlock();
-  }
-  trace_block_ends();
+  resume(reverse_ ? count - 1 : 0);
+  left_ = &scheduler_;
+  Fiber::switch_to(scheduler_, current().fiber);
+  if (live_ > 0) report_deadlock();
+  trace_block_ends(barriers_);
   this_block = nullptr;
 }
 
 void Block::thread_main() {
   Block* block = this_block;
-  Fiber::begin(block->scheduler_);
+  Fiber::begin(*block->left_);
   (*block->body_)();
-  Thread& self = block->current();
-  self.state = State::DONE;
+  block->states_[block->current_] = State::DONE;
   block->warp().live &= ~(1u << block->lane());
   --block->live_;
   if (block->live_ > 0 && block->waiting_ == block->live_) block->release_barrier();
   block->yield(true);
 }
 
+// The next thread in the order of their numbers becomes the current one, unless none can run: of
+// the current one's warp, whose stacks the CPU has in its cache, or else of the next warp that has
+// one.
+bool Block::find_ready() {
+  const unsigned count = thread_count();
+  const auto next_in = [&](unsigned i, unsigned begin, unsigned end) {
+    if (reverse_) return i == begin ? end - 1 : i - 1;
+    return i == end - 1 ? begin : i + 1;
+  };
+  const unsigned warp_begin = current_ / WARP * WARP;
+  const unsigned warp_end = std::min(warp_begin + WARP, count);
+  for (unsigned i = next_in(current_, warp_begin, warp_end); i != current_;
+       i = next_in(i, warp_begin, warp_end))
+    if (resume(i)) return true;
+  const unsigned last = reverse_ ? warp_begin : warp_end - 1;
+  for (unsigned i = next_in(last, 0, count); i != last; i = next_in(i, 0, count))
+    if (resume(i)) return true;
+  return resume(last);
+}
+
+// Makes a thread that can run the current one.
+bool Block::resume(unsigned number) {
+  if (states_[number] > State::READY) return false;
+  current_ = number;
+  if (states_[number] == State::READY) return true;
+  Thread& thread = threads_[number];
+  states_[number] = State::READY;
+  thread.index = {number % size.x, number / size.x % size.y, number / size.x / size.y};
+  thread.groups = 0;
+  thread.arrived = 1;
+  thread.copies.clear();
+  // Stacks that start at equal offsets would all fall into the same sets of the CPU's caches.
+  thread.fiber.start(stacks_ + number * STACK_BYTES, STACK_BYTES - number % COLORS * 64,
+                     thread_main);
+  return true;
+}
+
 void Block::yield(bool done) {
-  Fiber::switch_to(current().fiber, scheduler_, done);
+  Fiber& self = current().fiber;
+  Fiber& next = find_ready() ? current().fiber : scheduler_;
+  left_ = &self;
+  Fiber::switch_to(self, next, done);
 }
 
 void Block::barrier(const Place& place) {
   current().waiting = place;
   current().arrived = barriers_ + 1;
-  current().state = State::AT_BARRIER;
+  states_[current_] = State::AT_BARRIER;
+  if (waiting_ == 0)
+    barrier_ = place;
+  else if (!same_place(barrier_, place))
+    apart_ = true;
   if (++waiting_ == live_)
     release_barrier();
   else
@@ -163,58 +192,72 @@ void Block::wait_for_phase(uint64_t* barrier, uint32_t parity, const Place& plac
 }
 
 void Block::release_barrier() {
-  const Thread* first = nullptr;
-  for (Thread& thread : threads_) {
-    if (thread.state != State::AT_BARRIER) continue;
-    if (first == nullptr) first = &thread;
-    if (!same_place(first->waiting, thread.waiting))
-      report_finding(thread.waiting,
+  const auto waits = [&](unsigned i) { return states_[i] == State::AT_BARRIER; };
+  unsigned first = 0;
+  while (!waits(first)) ++first;
+  const Place& place = threads_[first].waiting;
+  for (unsigned i = first; apart_ && i < thread_count(); ++i)
+    if (waits(i) && !same_place(place, threads_[i].waiting))
+      report_finding(threads_[i].waiting,
                      "threads of one block wait at this barrier and at the one in line " +
-                         std::to_string(first->waiting.line));
-    thread.state = State::READY;
-  }
+                         std::to_string(place.line));
   if (live_ < thread_count())
-    report_finding(first->waiting,
-                   "threads of the block have returned without reaching this barrier");
+    report_finding(place, "threads of the block have returned without reaching this barrier");
+  for (State& state : states_) state = state == State::AT_BARRIER ? State::READY : state;
   waiting_ = 0;
+  apart_ = false;
   ++barriers_;
   trace_barrier();
 }
 
-void Block::warp_collective(void* operand, const std::function<void(void**, uint32_t)>& together,
-                            const Place& place) {
+bool Block::last_of_warp(void* operand, const Place& place) {
   Warp& w = warp();
   w.operands[lane()] = operand;
   w.arrived |= 1u << lane();
   current().waiting = place;
-  current().state = State::AT_WARP_BARRIER;
   if (w.arrived != w.live) {
+    states_[current_] = State::AT_WARP_BARRIER;
     yield();
-    return;
+    return false;
   }
   const unsigned first = current_ / WARP * WARP;
   for (unsigned l = 0; l < WARP; ++l) {
     if ((w.live >> l & 1) == 0) continue;
-    Thread& thread = threads_[first + l];
-    if (!same_place(thread.waiting, place))
-      report_finding(
-          place, "lanes of one warp meet here and in line " + std::to_string(thread.waiting.line));
-    thread.state = State::READY;
+    const Place& other = threads_[first + l].waiting;
+    if (!same_place(other, place))
+      report_finding(place,
+                     "lanes of one warp meet here and in line " + std::to_string(other.line));
+    states_[first + l] = State::READY;
   }
-  together(w.operands, w.live);
-  w.arrived = 0;
+  return true;
 }
 
 // Nobody can continue: says who waits where, once for each place, and gives the block up.
 void Block::report_deadlock() {
   for (unsigned i = 0; i < thread_count(); ++i) {
     const Thread& thread = threads_[i];
-    if (thread.state == State::DONE) continue;
+    if (states_[i] == State::DONE) continue;
     report_finding(thread.waiting, std::string("deadlock: threads wait here, at a ") +
-                                       (thread.state == State::AT_BARRIER ? "block" : "warp") +
+                                       (states_[i] == State::AT_BARRIER ? "block" : "warp") +
                                        " barrier that the others never reach");
   }
-  stuck_ = true;
+  Fiber::abandon(stacks_, stack_bytes_);
+}
+
+// Blocks that are not in use: with their stacks, whose pages exist then, and their tracers.
+std::mutex idle_mutex;
+std::vector<std::unique_ptr<Block>> idle;
+
+std::unique_ptr<Block> take_block() {
+  const std::lock_guard lock(idle_mutex);
+  if (idle.empty()) return std::make_unique<Block>();
+  std::unique_ptr<Block> block = std::move(idle.back());
+  idle.pop_back();
+  return block;
+}
+void give_back(std::unique_ptr<Block> block) {
+  const std::lock_guard lock(idle_mutex);
+  idle.push_back(std::move(block));
 }
 
 void run_grid(Index grid, Index block, size_t smem_bytes, const std::function<void()>& body) {
@@ -228,13 +271,14 @@ void run_grid(Index grid, Index block, size_t smem_bytes, const std::function<vo
   const uint64_t blocks = uint64_t{grid.x} * grid.y * grid.z;
   std::atomic<uint64_t> next{0};
   const auto work = [&] {
-    Block runner;
-    trace_worker_begins(runner.dynamic_shared());
+    std::unique_ptr<Block> runner = take_block();
+    trace_worker_begins(*runner);
     for (uint64_t i; (i = next++) < blocks;)
-      runner.run({static_cast<unsigned>(i % grid.x), static_cast<unsigned>(i / grid.x % grid.y),
-                  static_cast<unsigned>(i / grid.x / grid.y)},
-                 grid, block, body);
+      runner->run({static_cast<unsigned>(i % grid.x), static_cast<unsigned>(i / grid.x % grid.y),
+                   static_cast<unsigned>(i / grid.x / grid.y)},
+                  grid, block, body);
     trace_worker_ends();
+    give_back(std::move(runner));
   };
   uint64_t workers = settings().os_threads;
   if (workers == 0) workers = std::max(1u, std::thread::hardware_concurrency());

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -22,7 +23,8 @@ constexpr size_t MAX_SHARED_BYTES = 232448;  // a block, static and dynamic; tha
 struct Settings {
   unsigned os_threads = 0;    // 0: as many as the machine has
   bool reverse = false;       // run the threads of a block from the last to the first
-  bool trace = true;          // count memory accesses and look for races
+  bool trace = true;          // look at memory accesses: for races, stray ones and
+  bool count = true;          // the requests of warps they are, and what these cost
   int multiprocessors = 132;  // what launchers are told: an H200's, so that they decide as there
 };
 Settings& settings();
@@ -46,13 +48,12 @@ struct AsyncCopy {
   unsigned group;
 };
 
-enum class State : uint8_t { READY, AT_BARRIER, AT_WARP_BARRIER, DONE };
+enum class State : uint8_t { NEW, READY, AT_BARRIER, AT_WARP_BARRIER, DONE };
 
 struct Thread {
   Fiber fiber;
   Index index;
-  State state;
-  Place waiting;     // where, when not READY
+  Place waiting;     // where, when at a barrier
   unsigned groups;   // cp.async groups committed so far
   uint32_t arrived;  // barriers of the block that this thread has arrived at
   std::vector<AsyncCopy> copies;
@@ -64,6 +65,8 @@ struct Warp {
   uint32_t barriers;  // __syncwarp so far; orders the accesses of its lanes
   void* operands[WARP];
 };
+
+class Tracer;
 
 class Block {
  public:
@@ -95,31 +98,47 @@ class Block {
   void wait_for_phase(uint64_t* barrier, uint32_t parity, const Place& place);
   // Every live lane of the warp arrives with its operand; the last one runs `together` for all,
   // with the operands by lane and the mask of lanes that take part.
-  void warp_collective(void* operand, const std::function<void(void**, uint32_t)>& together,
-                       const Place& place);
+  template <class Function>
+  void warp_collective(void* operand, const Function& together, const Place& place) {
+    if (!last_of_warp(operand, place)) return;
+    Warp& w = warp();
+    together(w.operands, w.live);
+    w.arrived = 0;
+  }
 
   Index block_index, grid, size;
+  std::shared_ptr<Tracer> tracer;  // of what runs here; see trace.cpp
 
  private:
   static void thread_main();
+  // Continues with the next thread that can; back at the first once all have ended or none can.
   void yield(bool done = false);
+  bool find_ready();
+  bool resume(unsigned number);
   void release_barrier();
+  // Waits for the others, or is the last and has made them ready to continue.
+  bool last_of_warp(void* operand, const Place& place);
   void report_deadlock();
 
   std::vector<Thread> threads_;
+  std::vector<State> states_;  // by thread
   std::vector<Warp> warps_;
   unsigned current_ = 0, live_ = 0, waiting_ = 0;
+  bool reverse_ = false;
+  bool apart_ = false;  // not all that wait at the block's barrier do so at the same place
+  Place barrier_;       // where the first of them does
   uint32_t barriers_ = 0;
-  bool stuck_ = false;
   Fiber scheduler_;
+  Fiber* left_ = nullptr;  // the fiber that was switched away from last
   const std::function<void()>* body_ = nullptr;
   char* stacks_ = nullptr;
   size_t stack_bytes_ = 0;
   unsigned char* dynamic_shared_ = nullptr;
 };
 
-// The block that this OS thread is running, or null.
-extern thread_local Block* this_block;
+// The block that this OS thread is running, or null. (__thread: unlike thread_local it says that
+// nothing is to be initialised, which kernels would otherwise ask before every use.)
+extern __thread Block* this_block;
 
 // Runs a grid of blocks. Throws std::invalid_argument for a configuration no GPU would take.
 void run_grid(Index grid, Index block, size_t smem_bytes, const std::function<void()>& body);

@@ -7,18 +7,16 @@
 #include "tracer.h"
 
 namespace {
-inline void plain_access(const void* pc, const void* address, unsigned bytes,
-                         cpu_device::Operation operation) {
-  if (cpu_device::tracer == nullptr || cpu_device::this_block == nullptr) return;
-  if (cpu_device::this_block->on_stack(reinterpret_cast<uintptr_t>(address))) return;
-  cpu_device::tracer->access({nullptr, 0, pc}, reinterpret_cast<uintptr_t>(address), bytes,
-                             operation);
+template <unsigned BYTES>
+void plain_access(const void* pc, const void* address, cpu_device::Operation operation) {
+  if (cpu_device::tracer != nullptr)
+    cpu_device::tracer->access<BYTES>(pc, reinterpret_cast<uintptr_t>(address), operation);
 }
 }  // namespace
 
 #define LADDER_CALLBACK(name, bytes, operation)                                                  \
   extern "C" void name(void* address) {                                                          \
-    plain_access(__builtin_return_address(0), address, bytes, cpu_device::Operation::operation); \
+    plain_access<bytes>(__builtin_return_address(0), address, cpu_device::Operation::operation); \
   }
 LADDER_CALLBACK(__tsan_read1, 1, LOAD)
 LADDER_CALLBACK(__tsan_read2, 2, LOAD)

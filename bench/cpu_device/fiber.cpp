@@ -1,6 +1,7 @@
 #include "fiber.h"
 
 #ifdef LADDER_ADDRESS_SANITIZER
+  #include <sanitizer/asan_interface.h>
   #include <sanitizer/common_interface_defs.h>
 #endif
 
@@ -37,6 +38,9 @@ void Fiber::start(char* stack, size_t bytes, void (*entry)()) {
   #ifdef LADDER_ADDRESS_SANITIZER
   stack_bottom_ = stack;
   stack_bytes_ = bytes;
+  // The functions that the last fiber here ended in have not returned.
+  constexpr size_t END_BYTES = 4096;
+  __asan_unpoison_memory_region(stack + bytes - END_BYTES, END_BYTES);
   #endif
   auto top = reinterpret_cast<uintptr_t>(stack + bytes) & ~uintptr_t{15};
   void** frame = reinterpret_cast<void**>(top);
@@ -52,6 +56,9 @@ void Fiber::start(char* stack, size_t bytes, void (*entry)()) {
   #ifdef LADDER_ADDRESS_SANITIZER
   stack_bottom_ = stack;
   stack_bytes_ = bytes;
+  // The functions that the last fiber here ended in have not returned.
+  constexpr size_t END_BYTES = 4096;
+  __asan_unpoison_memory_region(stack + bytes - END_BYTES, END_BYTES);
   #endif
   getcontext(&context_);
   context_.uc_stack.ss_sp = stack;
@@ -65,6 +72,12 @@ void Fiber::start(char* stack, size_t bytes, void (*entry)()) {
 void Fiber::begin([[maybe_unused]] Fiber& from) {
 #ifdef LADDER_ADDRESS_SANITIZER
   __sanitizer_finish_switch_fiber(nullptr, &from.stack_bottom_, &from.stack_bytes_);
+#endif
+}
+
+void Fiber::abandon([[maybe_unused]] char* stacks, [[maybe_unused]] size_t bytes) {
+#ifdef LADDER_ADDRESS_SANITIZER  // which has marked what lies between their variables
+  __asan_unpoison_memory_region(stacks, bytes);
 #endif
 }
 

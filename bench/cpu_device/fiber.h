@@ -29,6 +29,9 @@ class Fiber {
   // To be called first on a fresh fiber, which was switched to from `from`: completes the switch.
   static void begin(Fiber& from);
 
+  // No fiber will continue on these stacks, although some have not ended.
+  static void abandon(char* stacks, size_t bytes);
+
   // Suspends `from` and continues `to`. Either may be the fiber of the OS thread itself, which
   // needs no start(). `from_is_done` tells AddressSanitizer that it will not come back.
   static void switch_to(Fiber& from, Fiber& to, bool from_is_done = false);

@@ -12,22 +12,18 @@ namespace {
 // Untouched pages cost address space only.
 constexpr size_t SURROUNDINGS = size_t{16} << 20;
 
-struct Mapping {
-  Allocation allocation;
-  void* base;
-  size_t bytes;
-};
 // By the first address of the surroundings.
-std::map<uintptr_t, Mapping>& mappings() {
-  static std::map<uintptr_t, Mapping> all;
+std::map<uintptr_t, Allocation>& allocations() {
+  static std::map<uintptr_t, Allocation> all;
   return all;
 }
+uint64_t version = 0;
 
-Mapping* find(uintptr_t address) {
-  auto after = mappings().upper_bound(address);
-  if (after == mappings().begin()) return nullptr;
-  Mapping& mapping = std::prev(after)->second;
-  return address < reinterpret_cast<uintptr_t>(mapping.base) + mapping.bytes ? &mapping : nullptr;
+Allocation* find(uintptr_t address) {
+  auto after = allocations().upper_bound(address);
+  if (after == allocations().begin()) return nullptr;
+  Allocation& allocation = std::prev(after)->second;
+  return address < allocation.outer_end ? &allocation : nullptr;
 }
 
 }  // namespace
@@ -40,27 +36,33 @@ void* allocate(size_t bytes) {
   char* data = static_cast<char*>(base) + SURROUNDINGS;
   std::memset(data, 0xFF, bytes);
   const auto begin = reinterpret_cast<uintptr_t>(data);
-  mappings()[reinterpret_cast<uintptr_t>(base)] = {
-      {begin, begin + bytes, "global memory"}, base, total};
+  const auto outer = reinterpret_cast<uintptr_t>(base);
+  allocations()[outer] = {begin, begin + bytes, outer, outer + total, "global memory"};
+  ++version;
   return data;
 }
 
 void deallocate(void* pointer) {
-  const Mapping* mapping = find(reinterpret_cast<uintptr_t>(pointer));
-  if (mapping == nullptr) return;
-  void* base = mapping->base;
-  munmap(base, mapping->bytes);
-  mappings().erase(reinterpret_cast<uintptr_t>(base));
+  const Allocation* allocation = find(reinterpret_cast<uintptr_t>(pointer));
+  if (allocation == nullptr) return;
+  const uintptr_t outer = allocation->outer_begin;
+  munmap(reinterpret_cast<void*>(outer), allocation->outer_end - outer);
+  allocations().erase(outer);
+  ++version;
 }
 
 void name_allocation(const void* pointer, const std::string& name) {
-  if (Mapping* mapping = find(reinterpret_cast<uintptr_t>(pointer)))
-    mapping->allocation.name = name;
+  if (Allocation* allocation = find(reinterpret_cast<uintptr_t>(pointer))) allocation->name = name;
 }
 
 const Allocation* find_allocation(uintptr_t address) {
-  const Mapping* mapping = find(address);
-  return mapping == nullptr ? nullptr : &mapping->allocation;
+  return find(address);
+}
+
+Allocated allocated() {
+  if (allocations().empty()) return {0, 0, version};
+  return {allocations().begin()->second.outer_begin, allocations().rbegin()->second.outer_end,
+          version};
 }
 
 }  // namespace cpu_device

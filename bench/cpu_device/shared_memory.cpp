@@ -2,17 +2,26 @@
 
 namespace cpu_device {
 namespace {
-constexpr unsigned CELL_BYTES = 2, WARP_SIZE = 32;
+constexpr unsigned WARP_SIZE = 32;
 }
 
 void SharedMemory::cover(uintptr_t begin, size_t bytes) {
+  if (begin == begin_ && bytes == bytes_) return;
   begin_ = begin;
   bytes_ = bytes;
-  cells_.assign(bytes / CELL_BYTES + 1, Cell{});
+  cells_.assign(bytes / CELL_BYTES + 16, Cell{});  // accesses end up to 16 bytes past a region
+  settled_.assign(cells_.size(), 0);
 }
 
-void SharedMemory::forget() {
-  ++generation_;
+void SharedMemory::forget(uint32_t barriers) {
+  const uint32_t next = generation_ + 2 * barriers + 2;
+  if (next > UINT32_MAX / 2) {
+    cells_.assign(cells_.size(), Cell{});
+    settled_.assign(cells_.size(), 0);
+    generation_ = 1;
+    return;
+  }
+  generation_ = next;
 }
 
 bool SharedMemory::no_barrier_between(const Moment& before, const Moment& now) {
@@ -35,15 +44,15 @@ const char* SharedMemory::for_each_cell(uintptr_t address, unsigned bytes, Visit
       cell = Cell{};
       cell.generation = generation_;
     }
-    if (const char* found = visit(cell)) problem = found;
+    if (const char* found = visit(i)) problem = found;
   }
   return problem;
 }
 
 const char* SharedMemory::load(uintptr_t address, unsigned bytes, const Moment& now) {
-  return for_each_cell(address, bytes, [&](Cell& cell) -> const char* {
-    const uint32_t stage = now.arrived + now.waited;
-    if (cell.settled == stage) return nullptr;
+  return for_each_cell(address, bytes, [&](uintptr_t i) -> const char* {
+    if (settled_[i] == stage(now)) return nullptr;
+    Cell& cell = cells_[i];
     if (!cell.read || now.arrived >= cell.last_read.arrived) {
       cell.read_by_several = cell.read && now.arrived == cell.last_read.arrived &&
                              (cell.read_by_several || cell.last_read.thread != now.thread);
@@ -54,12 +63,13 @@ const char* SharedMemory::load(uintptr_t address, unsigned bytes, const Moment& 
     if (!cell.written) return "reads shared memory that this block has not written";
     if (unordered(cell.write, now))
       return "race: reads what another thread has written since the last barrier";
-    if (cell.read_by_several && !no_barrier_between(cell.write, now)) cell.settled = stage;
+    if (cell.read_by_several && !no_barrier_between(cell.write, now)) settled_[i] = stage(now);
     return nullptr;
   });
 }
 
-const char* SharedMemory::write(Cell& cell, const Moment& now) {
+const char* SharedMemory::write(uintptr_t i, const Moment& now) {
+  Cell& cell = cells_[i];
   const char* problem = nullptr;
   if (cell.written && unordered(cell.write, now))
     problem = "race: writes what another thread has written since the last barrier";
@@ -68,24 +78,25 @@ const char* SharedMemory::write(Cell& cell, const Moment& now) {
     problem = "race: writes what another thread has read since the last barrier";
   cell.written = true;
   cell.write = now;
-  cell.settled = 0;
+  settled_[i] = 0;
   return problem;
 }
 
 const char* SharedMemory::store(uintptr_t address, unsigned bytes, const Moment& now) {
-  return for_each_cell(address, bytes, [&](Cell& cell) { return write(cell, now); });
+  return for_each_cell(address, bytes, [&](uintptr_t i) { return write(i, now); });
 }
 
 const char* SharedMemory::begin_copy(uintptr_t address, unsigned bytes, const Moment& now) {
-  return for_each_cell(address, bytes, [&](Cell& cell) {
-    const char* problem = write(cell, now);
-    cell.in_flight = true;
+  return for_each_cell(address, bytes, [&](uintptr_t i) {
+    const char* problem = write(i, now);
+    cells_[i].in_flight = true;
     return problem;
   });
 }
 
 void SharedMemory::end_copy(uintptr_t address, unsigned bytes, const Moment& now) {
-  for_each_cell(address, bytes, [&](Cell& cell) -> const char* {
+  for_each_cell(address, bytes, [&](uintptr_t i) -> const char* {
+    Cell& cell = cells_[i];
     cell.in_flight = false;
     cell.write = now;  // other threads see it after a barrier that follows the wait
     return nullptr;

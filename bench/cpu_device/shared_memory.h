@@ -20,7 +20,20 @@ class SharedMemory {
   // The region [begin, begin + bytes) of this OS thread.
   void cover(uintptr_t begin, size_t bytes);
   bool contains(uintptr_t address) const { return address - begin_ < bytes_; }
-  void forget();  // a new block: nothing has been written yet
+  // The block has ended, after `barriers`: for the next one nothing has been written yet.
+  void forget(uint32_t barriers);
+
+  // Whether a load can find nothing new, because several threads of this stage of the block have
+  // read the same: true of most loads, and quick to tell.
+  template <unsigned BYTES>
+  bool is_settled(uintptr_t address, uint32_t arrived, uint32_t waited) const {
+    if (address % CELL_BYTES != 0) return false;
+    const uint32_t* settled = &settled_[(address - begin_) / CELL_BYTES];
+    const uint32_t stage = generation_ + arrived + waited;
+    uint32_t differences = 0;
+    for (unsigned i = 0; i * CELL_BYTES < BYTES; ++i) differences |= settled[i] ^ stage;
+    return differences == 0;
+  }
 
   // What is wrong with the access, or null. Addresses need not be aligned.
   const char* load(uintptr_t address, unsigned bytes, const Moment& now);
@@ -30,22 +43,25 @@ class SharedMemory {
   void end_copy(uintptr_t address, unsigned bytes, const Moment& now);
 
  private:
-  struct Cell {  // two bytes, the narrowest number that kernels use
+  static constexpr unsigned CELL_BYTES = 2;  // the narrowest number that kernels use
+  struct Cell {
     uint32_t generation = 0;
-    uint32_t settled = 0;  // at this stage of the block more reads cannot find anything new
     bool written = false, in_flight = false, read = false, read_by_several = false;
     Moment write, last_read;
   };
+  // Arrivals and waits alternate: their sum tells the stages of a block apart.
+  uint32_t stage(const Moment& now) const { return generation_ + now.arrived + now.waited; }
   static bool no_barrier_between(const Moment& before, const Moment& now);
   static bool unordered(const Moment& before, const Moment& now);
-  const char* write(Cell& cell, const Moment& now);
+  const char* write(uintptr_t i, const Moment& now);
   template <class Visit>
   const char* for_each_cell(uintptr_t address, unsigned bytes, Visit visit);
 
   uintptr_t begin_ = 0;
   size_t bytes_ = 0;
-  uint32_t generation_ = 1;
+  uint32_t generation_ = 1;  // no two blocks have a stage in common
   std::vector<Cell> cells_;
+  std::vector<uint32_t> settled_;  // the stage at which more reads cannot find anything new
 };
 
 }  // namespace cpu_device

@@ -8,12 +8,6 @@
 namespace cpu_device {
 namespace {
 
-Moment now() {
-  return {this_block->current().arrived, this_block->barriers(),
-          static_cast<uint16_t>(this_block->current_number()),
-          static_cast<uint16_t>(this_block->warp().barriers)};
-}
-
 std::string out_of_bounds(const Allocation& a, uintptr_t address, unsigned bytes,
                           Operation operation) {
   const std::string verb = operation == Operation::LOAD ? "reads " : "writes ";
@@ -26,22 +20,24 @@ std::string out_of_bounds(const Allocation& a, uintptr_t address, unsigned bytes
 
 }  // namespace
 
-thread_local Tracer* tracer = nullptr;
+__thread Tracer* tracer = nullptr;
 
-void Tracer::cover(const void* dynamic_shared) {
-  arrays_.cover(dynamic_shared);
+void Tracer::worker_begins(Block& block) {
+  counts_ = settings().count;
+  arrays_.cover(block.dynamic_shared());
   static_shared_.cover(arrays_.static_begin(), arrays_.static_bytes());
   dynamic_shared_.cover(arrays_.dynamic_begin(), MAX_SHARED_BYTES);
 }
 
-void Tracer::block_begins() {
-  static_shared_.forget();
-  dynamic_shared_.forget();
+void Tracer::block_ends(uint32_t barriers) {
+  settle();
+  static_shared_.forget(barriers);
+  dynamic_shared_.forget(barriers);
 }
 
 SharedMemory* Tracer::shared_at(uintptr_t address) {
   if (arrays_.is_static_shared(address)) return &static_shared_;
-  if (arrays_.is_dynamic_shared(address)) return &dynamic_shared_;
+  if (dynamic_shared_.contains(address)) return &dynamic_shared_;
   return nullptr;
 }
 
@@ -50,11 +46,11 @@ void Tracer::access(const Place& place, uintptr_t address, unsigned bytes, Opera
     const char* problem = operation == Operation::LOAD ? shared->load(address, bytes, now())
                                                        : shared->store(address, bytes, now());
     if (problem != nullptr) report_finding(place, problem);
-    requests_.count(place, address, bytes, operation, Space::SHARED, arrays_);
+    if (counts_) requests_.count(place, address, bytes, operation, Space::SHARED, arrays_);
   } else if (const Allocation* allocation = arrays_.allocation_at(address)) {
     if (address < allocation->begin || address + bytes > allocation->end)
       report_finding(place, out_of_bounds(*allocation, address, bytes, operation));
-    requests_.count(place, address, bytes, operation, Space::GLOBAL, arrays_);
+    if (counts_) requests_.count(place, address, bytes, operation, Space::GLOBAL, arrays_);
   }
   // Anything else is the thread's own: its stack, its parameters.
 }
@@ -69,32 +65,28 @@ void Tracer::async_landed(uintptr_t address, unsigned bytes) {
   if (SharedMemory* shared = shared_at(address)) shared->end_copy(address, bytes, now());
 }
 
-void trace_worker_begins(const void* dynamic_shared) {
+void trace_worker_begins(Block& block) {
 #ifdef LADDER_NO_TRACE  // kernels without the calls that would tell us of their accesses
   return;
 #endif
   if (!settings().trace) return;
-  tracer = new Tracer;
-  tracer->cover(dynamic_shared);
+  if (block.tracer == nullptr) block.tracer = std::make_shared<Tracer>();
+  tracer = block.tracer.get();
+  tracer->worker_begins(block);
 }
 
 void trace_worker_ends() {
   if (tracer == nullptr) return;
   tracer->publish();
-  delete tracer;
   tracer = nullptr;
-}
-
-void trace_block_begins() {
-  if (tracer != nullptr) tracer->block_begins();
 }
 
 void trace_barrier() {
   if (tracer != nullptr) tracer->settle();
 }
 
-void trace_block_ends() {
-  trace_barrier();
+void trace_block_ends(uint32_t barriers) {
+  if (tracer != nullptr) tracer->block_ends(barriers);
 }
 
 void trace_access(const Place& place, const void* address, unsigned bytes, Operation operation) {

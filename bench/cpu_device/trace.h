@@ -37,12 +37,13 @@ struct MemoryLine {
 // lines; see block.h.
 std::vector<MemoryLine> take_memory_lines();
 
+class Block;
+
 // Called by the device as it runs.
-void trace_worker_begins(const void* dynamic_shared);
+void trace_worker_begins(Block& block);
 void trace_worker_ends();
-void trace_block_begins();
-void trace_block_ends();
 void trace_barrier();
+void trace_block_ends(uint32_t barriers);
 
 // For device functions that are compiled with a kernel: their own loads and stores do not count.
 #define LADDER_UNTRACED __attribute__((noinline, no_sanitize("thread")))

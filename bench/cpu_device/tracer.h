@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "arrays.h"
+#include "block.h"
 #include "place.h"
 #include "requests.h"
 #include "shared_memory.h"
@@ -14,23 +15,47 @@ namespace cpu_device {
 // That of one OS thread.
 class Tracer {
  public:
-  void cover(const void* dynamic_shared);
-  void block_begins();
-  void access(const Place& place, uintptr_t address, unsigned bytes, Operation operation);
-  void async_store(const Place& place, uintptr_t address, unsigned bytes);
-  void async_landed(uintptr_t address, unsigned bytes);
-  void settle() { requests_.settle(); }
+  void worker_begins(Block& block);
+  void block_ends(uint32_t barriers);
+  void settle() {
+    if (counts_) requests_.settle();
+  }
   void publish() { requests_.publish(); }
 
+  // Of the current thread. What is its own, its stack and its parameters, is not looked at.
+  void access(const Place& place, uintptr_t address, unsigned bytes, Operation operation);
+  // As the compiler reports it, instruction by instruction; most are loads of shared memory.
+  template <unsigned BYTES>
+  void access(const void* pc, uintptr_t address, Operation operation) {
+    if (operation == Operation::LOAD && !counts_ && is_settled<BYTES>(address)) return;
+    if (this_block->on_stack(address)) return;
+    access(Place{nullptr, 0, pc}, address, BYTES, operation);
+  }
+  void async_store(const Place& place, uintptr_t address, unsigned bytes);
+  void async_landed(uintptr_t address, unsigned bytes);
+
  private:
+  static Moment now() {
+    return {this_block->current().arrived, this_block->barriers(),
+            static_cast<uint16_t>(this_block->current_number()),
+            static_cast<uint16_t>(this_block->warp().barriers)};
+  }
+  template <unsigned BYTES>
+  bool is_settled(uintptr_t address) const {
+    const SharedMemory& shared =
+        dynamic_shared_.contains(address) ? dynamic_shared_ : static_shared_;
+    return shared.contains(address) &&
+           shared.is_settled<BYTES>(address, this_block->current().arrived, this_block->barriers());
+  }
   SharedMemory* shared_at(uintptr_t address);
 
+  bool counts_ = true;
   Arrays arrays_;
   SharedMemory static_shared_, dynamic_shared_;
   Requests requests_;
 };
 
-// Null while nothing is to be traced.
-extern thread_local Tracer* tracer;
+// Null while nothing is to be traced. (__thread: see this_block.)
+extern __thread Tracer* tracer;
 
 }  // namespace cpu_device

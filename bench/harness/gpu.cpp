@@ -46,9 +46,10 @@ int buffer_sets(Shape shape, uint64_t workspace, const Device& device) {
 }
 
 // Of the first kernel that `gemm` launches, which is its main one: it is captured into a graph, not
-// run, and the graph knows what would be launched.
+// run, and the graph knows what would be launched. Nothing where it launches none, or one of a
+// library, of which the runtime knows nothing.
 template <class In, class Out>
-KernelFacts kernel_facts(const GemmFunction<In, Out>& gemm, const Gemm<In, Out>& p) {
+std::optional<KernelFacts> kernel_facts(const GemmFunction<In, Out>& gemm, const Gemm<In, Out>& p) {
   cudaGraph_t graph = nullptr;
   LADDER_CUDA_CHECK(cudaStreamBeginCapture(p.stream, cudaStreamCaptureModeThreadLocal));
   gemm(p);
@@ -63,10 +64,15 @@ KernelFacts kernel_facts(const GemmFunction<In, Out>& gemm, const Gemm<In, Out>&
     return type == cudaGraphNodeTypeKernel;
   };
   const auto first = std::find_if(nodes.begin(), nodes.end(), is_kernel);
-  if (first == nodes.end()) throw std::runtime_error("a variant launches no kernel");
   cudaKernelNodeParams launch{};
-  LADDER_CUDA_CHECK(cudaGraphKernelNodeGetParams(*first, &launch));
+  const cudaError_t asked = first == nodes.end() ? cudaErrorInvalidDeviceFunction
+                                                 : cudaGraphKernelNodeGetParams(*first, &launch);
   LADDER_CUDA_CHECK(cudaGraphDestroy(graph));
+  if (asked == cudaErrorInvalidDeviceFunction) {
+    cudaGetLastError();  // the next check is not to see it
+    return std::nullopt;
+  }
+  LADDER_CUDA_CHECK(asked);
 
   const int threads = static_cast<int>(launch.blockDim.x * launch.blockDim.y * launch.blockDim.z);
   cudaFuncAttributes attributes{};
@@ -75,8 +81,8 @@ KernelFacts kernel_facts(const GemmFunction<In, Out>& gemm, const Gemm<In, Out>&
   LADDER_CUDA_CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, launch.func, threads,
                                                                   launch.sharedMemBytes));
   const int threads_at_most = device_attribute(cudaDevAttrMaxThreadsPerMultiProcessor);
-  return {attributes.numRegs, attributes.sharedSizeBytes + launch.sharedMemBytes, threads,
-          static_cast<double>(blocks * threads) / threads_at_most};
+  return KernelFacts{attributes.numRegs, attributes.sharedSizeBytes + launch.sharedMemBytes,
+                     threads, static_cast<double>(blocks * threads) / threads_at_most};
 }
 
 // Sampled rows of cuBLAS's result against a double reference: who checks the checker.

@@ -2,6 +2,10 @@
 
 namespace ladder::harness {
 
+bool VariantReport::ok() const {
+  return findings.empty() && (!check || check->ok);
+}
+
 double tflops(Shape s, double milliseconds) {
   return 2.0 * s.m * s.n * s.k / (milliseconds * 1e-3) / 1e12;
 }

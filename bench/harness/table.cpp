@@ -60,8 +60,11 @@ std::string gpu_table(const Report& r) {
       text +=
           fmt::format("  {:>18.2f}  {:>8.1f}{}", v.sustained->tflops,
                       v.sustained->percent_of_cublas, best_column(v.sustained->percent_of_best));
-    text += fmt::format("  {:>9}  {:>9}  {:>7}  {:>11.1f}\n", v.kernel->registers,
-                        v.kernel->shared_bytes, v.kernel->threads, 100 * v.kernel->occupancy);
+    if (v.kernel)
+      text += fmt::format("  {:>9}  {:>9}  {:>7}  {:>11.1f}\n", v.kernel->registers,
+                          v.kernel->shared_bytes, v.kernel->threads, 100 * v.kernel->occupancy);
+    else
+      text += fmt::format("  {0:>9}  {0:>9}  {0:>7}  {0:>11}\n", "unknown");
   }
   if (timed) {
     const Timing& c = *r.variants.back().cublas;

@@ -26,18 +26,11 @@ from ladder.sweep import DOCUMENTED
 FACTS = ("gpu", "driver", "toolkit", "date", "commit")
 
 
-def variants_of(stage: str, root: Path) -> set[str] | None:
-    """Those that the stage's main lists; None where that cannot be told."""
-    main_file = root / f"stages/{stage}.cu"
-    listed = steps.listed_variants(main_file.read_text()) if main_file.exists() else []
-    return {name for name, _ in listed} or None
-
-
 def gone(stage: str, variants: list[str], root: Path) -> str | None:
     """Why results of these variants are of no use any more."""
     if stage not in manifest.load():
         return f"there is no stage {stage}"
-    known = variants_of(stage, root)
+    known = steps.variants_of(stage, root)
     lost = [name for name in variants if known is not None and name not in known]
     return f"{stage} has no variant {', '.join(lost)}" if lost else None
 

@@ -39,7 +39,7 @@ from ladder import access_figure, claims, manifest, steps
 from ladder import counters as ncu
 from ladder.project import CPU_STAGES, RESULTS, ROOT, BadInput
 from ladder.results import load, own, shape
-from ladder.sweep import DOCUMENTED, volume
+from ladder.sweep import ALL_VARIANTS_AT, DOCUMENTED, volume
 
 BLOCK = re.compile(r"<!-- (?P<kind>[a-z]+)(?P<arguments>[^\n]*?) -->\n.*?<!-- end -->", re.DOTALL)
 
@@ -95,7 +95,12 @@ def reports() -> dict[tuple[str, str], dict]:
 def report(stage: str, size: str) -> dict:
     if (stage, size) not in reports():
         raise BadInput(f"no results of {stage} at {size}")
-    return reports()[stage, size]
+    found = reports()[stage, size]
+    if size == ALL_VARIANTS_AT:
+        why = steps.other_variants(stage, [v["name"] for v in found["variants"]], ROOT)
+        if why:
+            raise BadInput(f"the results of {stage} at {size} are {why}")
+    return found
 
 
 @cache
@@ -260,6 +265,10 @@ def counter_table(*wanted: str) -> str:
         of_stage = counters().get(stage)
         if not of_stage or (variant and variant not in of_stage):
             missing.append(f"no counters of {name}")
+            continue
+        why = steps.other_variants(stage, of_stage, ROOT)
+        if why:
+            missing.append(f"the counters of {stage} are {why}")
             continue
         columns += [(stage, v) for v in ([variant] if variant else of_stage)]
     if missing:

@@ -29,7 +29,7 @@ from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 
 from ladder import counters as ncu
-from ladder import manifest
+from ladder import manifest, steps
 from ladder.project import RESULTS, ROOT, BadInput
 from ladder.results import load, own, shape
 
@@ -76,6 +76,16 @@ def at_ladder_size(reports: list[dict]) -> list[dict]:
     return at
 
 
+def legend_below(figure: Figure, columns: int = 2) -> None:
+    """Where no bar is, however many stages there are."""
+    figure.legend(loc="outside lower center", ncols=columns, fontsize=10, frameon=False)
+
+
+def first_at_the_top(axes) -> None:
+    axes.margins(y=0.01)
+    axes.invert_yaxis()
+
+
 def ladder(reports: list[dict]) -> Figure:
     at = at_ladder_size(reports)
     figure, axes = plt.subplots(figsize=(WIDTH, 0.36 * len(at) + 1.3), layout="constrained")
@@ -90,10 +100,10 @@ def ladder(reports: list[dict]) -> Figure:
         axes.axvline(average, color=COLORS[kind], linestyle="--", label=f"cuBLAS {kind}")
     axes.set_xscale("log")
     axes.set_xlim(1, 4 * max(values))
-    axes.invert_yaxis()
+    first_at_the_top(axes)
     axes.set_xlabel("TFLOP/s (% of cuBLAS of the same types)")
     axes.set_title(f"{device(at)}, {LADDER_SIZE}³", loc="left")
-    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.12), ncols=2, frameon=False)
+    legend_below(figure)
     return figure
 
 
@@ -143,10 +153,10 @@ def percent(reports: list[dict]) -> Figure:
         axes.barh([i + 0.4 * place for i in rows], values, 0.38, color=color, label=f"{size}³")
     axes.axvline(100, color="#808080", linestyle="--")
     axes.set_yticks([i + 0.2 for i in range(len(stages))], stages)
-    axes.invert_yaxis()
+    first_at_the_top(axes)
     axes.set_xlabel("% of cuBLAS of the same types")
     axes.set_title(device(reports), loc="left")
-    axes.legend(loc="lower left", bbox_to_anchor=(0.3, 0.75), frameon=False)
+    legend_below(figure)
     return figure
 
 
@@ -198,7 +208,7 @@ def roofline(reports: list[dict], counters: dict) -> Figure:
     axes.set_xlabel("operations for each byte of device memory")
     axes.set_ylabel("TFLOP/s")
     axes.set_title(f"{device(at)}, {LADDER_SIZE}³", loc="left")
-    axes.legend(loc="center right", bbox_to_anchor=(1.0, 0.27), frameon=False)
+    legend_below(figure, columns=1)
     return figure
 
 
@@ -222,10 +232,10 @@ def stalls(reports: list[dict], counters: dict) -> Figure:
     for reason, color in zip([*shown, "other"], colors, strict=True):
         axes.barh([r["stage"] for r in at], waits[reason], left=left, color=color, label=reason)
         left = [a + b for a, b in zip(left, waits[reason], strict=True)]
-    axes.invert_yaxis()
+    first_at_the_top(axes)
     axes.set_xlabel("warps waiting for each instruction issued")
     axes.set_title(f"{device(at)}, {LADDER_SIZE}³", loc="left")
-    axes.legend(fontsize=9, frameon=False, ncols=2, loc="center right")
+    legend_below(figure, columns=3)
     return figure
 
 
@@ -264,7 +274,7 @@ def tensor(reports: list[dict], counters: dict) -> Figure:
         axes.text(104, place, f"{clock:.2f} GHz", va="center")
     axes.set_xlim(0, 130)
     axes.set_xticks(range(0, 101, 20))
-    axes.invert_yaxis()
+    first_at_the_top(axes)
     axes.set_xlabel("tensor pipe, % of the time; the clock beside it")
     axes.set_title(f"{device(reports)}, {LADDER_SIZE}³", loc="left")
     return figure
@@ -283,10 +293,10 @@ def traffic(reports: list[dict], counters: dict) -> Figure:
         rows = [i + 0.27 * place for i in range(len(at))]
         axes.barh(rows, values, 0.25, color=plt.get_cmap("tab10").colors[place], label=label)
     axes.set_yticks([i + 0.27 for i in range(len(at))], [r["stage"] for r in at])
-    axes.invert_yaxis()
+    first_at_the_top(axes)
     axes.set_xlabel("GB")
     axes.set_title(f"{device(reports)}, {LADDER_SIZE}³", loc="left")
-    axes.legend(fontsize=10, frameon=False, loc="upper center", bbox_to_anchor=(0.4, -0.1))
+    legend_below(figure, columns=1)
     return figure
 
 
@@ -309,6 +319,10 @@ def require_all(reports: list[dict], counters: dict) -> None:
         f"no results of {name} at {size}" for name, size in wanted if (name, size) not in there
     ]
     lines += [f"no counters of {name}" for name in manifest.load() if name not in counters]
+    for r in reports:
+        why = steps.other_variants(r["stage"], [v["name"] for v in r["variants"]], ROOT)
+        if why and shape(r) == sizes[0]:
+            lines.append(f"the results of {r['stage']} at {sizes[0]} are {why}")
     unknown = sorted({stage for stage, _ in there} - set(manifest.load()))
     lines += [f"results of {name}, which is no stage" for name in unknown]
     if lines:

@@ -23,6 +23,7 @@ import argparse
 import difflib
 import re
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -223,6 +224,21 @@ def listed_variants(main_file: str) -> list[tuple[str, str]]:
         return []
     first = found.end() - 1
     return VARIANT.findall(text, first + 1, closing(without_strings(text), first))
+
+
+def variants_of(stage: str, root: Path) -> set[str] | None:
+    """Those that the stage's main lists; None where that cannot be told."""
+    main_file = root / f"stages/{stage}.cu"
+    listed = listed_variants(main_file.read_text()) if main_file.exists() else []
+    return {name for name, _ in listed} or None
+
+
+def other_variants(stage: str, there: Iterable[str], root: Path) -> str | None:
+    """What is wrong with numbers of all variants of a stage that were measured some time ago."""
+    known = variants_of(stage, root)
+    if known is None or known == set(there):
+        return None
+    return f"of other variants than there are now: {', '.join(sorted(known ^ set(there)))}"
 
 
 def words(text: str, launcher: str) -> list[str]:

@@ -61,7 +61,7 @@ def reports():
 
 
 @pytest.fixture
-def results(reports, tmp_path):
+def results(reports, tmp_path, monkeypatch):
     """All that the plots need, on disk."""
     reports += [report("05_cp_async", size, size / 100) for size in (1024, 2048, 4096, 8192)]
     split = [report("05b_split_k", size, size / 90) for size in (4096, 8192)]
@@ -75,7 +75,18 @@ def results(reports, tmp_path):
     counters = {name: COUNTERS for name in ("01_naive", "05_cp_async", "06_wmma")}
     counters["05b_split_k"] = {"split_k": COUNTERS["own"]}
     (folder / "counters.json").write_text(json.dumps({"size": 4096, "counters": counters}))
+    monkeypatch.setattr(plots, "ROOT", tmp_path)  # whose stages have no mains
     return folder
+
+
+def test_results_of_variants_that_are_no_more_are_refused(results, tmp_path, capsys):
+    main = 'run(ladder::STAGE, {{"other", a::b}, {"newer", a::c}}, argc, argv);'
+    (tmp_path / "stages/05_cp_async.cu").write_text(main)
+    assert plots.main([str(results), str(tmp_path / "out")]) == 2
+    assert capsys.readouterr().err.splitlines() == [
+        "plot.py: the results of 05_cp_async at 4096 are of other variants than there are now: "
+        "newer, own"
+    ]
 
 
 def test_the_ladder_has_a_bar_for_each_stage_at_4096(reports):

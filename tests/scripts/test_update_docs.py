@@ -123,6 +123,15 @@ def test_each_result_that_the_table_of_stages_lacks_is_a_line(project):
     ]
 
 
+def test_numbers_of_variants_that_are_no_more_are_not_shown(project):
+    main = 'run(ladder::STAGE, {{"slow", a::b}, {"newer", a::c}}, argc, argv);'
+    (project / "stages/02_two.cu").write_text(main)
+    why = "of other variants than there are now: newer, own"
+    assert problems_of("results 02_two") == [f"page.md: the results of 02_two at 4096 are {why}"]
+    assert problems_of("counters 02_two/own") == [f"page.md: the counters of 02_two are {why}"]
+    assert problems_of("stages") == [f"page.md: the results of 02_two at 4096 are {why}"]
+
+
 def test_the_fastest_of_cublaslt_is_shown_where_it_was_measured(project):
     assert "cublasLt" not in written("stages") + written("results 02_two") + written(
         "shapes 02_two"
