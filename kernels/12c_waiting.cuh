@@ -120,15 +120,13 @@ static __global__ void __launch_bounds__(THREADS, 1)
         __syncwarp();
         const int m = tile.m0 + warp * 16, n = tile.n0 + j * BOX;
         if (n + BOX <= N || N % 8 == 0) {
-          if (lane == 0) {
-            ptx::tma_store(&maps_C.of[tile.rank], n, m, staged);
-            ptx::bulk_commit_group();
-          }
+          if (lane == 0) ptx::tma_store(&maps_C.of[tile.rank], n, m, staged);
         } else {  // TMA would write past the end of a row
           for (int row = 0; row < min(16, rows.count - m); ++row)
             for (int col = lane; col < min(BOX, N - n); col += 32)
               C[(rows.first + m + row) * ldc + n + col] = staged[row][swizzled(row, col)];
         }
+        if (lane == 0) ptx::bulk_commit_group();  // also an empty group: the wait counts them
       }
     }
     if (lane == 0) ptx::bulk_wait_group_read<0>();  // the last boxes are still read
