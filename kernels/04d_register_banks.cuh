@@ -95,8 +95,8 @@ __global__ void __launch_bounds__(THREADS, 1)
     __syncthreads();
   }
 
-  // 16 rows of 32 elements at a time: written as the lanes hold them, read along the rows.
-  const int c_row = lane / 8, c_col = lane % 8 * 4;
+  // 16 rows of 32 elements at a time: written as the lanes hold them, read along the rows, so that
+  // a warp stores 128 consecutive bytes of C at once.
 #pragma unroll
   for (int i = 0; i < TM; i += 4)
 #pragma unroll
@@ -108,12 +108,10 @@ __global__ void __launch_bounds__(THREADS, 1)
                     : make_float4(row[j], row[j + 1], row[j + 2], row[j + 3]);
       }
       __syncwarp();
-      const int row0 = tile.m0 + warp_m + i * 4, col = tile.n0 + warp_n + j * 8 + c_col;
-      for (int r = c_row; r < 16; r += 4) {
-        const float4 v = as_float4(sC[warp][r][c_col]);
-        const float4 quad = SWAPPED ? make_float4(v.y, v.x, v.w, v.z) : v;
-        if (row0 + r < M) store4(&C[(row0 + r) * ldc + col], quad, N - col);
-      }
+      const int row0 = tile.m0 + warp_m + i * 4, col = tile.n0 + warp_n + j * 8 + lane;
+      for (int r = 0; r < 16; ++r)
+        if (row0 + r < M && col < N)
+          C[(row0 + r) * ldc + col] = sC[warp][r][SWAPPED ? lane ^ 1 : lane];
       __syncwarp();
     }
 }

@@ -4,8 +4,8 @@
 //         one. cp.async writes straight to shared memory: no registers hold what is in flight.
 // vs 04d  a ring of PIPE buffers instead of one, and one barrier a tile instead of two: behind it
 //         everyone has this tile, and nobody needs the buffer that is filled next. cp.async
-//         transposes nothing wider than 4 bytes, so a thread copies single elements of A. C is
-//         stored as there, which is a part now.
+//         transposes nothing wider than 4 bytes, so a thread copies single elements of A. C goes
+//         through shared memory as there, but out of it 16 bytes at a time, which is a part now.
 // Limit   the barrier: all warps come to it at once and load their first operands at once, while
 //         nobody multiplies. Next: 05b.
 #include "launch.cuh"

@@ -18,10 +18,10 @@ struct CudaError : std::runtime_error {
 
 #define LADDER_CUDA_CHECK(call)                                                                 \
   do {                                                                                          \
-    const cudaError_t status = (call);                                                          \
-    if (status != cudaSuccess)                                                                  \
-      throw ::ladder::CudaError(std::string(#call) + ": " + cudaGetErrorString(status) + " (" + \
-                                __FILE__ + ":" + std::to_string(__LINE__) + ")");               \
+    const cudaError_t ladder_status = (call);                                                   \
+    if (ladder_status != cudaSuccess)                                                           \
+      throw ::ladder::CudaError(std::string(#call) + ": " + cudaGetErrorString(ladder_status) + \
+                                " (" + __FILE__ + ":" + std::to_string(__LINE__) + ")");        \
   } while (0)
 
 // ceil(a / b) for a >= 0, b > 0, with no overflow.

@@ -1,6 +1,6 @@
 #pragma once
 // C through shared memory, as 04d writes it out: by quads of the order (1, 0, 3, 2), for the
-// register banks, and out of them in the right order.
+// register banks, and out of them in the right order; here 16 bytes at a time.
 #include "vector_access.cuh"
 
 namespace ladder {
