@@ -1,12 +1,17 @@
-// What the CPU device predicts equals what ncu counted on an H200, for every variant at 128^3.
-// tests/data/ncu_h200.json is written by scripts/ncu_counters.py.
+// What the CPU device predicts equals what ncu counted on an H200, for every variant at 128^3 that
+// has been measured; the others are named. On a machine with ncu and that GPU
+//   scripts/ncu_counters.py build tests/data/ncu_h200.json
+// measures all of them.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <iostream>
 #include <nlohmann/json.hpp>
+#include <set>
 
 namespace {
 
@@ -36,21 +41,14 @@ constexpr Exception EXCEPTIONS[] = {
     {"02_smem_tiled", "smem_tiled", "wavefronts_mem_shared_op_ld", Exception::ZERO_OR_NOT, MERGED},
     {"03_transposed_b", "conflicted", "mem_shared_op_ld", Exception::ZERO_OR_NOT, MERGED},
     {"03_transposed_b", "padded", "wavefronts_mem_shared_op_ld", Exception::ZERO_OR_NOT, MERGED},
-    {"04_register_blocked", "scalar", "wavefronts_mem_shared_op_ld", Exception::ZERO_OR_NOT,
-     MERGED},
-    {"04_register_blocked", "warp_tiled", "mem_shared_op_ld", Exception::WITHIN_3_PERCENT,
-     ARBITRATION},
-    {"04_register_blocked", "register_blocked", "mem_shared_op_ld", Exception::WITHIN_3_PERCENT,
-     ARBITRATION},
-    {"05_cp_async", "bk_16", "sectors_pipe_lsu_mem_global_op_ld", Exception::FEWER, REPEATED},
-    {"05_cp_async", "eight_buffers", "sectors_pipe_lsu_mem_global_op_ld", Exception::FEWER,
-     REPEATED},
-    {"05b_split_k", "", "mem_shared_op_ld", Exception::WITHIN_3_PERCENT, ARBITRATION},
+    {"04_register_blocked", "register_blocked", "wavefronts_mem_shared_op_ld",
+     Exception::ZERO_OR_NOT, MERGED},
+    {"05c_split_k", "", "mem_shared_op_ld", Exception::WITHIN_3_PERCENT, ARBITRATION},
     {"06_wmma", "", "mem_shared_op_ld", Exception::WITHIN_3_PERCENT, ARBITRATION},
-    {"06_wmma", "unpadded", "sectors_pipe_lsu_mem_global_op_ld", Exception::FEWER, REPEATED},
-    {"06_wmma", "shallow", "sectors_pipe_lsu_mem_global_op_ld", Exception::FEWER, OFF_THE_GRID},
-    {"06_wmma", "wmma", "sectors_pipe_lsu_mem_global_op_ld", Exception::FEWER, OFF_THE_GRID},
-    {"07_mma_sync", "", "sectors_pipe_lsu_mem_global_op_ld", Exception::FEWER, REPEATED},
+    {"06c_fragments_ahead", "", "mem_shared_op_ld", Exception::WITHIN_3_PERCENT, ARBITRATION},
+    {"06c_fragments_ahead", "", "sectors_pipe_lsu_mem_global_op_ld", Exception::FEWER,
+     OFF_THE_GRID},
+    {"07b_swizzle", "", "sectors_pipe_lsu_mem_global_op_ld", Exception::FEWER, REPEATED},
 };
 
 const Exception* exception_for(const std::string& stage, const std::string& variant,
@@ -83,6 +81,19 @@ void expect_counter(const std::string& name, const Exception* exception, double 
   }
 }
 
+Json measured_counters() {
+  return read(LADDER_NCU_COUNTERS)["counters"];
+}
+
+std::vector<std::string> stages_on_the_cpu() {
+  std::vector<std::string> names;
+  const Json manifest = read(LADDER_MANIFEST);
+  for (const Json& stage : manifest["stages"])
+    for (const Json& device : stage["devices"])
+      if (device == "cpu") names.push_back(stage["name"]);
+  return names;
+}
+
 class Counters : public testing::TestWithParam<std::string> {};
 
 TEST_P(Counters, EqualThoseOfNcu) {
@@ -91,12 +102,19 @@ TEST_P(Counters, EqualThoseOfNcu) {
   const std::string command =
       LADDER_CPU_STAGES "/" + stage + " --size 128 --json " + report + " > /dev/null";
   ASSERT_EQ(0, std::system(command.c_str())) << command;
-  const Json predicted = read(report), measured = read(LADDER_NCU_COUNTERS)["counters"][stage];
+  const Json predicted = read(report), all = measured_counters();
   std::remove(report.c_str());
-  ASSERT_EQ(predicted["variants"].size(), measured.size());
+  const Json measured = all.value(stage, Json::object());
+
+  std::set<std::string> names;
+  std::string not_measured;
   for (const Json& variant : predicted["variants"]) {
     const std::string name = variant["name"];
-    ASSERT_TRUE(measured.contains(name)) << name;
+    names.insert(name);
+    if (!measured.contains(name)) {
+      not_measured += " " + name;
+      continue;
+    }
     ASSERT_EQ(8u, measured[name].size());
     for (const auto& [counter, value] : measured[name].items()) {
       // Conflicts are a part of the wavefronts.
@@ -108,15 +126,28 @@ TEST_P(Counters, EqualThoseOfNcu) {
                      variant["totals"][counter], value, measured[name][scale]);
     }
   }
+  for (const auto& [name, counters] : measured.items())
+    EXPECT_EQ(1u, names.count(name)) << stage << " has no variant " << name << " any more";
+  if (!not_measured.empty()) std::cout << "not measured: " << stage << not_measured << "\n";
+  if (measured.empty()) GTEST_SKIP() << "not measured: " << stage << not_measured;
 }
 
-std::vector<std::string> measured_stages() {
-  std::vector<std::string> names;
-  const Json counters = read(LADDER_NCU_COUNTERS)["counters"];
-  for (const auto& [stage, variants] : counters.items()) names.push_back(stage);
-  return names;
+TEST(CountersOfNcu, AreOfStagesThatExist) {
+  const std::vector<std::string> names = stages_on_the_cpu();
+  const Json measured = measured_counters();
+  for (const auto& [stage, variants] : measured.items())
+    EXPECT_EQ(1, std::count(names.begin(), names.end(), stage)) << stage;
 }
-INSTANTIATE_TEST_SUITE_P(H200, Counters, testing::ValuesIn(measured_stages()),
+
+TEST(CountersOfNcu, ExceptionsAreForWhatIsMeasured) {
+  const Json measured = measured_counters();
+  for (const Exception& e : EXCEPTIONS)
+    EXPECT_TRUE(measured.contains(e.stage) &&
+                (*e.variant == 0 || measured[e.stage].contains(e.variant)))
+        << e.stage << " " << e.variant;
+}
+
+INSTANTIATE_TEST_SUITE_P(H200, Counters, testing::ValuesIn(stages_on_the_cpu()),
                          [](const auto& param) { return "stage_" + param.param; });
 
 }  // namespace

@@ -32,11 +32,14 @@ class Numbers {
   float* data_ = nullptr;
 };
 
-class CpuDevice : public testing::Test {
+// With the requests counted, and without: what is found does not depend on it.
+class CpuDevice : public testing::TestWithParam<bool> {
  protected:
   void SetUp() override {
     cpu_device::settings() = {};
+    cpu_device::settings().count = GetParam();
     cpu_device::take_findings();
+    cpu_device::take_memory_lines();
   }
 
   // Runs a kernel on one block of SIZE x SIZE threads.
@@ -70,7 +73,7 @@ __global__ void right_kernel(const float* A, float* C) {
   __syncthreads();
   C[ROW * SIZE + COL] = sA[COL][ROW];
 }
-TEST_F(CpuDevice, FindsNothingInARightKernel) {
+TEST_P(CpuDevice, FindsNothingInARightKernel) {
   const Numbers A(SIZE * SIZE, 3.0f), C(SIZE * SIZE);
   run(right_kernel, A.get(), C.get());
   EXPECT_TRUE(cpu_device::take_findings().empty());
@@ -82,7 +85,7 @@ __global__ void no_barrier_before_kernel(const float* A, float* C) {
   sA[ROW][COL] = A[ROW * SIZE + COL];
   C[ROW * SIZE + COL] = sA[SIZE - 1 - ROW][COL];  // BUG
 }
-TEST_F(CpuDevice, MissingBarrierBeforeTheComputeLoop) {
+TEST_P(CpuDevice, MissingBarrierBeforeTheComputeLoop) {
   for (const bool reverse : {false, true}) {
     cpu_device::settings().reverse = reverse;
     const Numbers A(SIZE * SIZE), C(SIZE * SIZE);
@@ -101,7 +104,7 @@ __global__ void no_barrier_after_kernel(const float* A, float* C) {
   }
   C[ROW * SIZE + COL] = acc;
 }
-TEST_F(CpuDevice, MissingBarrierAfterTheComputeLoop) {
+TEST_P(CpuDevice, MissingBarrierAfterTheComputeLoop) {
   const Numbers A(SIZE * SIZE), C(SIZE * SIZE);
   run(no_barrier_after_kernel, A.get(), C.get());
   expect_found("race: writes what another thread has read since the last barrier");
@@ -113,7 +116,7 @@ __global__ void two_writers_kernel(float* C) {
   __syncthreads();
   C[ROW * SIZE + COL] = sA[COL];
 }
-TEST_F(CpuDevice, TwoWritersOfOneWord) {
+TEST_P(CpuDevice, TwoWritersOfOneWord) {
   const Numbers C(SIZE * SIZE);
   run(two_writers_kernel, C.get());
   expect_found("race: writes what another thread has written since the last barrier");
@@ -126,7 +129,7 @@ __global__ void no_wait_kernel(const float* A, float* C) {
   __syncthreads();
   C[ROW * SIZE + COL] = sA[COL][ROW];  // BUG
 }
-TEST_F(CpuDevice, MissingCpAsyncWait) {
+TEST_P(CpuDevice, MissingCpAsyncWait) {
   const Numbers A(SIZE * SIZE), C(SIZE * SIZE);
   run(no_wait_kernel, A.get(), C.get());
   expect_found("reads shared memory that a cp.async has not delivered yet");
@@ -150,7 +153,7 @@ __global__ void mbarrier_kernel(float* C, int rounds) {
   }
   C[self] = value;
 }
-TEST_F(CpuDevice, MbarrierOrdersWhatComesBeforeTheArrival) {
+TEST_P(CpuDevice, MbarrierOrdersWhatComesBeforeTheArrival) {
   const Numbers C(SIZE * SIZE);
   run(mbarrier_kernel, C.get(), 5);
   EXPECT_EQ(cpu_device::take_findings().size(), 0u);
@@ -170,7 +173,7 @@ __global__ void late_store_kernel(float* C) {
   }
   C[self] = sA[(self + 1) % (SIZE * SIZE)];  // BUG
 }
-TEST_F(CpuDevice, StoreBetweenArrivalAndWait) {
+TEST_P(CpuDevice, StoreBetweenArrivalAndWait) {
   const Numbers C(SIZE * SIZE);
   run(late_store_kernel, C.get());
   expect_found("race: reads what another thread has written since the last barrier");
@@ -190,7 +193,7 @@ __global__ void no_mbarrier_wait_kernel(float* C) {
   }
   C[self] = sA[(self + SIZE * SIZE - 1) % (SIZE * SIZE)];  // BUG
 }
-TEST_F(CpuDevice, WaitForTheWrongParity) {
+TEST_P(CpuDevice, WaitForTheWrongParity) {
   const Numbers C(SIZE * SIZE);
   run(no_mbarrier_wait_kernel, C.get());
   expect_found("race: reads what another thread has written since the last barrier");
@@ -204,7 +207,7 @@ __global__ void mbarrier_misuse_kernel(int arrivals, int count) {
   while (!ptx::mbarrier_test_wait_parity(&barrier, 0)) {
   }
 }
-TEST_F(CpuDevice, MbarrierMisuse) {
+TEST_P(CpuDevice, MbarrierMisuse) {
   run(mbarrier_misuse_kernel, 0, SIZE * SIZE);
   expect_found("waits for a phase of an mbarrier that it has not arrived at", "parity");
   run(mbarrier_misuse_kernel, 2, SIZE * SIZE);
@@ -218,7 +221,7 @@ __global__ void misaligned_copy_kernel(const float* A) {
   if (ROW == 0 && COL == 0) ptx::cp_async_cg_16(&sA[1], &A[1], 16);  // BUG
   ptx::cp_async_wait_group<0>();
 }
-TEST_F(CpuDevice, MisalignedCpAsync) {
+TEST_P(CpuDevice, MisalignedCpAsync) {
   const Numbers A(SIZE);
   run(misaligned_copy_kernel, A.get());
   expect_found("cp.async of 16 bytes with an address that is no multiple of that");
@@ -232,7 +235,7 @@ __global__ void off_by_one_kernel(const float* A, float* C) {
   for (int k = 0; k <= SIZE; ++k) acc += sA[ROW][k];  // BUG
   C[ROW * SIZE + COL] = acc;
 }
-TEST_F(CpuDevice, OffByOneAtTheEdgeOfATile) {
+TEST_P(CpuDevice, OffByOneAtTheEdgeOfATile) {
   const Numbers A(SIZE * SIZE), C(SIZE * SIZE);
   run(off_by_one_kernel, A.get(), C.get());
   expect_found("index 32 is outside its array");
@@ -242,7 +245,7 @@ __global__ void unguarded_store_kernel(float* C, int N) {
   const int col = COL;
   C[ROW * N + col] = 1.0f;  // BUG
 }
-TEST_F(CpuDevice, UnguardedStorePastN) {
+TEST_P(CpuDevice, UnguardedStorePastN) {
   constexpr int N = SIZE - 5;
   const Numbers C(SIZE * N);
   run(unguarded_store_kernel, C.get(), N);
@@ -253,7 +256,7 @@ __global__ void transposed_index_kernel(const float* A, float* C, int M, int K) 
   const int row = ROW, k = COL;
   if (row < M && k < K) C[row] += A[k * K + row];  // BUG
 }
-TEST_F(CpuDevice, TransposedIndex) {
+TEST_P(CpuDevice, TransposedIndex) {
   constexpr int M = 7, K = 31;
   const Numbers A(M * K), C(M);
   run(transposed_index_kernel, A.get(), C.get(), M, K);
@@ -266,7 +269,7 @@ __global__ void uninitialised_kernel(const float* A, float* C) {
   __syncthreads();
   C[ROW * SIZE + COL] = sA[COL][ROW];  // BUG
 }
-TEST_F(CpuDevice, UninitialisedSharedRead) {
+TEST_P(CpuDevice, UninitialisedSharedRead) {
   const Numbers A(SIZE * SIZE), C(SIZE * SIZE);
   run(uninitialised_kernel, A.get(), C.get());
   expect_found("reads shared memory that this block has not written");
@@ -278,7 +281,7 @@ __global__ void divergent_barrier_kernel() {
   else
     __syncthreads();  // BUG
 }
-TEST_F(CpuDevice, BarrierUnderADivergentBranch) {
+TEST_P(CpuDevice, BarrierUnderADivergentBranch) {
   run(divergent_barrier_kernel);
   expect_found("threads of one block wait at this barrier and at the one in line");
 }
@@ -287,7 +290,7 @@ __global__ void early_return_kernel() {
   if (COL > 16) return;
   __syncthreads();  // BUG
 }
-TEST_F(CpuDevice, BarrierThatSomeThreadsNeverReach) {
+TEST_P(CpuDevice, BarrierThatSomeThreadsNeverReach) {
   run(early_return_kernel);
   expect_found("threads of the block have returned without reaching this barrier");
 }
@@ -298,7 +301,7 @@ __global__ void deadlock_kernel() {
   else
     __syncwarp();  // BUG 2
 }
-TEST_F(CpuDevice, DeadlockSaysWhoWaitsWhere) {
+TEST_P(CpuDevice, DeadlockSaysWhoWaitsWhere) {
   run(deadlock_kernel);
   auto findings = cpu_device::take_findings();
   ASSERT_EQ(2u, findings.size());
@@ -315,7 +318,7 @@ __global__ void warp_order_kernel(float* C) {
   __syncwarp();
   C[ROW * SIZE + COL] = sA[ROW][SIZE - 1 - COL];
 }
-TEST_F(CpuDevice, SyncwarpOrdersTheLanesOfOneWarp) {
+TEST_P(CpuDevice, SyncwarpOrdersTheLanesOfOneWarp) {
   const Numbers C(SIZE * SIZE);
   run(warp_order_kernel, C.get());
   EXPECT_TRUE(cpu_device::take_findings().empty());
@@ -326,14 +329,14 @@ __global__ void shuffle_kernel(float* C) {
   const int lane = static_cast<int>(COL);
   C[ROW * SIZE + COL] = __shfl_sync(~0u, static_cast<float>(COL), (lane + 1) % 32);
 }
-TEST_F(CpuDevice, Shuffle) {
+TEST_P(CpuDevice, Shuffle) {
   const Numbers C(SIZE * SIZE);
   run(shuffle_kernel, C.get());
   for (int lane = 0; lane < SIZE; ++lane)
     EXPECT_EQ(static_cast<float>((lane + 1) % 32), C.get()[lane]);
 }
 
-TEST_F(CpuDevice, ConfigurationsThatNoGpuTakesAreRefused) {
+TEST_P(CpuDevice, ConfigurationsThatNoGpuTakesAreRefused) {
   EXPECT_THROW(launch(divergent_barrier_kernel, dim3(1), dim3(1025), 0, nullptr),
                std::invalid_argument);
   EXPECT_THROW(launch(divergent_barrier_kernel, dim3(1, 65536), dim3(1), 0, nullptr),
@@ -351,7 +354,7 @@ __global__ void misaligned_ldmatrix_kernel(float* C) {
   ptx::ldmatrix_x4(r, &sA[lane * 8 + 1]);  // BUG
   C[lane] = static_cast<float>(r[0]);
 }
-TEST_F(CpuDevice, LdmatrixOffThe16ByteGrid) {
+TEST_P(CpuDevice, LdmatrixOffThe16ByteGrid) {
   const Numbers C(SIZE);
   launch(misaligned_ldmatrix_kernel, dim3(1), dim3(SIZE), 0, nullptr, C.get());
   expect_found("ldmatrix with an address that is no multiple of 16");
@@ -364,7 +367,7 @@ __global__ void half_a_warp_kernel(float* C) {
   ptx::mma_m16n8k16_f32_f16(d, a, 0, 0);  // BUG
   C[threadIdx.x] = d[0];
 }
-TEST_F(CpuDevice, MmaByAPartOfAWarp) {
+TEST_P(CpuDevice, MmaByAPartOfAWarp) {
   for (const bool reverse : {false, true}) {  // the lanes that take no part return last, or first
     cpu_device::settings().reverse = reverse;
     const Numbers C(SIZE);
@@ -372,6 +375,101 @@ TEST_F(CpuDevice, MmaByAPartOfAWarp) {
     expect_found(reverse ? "mma.sync by a part of a warp" : "deadlock: threads wait here");
   }
 }
+
+// All read what one has written two barriers ago, many times, and then another thread overwrites it
+// and all read again.
+__global__ void late_race_kernel(float* C) {
+  __shared__ float sA[1];
+  if (ROW == 0 && COL == 0) sA[0] = 1.0f;
+  __syncthreads();
+  float acc = 0;
+  for (int i = 0; i < 5; ++i) acc += sA[0];
+  __syncthreads();
+  for (int i = 0; i < 5; ++i) acc += sA[0];
+  __syncthreads();
+  if (ROW == 7 && COL == 7) sA[0] = 2.0f;
+  acc += sA[0];  // BUG
+  C[ROW * SIZE + COL] = acc;
+}
+TEST_P(CpuDevice, RaceOnWhatManyHaveReadBefore) {
+  for (const bool reverse : {false, true}) {
+    cpu_device::settings().reverse = reverse;
+    const Numbers C(SIZE * SIZE);
+    run(late_race_kernel, C.get());
+    expect_found("race: reads what another thread has written since the last barrier");
+  }
+}
+
+// What one block has written, the next one has not.
+__global__ void next_block_kernel(float* C) {
+  __shared__ float sA[SIZE];
+  if (blockIdx.x == 0) sA[COL] = 1.0f;
+  __syncthreads();
+  C[COL] = sA[COL];  // BUG
+}
+TEST_P(CpuDevice, BlocksShareNoSharedMemory) {
+  cpu_device::settings().os_threads = 1;
+  const Numbers C(SIZE);
+  launch(next_block_kernel, dim3(2), dim3(SIZE), 0, nullptr, C.get());
+  expect_found("reads shared memory that this block has not written");
+}
+
+__global__ void int_offset_kernel(const float* A, float* C, int64_t lda) {
+  C[COL] = A[static_cast<int>((COL + 1) * lda)];  // BUG
+}
+TEST_P(CpuDevice, OffsetThatDoesNotFitInto32Bits) {
+  constexpr int64_t LDA = int64_t{1} << 26;
+  float* A = nullptr;
+  LADDER_CUDA_CHECK(cudaMalloc(&A, (SIZE * LDA + 1) * sizeof(float)));
+  const Numbers C(SIZE);
+  launch(int_offset_kernel, dim3(1), dim3(SIZE), 0, nullptr, A, C.get(), LDA);
+  expect_found("reads 8589934592 bytes before global memory");
+  LADDER_CUDA_CHECK(cudaFree(A));
+}
+
+// Lane l copies to element `stride` * l.
+__global__ void copy_kernel(const float* A, int stride, int vector) {
+  __shared__ __align__(16) float sA[SIZE * SIZE];
+  const int lane = static_cast<int>(COL);
+  if (vector != 0)
+    ptx::cp_async_cg_16(&sA[lane * stride], &A[lane * 4], 16);
+  else
+    ptx::cp_async_ca_4(&sA[lane * stride], &A[lane], 4);
+  ptx::cp_async_commit_group();
+  ptx::cp_async_wait_group<0>();
+}
+TEST_P(CpuDevice, CopiesAreCountedWithTheirConflicts) {
+  const Numbers A(SIZE * 4);
+  struct Case {
+    int stride, vector;
+    uint64_t cost, ideal;
+  };
+  // Rows of 32 floats: all lanes store to one bank. Of 16 bytes, eight lanes at a time do.
+  for (const Case& c : {Case{1, 0, 1, 1}, Case{2, 0, 2, 1}, Case{32, 0, 32, 1}, Case{4, 1, 4, 4},
+                        Case{8, 1, 8, 4}, Case{32, 1, 32, 4}}) {
+    launch(copy_kernel, dim3(1), dim3(SIZE), 0, nullptr, A.get(), c.stride, c.vector);
+    uint64_t found = 0;
+    for (const cpu_device::MemoryLine& line : cpu_device::take_memory_lines()) {
+      if (line.operation != cpu_device::Operation::COPY) continue;
+      ++found;
+      EXPECT_EQ("sA", line.array);
+      EXPECT_EQ(c.vector != 0 ? 16u : 4u, line.bytes);
+      EXPECT_EQ(1u, line.requests);
+      EXPECT_EQ(c.cost, line.cost) << c.stride << " " << c.vector;
+      EXPECT_EQ(c.ideal, line.ideal);
+    }
+    EXPECT_EQ(GetParam() ? 1u : 0u, found);
+  }
+}
+
+TEST_P(CpuDevice, LinesAreThereWhereTheyAreCounted) {
+  const Numbers A(SIZE * SIZE), C(SIZE * SIZE);
+  run(right_kernel, A.get(), C.get());
+  EXPECT_EQ(GetParam() ? 4u : 0u, cpu_device::take_memory_lines().size());
+}
+
+INSTANTIATE_TEST_SUITE_P(All, CpuDevice, testing::Bool(),
+                         [](const auto& param) { return param.param ? "counted" : "not_counted"; });
 
 // Every half and many floats: the conversions against the definition.
 TEST(Half, RoundsToNearestEvenAndBack) {

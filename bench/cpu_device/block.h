@@ -84,6 +84,9 @@ class Block {
   Warp& warp() { return warps_[current_ / WARP]; }
   unsigned thread_count() const { return static_cast<unsigned>(threads_.size()); }
   unsigned warp_count() const { return static_cast<unsigned>(warps_.size()); }
+  uint64_t number() const {
+    return (uint64_t{block_index.z} * grid.y + block_index.y) * grid.x + block_index.x;
+  }
   uint32_t barriers() const { return barriers_; }  // of the block, completed, from 1
   bool on_stack(uintptr_t address) const {
     return address - reinterpret_cast<uintptr_t>(stacks_) < stack_bytes_;

@@ -58,6 +58,7 @@ void Requests::add(Site& site, const Request& request) {
   site.totals.cost += cost.actual;
   site.totals.ideal += cost.ideal;
   if (!site.totals.sample.empty()) return;
+  site.totals.sampled_block = this_block->number();
   for (unsigned lane = 0; lane < WARP; ++lane)
     site.totals.sample.push_back(request.mask >> lane & 1 ? int64_t{request.offset[lane]} : -1);
 }
@@ -80,7 +81,10 @@ void Requests::publish() {
     totals.lanes += site.totals.lanes;
     totals.cost += site.totals.cost;
     totals.ideal += site.totals.ideal;
-    if (totals.sample.empty()) totals.sample = site.totals.sample;
+    if (totals.sample.empty() || site.totals.sampled_block < totals.sampled_block) {
+      totals.sample = site.totals.sample;
+      totals.sampled_block = site.totals.sampled_block;
+    }
   }
   sites_.clear();
   cache_.assign(cache_.size(), {});

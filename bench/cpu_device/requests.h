@@ -33,6 +33,7 @@ struct Key {
 struct Totals {
   uint64_t requests = 0, lanes = 0, cost = 0, ideal = 0;
   std::vector<int64_t> sample;
+  uint64_t sampled_block = 0;  // of the first that made a request, whichever OS thread ran it
 };
 
 // The requests of one instruction since the last barrier. The n-th time a lane gets there belongs

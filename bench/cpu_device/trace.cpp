@@ -56,9 +56,11 @@ void Tracer::access(const Place& place, uintptr_t address, unsigned bytes, Opera
 }
 
 void Tracer::async_store(const Place& place, uintptr_t address, unsigned bytes) {
-  if (SharedMemory* shared = shared_at(address))
-    if (const char* problem = shared->begin_copy(address, bytes, now()))
-      report_finding(place, problem);
+  SharedMemory* const shared = shared_at(address);
+  if (shared == nullptr) return;
+  if (const char* problem = shared->begin_copy(address, bytes, now()))
+    report_finding(place, problem);
+  if (counts_) requests_.count(place, address, bytes, Operation::COPY, Space::SHARED, arrays_);
 }
 
 void Tracer::async_landed(uintptr_t address, unsigned bytes) {

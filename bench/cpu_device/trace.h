@@ -15,7 +15,7 @@
 namespace cpu_device {
 
 enum class Space : uint8_t { GLOBAL, SHARED };
-enum class Operation : uint8_t { LOAD, STORE };
+enum class Operation : uint8_t { LOAD, STORE, COPY };  // COPY: into shared memory, by cp.async
 
 // All requests of one source line to one array with one width.
 struct MemoryLine {
@@ -50,8 +50,8 @@ void trace_block_ends(uint32_t barriers);
 
 // One access of the current thread, for those that the device performs itself.
 void trace_access(const Place& place, const void* address, unsigned bytes, Operation operation);
-// A cp.async: the store into shared memory is visible only when it has landed. ncu counts it
-// neither as a shared store nor as its wavefronts.
+// A cp.async: the store into shared memory is visible only when it has landed. It has an operation
+// of its own, as ncu counts neither the store nor its wavefronts.
 void trace_async_store(const Place& place, const void* address, unsigned bytes);
 void trace_async_landed(const void* address, unsigned bytes);
 

@@ -54,7 +54,8 @@ std::vector<MemoryRow> memory_rows() {
   for (cpu_device::MemoryLine& line : cpu_device::take_memory_lines())
     rows.push_back({line.file, line.line, line.text, line.array,
                     line.space == cpu_device::Space::SHARED,
-                    line.operation == cpu_device::Operation::STORE, line.bytes, line.requests,
+                    line.operation != cpu_device::Operation::LOAD,
+                    line.operation == cpu_device::Operation::COPY, line.bytes, line.requests,
                     line.lanes, line.cost, line.ideal, std::move(line.sample)});
   return rows;
 }

@@ -27,7 +27,9 @@ Json to_json(const MemoryRow& row) {
           {"text", row.text},
           {"array", row.array},
           {"space", row.shared ? "shared" : "global"},
-          {"op", row.store ? "store" : "load"},
+          {"op", row.copy    ? "copy"
+                 : row.store ? "store"
+                             : "load"},
           {"bytes", row.bytes},
           {"requests", row.requests},
           {"lanes", row.lanes},

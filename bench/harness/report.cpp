@@ -22,6 +22,7 @@ std::optional<double> percent_of_best(const VariantReport& v) {
 std::vector<std::pair<std::string, uint64_t>> memory_totals(const std::vector<MemoryRow>& rows) {
   uint64_t requests[2] = {}, sectors[2] = {}, wavefronts[2] = {}, conflicts[2] = {};
   for (const MemoryRow& row : rows) {
+    if (row.copy) continue;
     if (row.shared) {
       wavefronts[row.store] += row.cost;
       conflicts[row.store] += row.cost - row.ideal;

@@ -37,6 +37,7 @@ struct MemoryRow {
   int line;
   std::string text, array;  // of the source line; "A", "sB", ...
   bool shared, store;
+  bool copy;       // by cp.async: a store to shared memory that ncu does not count
   unsigned bytes;  // a lane
   uint64_t requests, lanes;
   uint64_t cost, ideal;         // sectors of global memory, wavefronts of shared memory

@@ -103,8 +103,11 @@ std::string memory_table(const std::vector<MemoryRow>& rows) {
     text += fmt::format(
         "    {:<28}  {:<5}  {:<16}  {:>5}  {:>9}  {:>5.1f}  {:>8}  {:>5}  {:>11}  {:>5}  {}{}\n",
         fmt::format("{}:{}", std::filesystem::path(row.file).filename().string(), row.line),
-        row.store ? "store" : "load", (row.shared ? "shared " : "global ") + row.array, row.bytes,
-        row.requests, static_cast<double>(row.lanes) / requests, row.shared ? "-" : cost,
+        row.copy    ? "copy"
+        : row.store ? "store"
+                    : "load",
+        (row.shared ? "shared " : "global ") + row.array, row.bytes, row.requests,
+        static_cast<double>(row.lanes) / requests, row.shared ? "-" : cost,
         row.shared ? "-" : ideal, row.shared ? cost : "-", row.shared ? ideal : "-", row.text,
         mark);
   }
