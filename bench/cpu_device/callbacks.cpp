@@ -55,9 +55,13 @@ void* __tsan_memmove(void* to, const void* from, unsigned long bytes) {
 void* __tsan_memset(void* to, int value, unsigned long bytes) {
   return std::memset(to, value, bytes);
 }
-// The standard library's shared_ptr counts with it; no kernel does.
+// Not of kernels: the standard library's shared_ptr counts with the one, and clang asks with the
+// other whether a static variable has been initialised.
 int __tsan_atomic32_fetch_add(volatile int* counter, int value, int) {
   return __atomic_fetch_add(counter, value, __ATOMIC_SEQ_CST);
+}
+char __tsan_atomic8_load(const volatile char* flag, int) {
+  return __atomic_load_n(flag, __ATOMIC_SEQ_CST);
 }
 
 // What -fsanitize=bounds calls when an index is outside an array whose size the compiler knows.

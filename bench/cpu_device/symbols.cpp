@@ -1,5 +1,6 @@
 #include "symbols.h"
 
+#include <cxxabi.h>
 #include <link.h>
 
 #include <algorithm>
@@ -42,6 +43,17 @@ std::vector<std::string> output_lines(const std::string& command) {
   std::istringstream stream(text);
   for (std::string line; std::getline(stream, line);) lines.push_back(line);
   return lines;
+}
+
+// "" for a name that is not one of C++. A compiler may append to it, as in ".0".
+std::string demangled(const std::string& symbol) {
+  int status = 0;
+  char* name =
+      abi::__cxa_demangle(symbol.substr(0, symbol.find('.')).c_str(), nullptr, nullptr, &status);
+  if (name == nullptr) return "";
+  const std::string result = name;
+  std::free(name);
+  return result;
 }
 
 bool is_part_of_the_device(const std::string& file) {
@@ -120,15 +132,15 @@ const std::vector<SharedArray>& shared_arrays() {
     // "offset size kind name". Thread-local data has the kinds of other data, but offsets from 0
     // on; a kernel's local static is named kernel(parameters)::array.
     const uintptr_t end = thread_local_storage().bytes;
-    for (const std::string& line : output_lines("nm -S -C '" + executable() + "' 2>/dev/null")) {
+    for (const std::string& line : output_lines("nm -S '" + executable() + "' 2>/dev/null")) {
       std::istringstream words(line);
-      std::string kind, name;
+      std::string kind, mangled;
       uintptr_t offset = 0, bytes = 0;
-      words >> std::hex >> offset >> bytes >> kind;
-      std::getline(words, name);
+      words >> std::hex >> offset >> bytes >> kind >> mangled;
+      if (!words || kind.find_first_of("bBdDuVW") != 0 || offset >= end) continue;
+      std::string name = demangled(mangled);
       const size_t colons = name.rfind("::");
-      if (!words || kind.find_first_of("bBdDuVW") != 0 || colons == std::string::npos) continue;
-      if (name.find("kernel") == std::string::npos || offset >= end) continue;
+      if (colons == std::string::npos || name.find("kernel") == std::string::npos) continue;
       name = name.substr(colons + 2);
       if (name.find('(') == std::string::npos) found.push_back({offset, bytes, name});
     }
