@@ -6,6 +6,7 @@
 //         everyone has this tile, and nobody needs the buffer that is filled next. cp.async
 //         transposes nothing wider than 4 bytes, so a thread copies single elements of A. C goes
 //         through shared memory as there, but out of it 16 bytes at a time, which is a part now.
+//         B's operands are read before A's again, as in 04c.
 // Limit   the barrier: all warps come to it at once and load their first operands at once, while
 //         nobody multiplies. Next: 05b.
 #include "launch.cuh"
