@@ -25,13 +25,15 @@ Json read(const std::string& path) {
 // Where prediction and measurement may differ, and why.
 struct Exception {
   const char *stage, *variant, *counter;  // "" for any variant
-  enum { ZERO_OR_NOT, WITHIN_3_PERCENT, FEWER } rule;
+  enum { ZERO_OR_NOT, WITHIN_3_PERCENT, WITHIN_4_PERCENT, FEWER } rule;
   const char* reason;
 };
 constexpr const char* MERGED =
     "ptxas merges neighbouring 4-byte loads of sA, whose k is unrolled, into loads of 16 bytes";
 constexpr const char* ARBITRATION =
     "ncu adds the few cycles in which reads of the staged results meet other traffic of the cache";
+constexpr const char* MOSTLY_STAGED =
+    "the same, where every block of a divided tile stages its results: half of all wavefronts";
 constexpr const char* REPEATED =
     "lanes past M or N repeat an address, and a 16-byte cp.async counts its sector again for each "
     "pair";
@@ -43,11 +45,17 @@ constexpr Exception EXCEPTIONS[] = {
     {"03_transposed_b", "padded", "wavefronts_mem_shared_op_ld", Exception::ZERO_OR_NOT, MERGED},
     {"04_register_blocked", "register_blocked", "wavefronts_mem_shared_op_ld",
      Exception::ZERO_OR_NOT, MERGED},
-    {"05c_split_k", "", "mem_shared_op_ld", Exception::WITHIN_3_PERCENT, ARBITRATION},
+    {"04d_register_banks", "", "mem_shared_op_ld", Exception::WITHIN_3_PERCENT, ARBITRATION},
+    {"05_cp_async", "", "sectors_pipe_lsu_mem_global_op_ld", Exception::FEWER, REPEATED},
+    {"05b_split_barrier", "", "sectors_pipe_lsu_mem_global_op_ld", Exception::FEWER, REPEATED},
+    {"05c_split_k", "", "mem_shared_op_ld", Exception::WITHIN_4_PERCENT, MOSTLY_STAGED},
     {"06_wmma", "", "mem_shared_op_ld", Exception::WITHIN_3_PERCENT, ARBITRATION},
+    {"06b_wmma_pipelined", "", "mem_shared_op_ld", Exception::WITHIN_3_PERCENT, ARBITRATION},
+    {"06b_wmma_pipelined", "", "sectors_pipe_lsu_mem_global_op_ld", Exception::FEWER, OFF_THE_GRID},
     {"06c_fragments_ahead", "", "mem_shared_op_ld", Exception::WITHIN_3_PERCENT, ARBITRATION},
     {"06c_fragments_ahead", "", "sectors_pipe_lsu_mem_global_op_ld", Exception::FEWER,
      OFF_THE_GRID},
+    {"07_mma_sync", "", "sectors_pipe_lsu_mem_global_op_ld", Exception::FEWER, OFF_THE_GRID},
     {"07b_swizzle", "", "sectors_pipe_lsu_mem_global_op_ld", Exception::FEWER, REPEATED},
 };
 
@@ -60,7 +68,7 @@ const Exception* exception_for(const std::string& stage, const std::string& vari
   return nullptr;
 }
 
-// `scale`: what WITHIN_3_PERCENT refers to.
+// `scale`: what percentages refer to.
 void expect_counter(const std::string& name, const Exception* exception, double predicted,
                     double measured, double scale) {
   if (exception == nullptr) {
@@ -74,6 +82,9 @@ void expect_counter(const std::string& name, const Exception* exception, double 
       break;
     case Exception::WITHIN_3_PERCENT:
       EXPECT_NEAR(predicted, measured, 0.03 * scale) << name << ", " << exception->reason;
+      break;
+    case Exception::WITHIN_4_PERCENT:
+      EXPECT_NEAR(predicted, measured, 0.04 * scale) << name << ", " << exception->reason;
       break;
     case Exception::FEWER:
       EXPECT_LT(predicted, measured) << name << " although " << exception->reason;
