@@ -156,6 +156,21 @@ inline dim3 grid(int tiles_of_C, const Link& link) {
   return dim3(ceil_div(tiles_of_C, ceil_div(tiles_of_C, link.blocks)));
 }
 
+// Where a rank's rows arrive before the own ones are multiplied, they come in one piece: a copy of
+// whole rows is the fastest. Else in so many that the last one, whose multiplication nothing hides,
+// takes that long, but no less than two copies cost, at 5 us each.
+inline int choose_pieces(const Gemm<half, half>& p, const Link& link) {
+  constexpr double BYTES_PER_NS = 340, NS_PER_TILE = 675, SHORTEST_NS = 10000;  // two H200
+  const Share rows = share(p.M, link.ranks.count, 0);
+  const double arrives = static_cast<double>(rows.count) * p.K * sizeof(half) / BYTES_PER_NS;
+  const int tiles_of_C = ceil_div(rows.count, BM) * ceil_div(p.N, BN);
+  const double takes = NS_PER_TILE * ceil_div(p.K, BK) * ceil_div(tiles_of_C, link.blocks);
+  int pieces = 1;
+  if (arrives > takes)
+    for (double last = takes; last / 2 >= SHORTEST_NS; last /= 2) ++pieces;
+  return pieces;
+}
+
 // As 12's. A peer's rows of A come in so many `pieces`.
 inline const half* all_gather_gemm(const Gemm<half, half>& p, Link& link, int pieces) {
   require_valid(p);
@@ -179,6 +194,9 @@ inline const half* all_gather_gemm(const Gemm<half, half>& p, Link& link, int pi
   }
   end_call(link, p.stream);
   return p.C;
+}
+inline const half* all_gather_gemm(const Gemm<half, half>& p, Link& link) {
+  return all_gather_gemm(p, link, choose_pieces(p, link));
 }
 
 }  // namespace ladder::waiting

@@ -35,6 +35,7 @@ struct Options {
   int stress = 0;  // calls one after the other
   int rounds = 0;  // of timing
   int calls = 1;   // in each measurement
+  int rest = 0;    // milliseconds before each measurement
   uint64_t seed = 1;
   int patience = 60;
   std::string json;
@@ -183,6 +184,8 @@ class Session {
         for (size_t i = 0; i < timed.size(); ++i) {
           const size_t which = (i + static_cast<size_t>(round + 2)) % timed.size();
           rank_.meeting.begin(fmt::format("timing {} of {}", timed[which]->name, size_name(size)));
+          if (options_.rest > 0)
+            std::this_thread::sleep_for(std::chrono::milliseconds(options_.rest));
           rank_.enqueue_gate();
           LADDER_CUDA_CHECK(cudaEventRecord(start, rank_.stream));
           for (int call = 0; call < options_.calls; ++call)
@@ -332,6 +335,7 @@ int run_rank(const Options& options, const std::vector<Variant>& all, const std:
     rank.make_link(link.bytes, link.tile_flags);
     {
       Session session(rank, options, all);
+      meeting.begin("beginning");
       misbehave(rank);
       if (options.check)
         for (const Size size : options.sizes) session.check(size, true);
@@ -347,7 +351,8 @@ int run_rank(const Options& options, const std::vector<Variant>& all, const std:
                                     {"gpus", std::min(ranks, rank.devices)},
                                     {"processes", job.rfind("threads", 0) == 0 ? 1 : ranks},
                                     {"rounds", options.rounds},
-                                    {"calls", options.calls}};
+                                    {"calls", options.calls},
+                                    {"rest_ms", options.rest}};
         int version = 0;
         if (rank.has_nccl() && ncclGetVersion(&version) == ncclSuccess) json["nccl"] = version;
         json.update(session.json());
@@ -392,6 +397,8 @@ int run_options(const std::string& stage, std::vector<std::string> variants,
   app.add_option("--stress", options.stress, "this many calls one after the other");
   app.add_option("--rounds", options.rounds, "time everything this many times");
   app.add_option("--calls", options.calls, "calls in each measurement")->check(CLI::Range(1, 100));
+  app.add_option("--rest", options.rest, "milliseconds to wait before each measurement")
+      ->check(CLI::Range(0, 10000));
   app.add_option("--seed", options.seed, "of the data");
   app.add_option("--timeout", options.patience, "seconds that any step may take")
       ->check(CLI::Range(1, 86400));

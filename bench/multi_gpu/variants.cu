@@ -44,6 +44,22 @@ const half* cublas_reduce_scatter(Rank& rank, Cublas& cublas, const Problem& p) 
   return p.C;
 }
 
+// The copies alone, of which nobody is told: no call could do without telling, but so much the link
+// can do. `bytes` go to every other rank.
+const half* bare_copies(Rank& rank, int64_t bytes) {
+  const Link& link = rank.link;
+  LADDER_CUDA_CHECK(cudaEventRecord(link.forked, rank.stream));
+  LADDER_CUDA_CHECK(cudaStreamWaitEvent(link.copies, link.forked));
+  for (int i = 1; i < rank.ranks.count; ++i)
+    LADDER_CUDA_CHECK(cudaMemcpyAsync(
+        link.buffer(rank.ranks.after(i)) + rank.ranks.own * bytes / int64_t{sizeof(half)},
+        own_buffer(rank) + rank.ranks.own * bytes / int64_t{sizeof(half)}, bytes, cudaMemcpyDefault,
+        link.copies));
+  LADDER_CUDA_CHECK(cudaEventRecord(link.joined, link.copies));
+  LADDER_CUDA_CHECK(cudaStreamWaitEvent(rank.stream, link.joined));
+  return nullptr;
+}
+
 std::vector<Variant> make_variants() {
   std::vector<Variant> v;
   Operation operation = Operation::ALL_GATHER;
@@ -70,6 +86,9 @@ std::vector<Variant> make_variants() {
     copy_beside::all_gather(p, rank.link);
     return nothing;
   });
+  add("bare copies", Part::COMMUNICATION, false, [](Rank& rank, Cublas&, const Problem& p) {
+    return bare_copies(rank, full_share(rank, p) * p.lda * sizeof(half));
+  });
   add("NCCL, cuBLAS", Part::WHOLE, true, cublas_all_gather);
   add("12 sequence", Part::WHOLE, true, [](Rank& rank, Cublas&, const Problem& p) {
     return tensor_parallel::all_gather_gemm(p, rank.link, rank.nccl);
@@ -77,7 +96,9 @@ std::vector<Variant> make_variants() {
   add("12b copy beside", Part::WHOLE, false, [](Rank& rank, Cublas&, const Problem& p) {
     return copy_beside::all_gather_gemm(p, rank.link);
   });
-  for (const int pieces : {1, 2, 3, 4, 5})
+  add("12c waiting", Part::WHOLE, false,
+      [](Rank& rank, Cublas&, const Problem& p) { return waiting::all_gather_gemm(p, rank.link); });
+  for (const int pieces : {1, 2, 3, 4})
     add("12c waiting, pieces " + std::to_string(pieces), Part::WHOLE, false,
         [=](Rank& rank, Cublas&, const Problem& p) {
           return waiting::all_gather_gemm(p, rank.link, pieces);
@@ -101,6 +122,9 @@ std::vector<Variant> make_variants() {
   add("copies alone", Part::COMMUNICATION, false, [=](Rank& rank, Cublas&, const Problem& p) {
     copy_beside::scatter(p, rank.link);
     return nothing;
+  });
+  add("bare copies", Part::COMMUNICATION, false, [](Rank& rank, Cublas&, const Problem& p) {
+    return bare_copies(rank, full_share(rank, p) * p.ldc * sizeof(half));
   });
   add("NCCL, cuBLAS", Part::WHOLE, true, cublas_reduce_scatter);
   add("12 sequence", Part::WHOLE, true, [](Rank& rank, Cublas&, const Problem& p) {
