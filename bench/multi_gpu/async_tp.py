@@ -70,7 +70,9 @@ def run(name, m, cols, depth, rounds, group, ranks):
     """One product: `cols` and `depth` are this rank's."""
     gather = name == "all-gather"
     plain, fused = (
-        (plain_all_gather, async_all_gather) if gather else (plain_reduce_scatter, async_reduce_scatter)
+        (plain_all_gather, async_all_gather)
+        if gather
+        else (plain_reduce_scatter, async_reduce_scatter)
     )
     a, b = random(m // ranks if gather else m, depth), random(depth, cols)
     whole = random(m, depth)
