@@ -16,20 +16,11 @@
 
 namespace ladder::waiting {
 
-using overlapped_stores::as_halves;
-using overlapped_stores::BK;
-using overlapped_stores::BM;
-using overlapped_stores::BN;
-using overlapped_stores::BOX;
-using overlapped_stores::consume;
-using overlapped_stores::CONSUMER_REGISTERS;
-using overlapped_stores::CONSUMERS;
-using overlapped_stores::GROUP;
-using overlapped_stores::PIPE;
-using overlapped_stores::PRODUCER_REGISTERS;
-using overlapped_stores::Shared;
-using overlapped_stores::THREADS;
-using overlapped_stores::WARPGROUP;
+using overlapped_stores::as_halves, overlapped_stores::BK, overlapped_stores::BM,
+    overlapped_stores::BN, overlapped_stores::BOX, overlapped_stores::consume,
+    overlapped_stores::CONSUMER_REGISTERS, overlapped_stores::CONSUMERS, overlapped_stores::GROUP,
+    overlapped_stores::PIPE, overlapped_stores::PRODUCER_REGISTERS, overlapped_stores::Shared,
+    overlapped_stores::THREADS, overlapped_stores::WARPGROUP;
 
 // A matrix for each rank's rows.
 struct Maps {

@@ -17,23 +17,12 @@
 
 namespace ladder::reduce_scatter {
 
-using overlapped_stores::as_halves;
-using overlapped_stores::BK;
-using overlapped_stores::BM;
-using overlapped_stores::BN;
-using overlapped_stores::BOX;
-using overlapped_stores::CONSUMER_REGISTERS;
-using overlapped_stores::CONSUMERS;
-using overlapped_stores::MMA_K;
-using overlapped_stores::MMA_M;
-using overlapped_stores::PIPE;
-using overlapped_stores::produce;
-using overlapped_stores::PRODUCER_REGISTERS;
-using overlapped_stores::Shared;
-using overlapped_stores::THREADS;
-using overlapped_stores::WARPGROUP;
-using waiting::Maps;
-using waiting::wait_for;
+using overlapped_stores::as_halves, overlapped_stores::BK, overlapped_stores::BM,
+    overlapped_stores::BN, overlapped_stores::BOX, overlapped_stores::CONSUMER_REGISTERS,
+    overlapped_stores::CONSUMERS, overlapped_stores::MMA_K, overlapped_stores::MMA_M,
+    overlapped_stores::PIPE, overlapped_stores::produce, overlapped_stores::PRODUCER_REGISTERS,
+    overlapped_stores::Shared, overlapped_stores::THREADS, overlapped_stores::WARPGROUP;
+using waiting::Maps, waiting::wait_for;
 constexpr int WARPS = CONSUMERS * WARPGROUP / 32;  // each stores its rows of a tile, and says so
 
 enum class Way { DIRECT, COPY_ENGINE };

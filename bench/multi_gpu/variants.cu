@@ -44,6 +44,27 @@ const half* cublas_reduce_scatter(Rank& rank, Cublas& cublas, const Problem& p) 
   return p.C;
 }
 
+// All of A in every rank's buffer, but for its own rows: the communication alone.
+void all_gather(const Problem& p, Link& link) {
+  const uint32_t counted = begin_call(link, p.stream, 1);
+  copy_beside::send_rows(p, link, counted);
+  tell_begun(link);
+  for (int i = 1; i < link.ranks.count; ++i)
+    receive(link, link.ranks.after(i), counted + 1, p.stream);
+  end_call(link, p.stream);
+}
+
+// What the ranks have for each other goes there, and is not added: the communication alone.
+void scatter(const Problem& p, Link& link) {
+  const uint32_t counted = begin_call(link, p.stream, 1);
+  for (int i = 1; i < link.ranks.count; ++i)
+    copy_beside::send_product(p, link, link.ranks.after(i), counted);
+  tell_begun(link);
+  for (int i = 1; i < link.ranks.count; ++i)
+    receive(link, link.ranks.after(i), counted + 1, p.stream);
+  end_call(link, p.stream);
+}
+
 // The copies alone, of which nobody is told: no call could do without telling, but so much the link
 // can do. `bytes` go to every other rank.
 const half* bare_copies(Rank& rank, int64_t bytes) {
@@ -83,7 +104,7 @@ std::vector<Variant> make_variants() {
     return nothing;
   });
   add("copies alone", Part::COMMUNICATION, false, [=](Rank& rank, Cublas&, const Problem& p) {
-    copy_beside::all_gather(p, rank.link);
+    all_gather(p, rank.link);
     return nothing;
   });
   add("bare copies", Part::COMMUNICATION, false, [](Rank& rank, Cublas&, const Problem& p) {
@@ -120,7 +141,7 @@ std::vector<Variant> make_variants() {
     return nothing;
   });
   add("copies alone", Part::COMMUNICATION, false, [=](Rank& rank, Cublas&, const Problem& p) {
-    copy_beside::scatter(p, rank.link);
+    scatter(p, rank.link);
     return nothing;
   });
   add("bare copies", Part::COMMUNICATION, false, [](Rank& rank, Cublas&, const Problem& p) {
