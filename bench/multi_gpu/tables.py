@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Writes the tables of several GPUs into the pages of stages 12 to 12d, from what multi_gpu has
-measured: docs/results/multi_gpu/times.json (multi_gpu --json).
+measured: docs/results/multi_gpu/times.json (multi_gpu --rounds 60 --json) and timelines.json
+(multi_gpu --timeline 30 --json).
 
 tables.py [--check]     --check: writes nothing, exit code 1 where a page is not up to date
 
@@ -14,7 +15,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-RESULTS = ROOT / "docs/results/multi_gpu/times.json"
+RESULTS = ROOT / "docs/results/multi_gpu"
 BLOCK = re.compile(
     r"<!--gpus (?P<kind>[a-z]+) ?(?P<arguments>[^\n]*?)-->\n.*?<!--/gpus-->", re.DOTALL
 )
@@ -101,7 +102,8 @@ def main():
     )
     parser.add_argument("--check", action="store_true")
     options = parser.parse_args()
-    results = json.loads(RESULTS.read_text())
+    results = json.loads((RESULTS / "times.json").read_text())
+    results["timelines"] = json.loads((RESULTS / "timelines.json").read_text())["timelines"]
 
     def block(match):
         arguments = [a.strip() for a in match["arguments"].split("|")] if match["arguments"] else []
