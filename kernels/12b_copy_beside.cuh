@@ -22,16 +22,6 @@ inline void send_rows(const Gemm<half, half>& p, const Link& link, uint32_t coun
   }
 }
 
-// All of A in every rank's buffer, but for its own rows: the communication alone.
-inline void all_gather(const Gemm<half, half>& p, Link& link) {
-  const uint32_t counted = begin_call(link, p.stream, 1);
-  send_rows(p, link, counted);
-  tell_begun(link);
-  for (int i = 1; i < link.ranks.count; ++i)
-    receive(link, link.ranks.after(i), counted + 1, p.stream);
-  end_call(link, p.stream);
-}
-
 // As 12's.
 inline const half* all_gather_gemm(const Gemm<half, half>& p, Link& link) {
   const Ranks ranks = link.ranks;
@@ -60,16 +50,6 @@ inline void send_product(const Gemm<half, half>& p, const Link& link, int to, ui
   send(link, to, rows_of(link.buffer(to), p.M, p.ldc, ranks.count, ranks.own),
        rows_of(link.buffer(ranks.own), p.M, p.ldc, ranks.count, ranks.count + to), p.ldc, p.ldc,
        share(p.M, ranks.count, to).count, counted + 1);
-}
-
-// What the ranks have for each other goes there, and is not added: the communication alone.
-inline void scatter(const Gemm<half, half>& p, Link& link) {
-  const uint32_t counted = begin_call(link, p.stream, 1);
-  for (int i = 1; i < link.ranks.count; ++i) send_product(p, link, link.ranks.after(i), counted);
-  tell_begun(link);
-  for (int i = 1; i < link.ranks.count; ++i)
-    receive(link, link.ranks.after(i), counted + 1, p.stream);
-  end_call(link, p.stream);
 }
 
 // To this rank's share of `shares`, of `count` vectors each, adds the other ranks'.

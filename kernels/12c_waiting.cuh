@@ -7,6 +7,8 @@
 //         begin with the first.
 // vs 12b  one launch with one last wave: 11b with a matrix of A and of C for each rank, its tiles
 //         in the order in which their rows come, and a wait in the producer's loop along K.
+// Step    the kernel is 11b's but for a dozen lines; the others are the host's half: pieces, how
+//         many, and a matrix for each rank.
 // Limit   the kernel occupies the multiprocessors it waits on: all ranks' kernels have to run at
 //         the same time, and nothing that they wait for may need a multiprocessor.
 #include "11b_overlapped_stores.cuh"
@@ -16,20 +18,11 @@
 
 namespace ladder::waiting {
 
-using overlapped_stores::as_halves;
-using overlapped_stores::BK;
-using overlapped_stores::BM;
-using overlapped_stores::BN;
-using overlapped_stores::BOX;
-using overlapped_stores::consume;
-using overlapped_stores::CONSUMER_REGISTERS;
-using overlapped_stores::CONSUMERS;
-using overlapped_stores::GROUP;
-using overlapped_stores::PIPE;
-using overlapped_stores::PRODUCER_REGISTERS;
-using overlapped_stores::Shared;
-using overlapped_stores::THREADS;
-using overlapped_stores::WARPGROUP;
+using overlapped_stores::as_halves, overlapped_stores::BK, overlapped_stores::BM,
+    overlapped_stores::BN, overlapped_stores::BOX, overlapped_stores::consume,
+    overlapped_stores::CONSUMER_REGISTERS, overlapped_stores::CONSUMERS, overlapped_stores::GROUP,
+    overlapped_stores::PIPE, overlapped_stores::PRODUCER_REGISTERS, overlapped_stores::Shared,
+    overlapped_stores::THREADS, overlapped_stores::WARPGROUP;
 
 // A matrix for each rank's rows.
 struct Maps {
@@ -133,20 +126,21 @@ static __global__ void __launch_bounds__(THREADS, 1)
   }
 }
 
-// Sends this rank's rows as 12b does, in pieces along K: each brings half of what is left, but for
-// the last, which brings the rest. What comes last is short, because nothing hides its
-// multiplication. `arrived` counts tiles along K.
+// Sends this rank's rows as 12b does, in pieces along K, each half as long as the one before it.
+// `arrived` counts tiles along K.
 inline void send_pieces(const Gemm<half, half>& p, const Link& link, uint32_t counted, int pieces) {
   const Ranks ranks = link.ranks;
-  const int tiles = ceil_div(p.K, BK);
+  const int64_t tiles = ceil_div(p.K, BK);
   for (int i = ranks.count - 1; i > 0; --i) {
     const int to = ranks.after(i);
     half* const there = rows_of(link.buffer(to), p.M, p.lda, ranks.count, ranks.own);
-    for (int done = 0, left = pieces; done < tiles; --left) {
-      const int k0 = done * BK;
-      done += left == 1 ? tiles - done : ceil_div(tiles - done, 2);
-      send(link, to, there + k0, p.A + k0, p.lda, std::min(done * BK, p.K) - k0,
-           share(p.M, ranks.count, ranks.own).count, counted + done);
+    for (int piece = 1, begin = 0, end; piece <= pieces; ++piece, begin = end) {
+      // All pieces together are 2^pieces - 1 of the last ones.
+      const int parts = (1 << pieces) - 1, left = (1 << (pieces - piece)) - 1;
+      end = static_cast<int>(tiles * (parts - left) / parts);
+      const int k0 = begin * BK;
+      send(link, to, there + k0, p.A + k0, p.lda, std::min(end * BK, p.K) - k0,
+           end > begin ? share(p.M, ranks.count, ranks.own).count : 0, counted + end);
     }
   }
 }
@@ -154,6 +148,20 @@ inline void send_pieces(const Gemm<half, half>& p, const Link& link, uint32_t co
 // As many blocks as it takes to be done in as few waves, of those that may wait at the same time.
 inline dim3 grid(int tiles_of_C, const Link& link) {
   return dim3(ceil_div(tiles_of_C, ceil_div(tiles_of_C, link.blocks)));
+}
+
+// Where a rank's rows arrive before the own ones are multiplied, they come in one piece: a copy of
+// whole rows is the fastest. Else in as many as may be, but so that the multiplication of the last
+// one, which nothing hides, takes no less than a copy costs however short it is.
+inline int choose_pieces(const Gemm<half, half>& p, const Link& link) {
+  constexpr double BYTES_PER_NS = 340, NS_PER_TILE = 675, COPY_NS = 5000;  // two H200
+  const Share rows = share(p.M, link.ranks.count, 0);
+  const double arrives = static_cast<double>(rows.count) * p.K * sizeof(half) / BYTES_PER_NS;
+  const int tiles_of_C = ceil_div(rows.count, BM) * ceil_div(p.N, BN);
+  const double takes = NS_PER_TILE * ceil_div(p.K, BK) * ceil_div(tiles_of_C, link.blocks);
+  int pieces = 1;
+  while (arrives > takes && takes / ((2 << pieces) - 1) >= COPY_NS) ++pieces;
+  return pieces;
 }
 
 // As 12's. A peer's rows of A come in so many `pieces`.
@@ -179,6 +187,9 @@ inline const half* all_gather_gemm(const Gemm<half, half>& p, Link& link, int pi
   }
   end_call(link, p.stream);
   return p.C;
+}
+inline const half* all_gather_gemm(const Gemm<half, half>& p, Link& link) {
+  return all_gather_gemm(p, link, choose_pieces(p, link));
 }
 
 }  // namespace ladder::waiting

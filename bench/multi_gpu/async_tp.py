@@ -8,9 +8,15 @@ import statistics
 
 import torch
 import torch.distributed as dist
-from torch.distributed._symmetric_memory import enable_symm_mem_for_group
+import torch.distributed._symmetric_memory  # noqa: F401  (its operators)
 
-SHAPES = ["8192x8192x8192", "16384x8192x8192", "4096x4096x4096", "4096x11008x4096", "8192x2048x8192"]
+SHAPES = [
+    "8192x8192x8192",
+    "16384x8192x8192",
+    "4096x4096x4096",
+    "4096x11008x4096",
+    "8192x2048x8192",
+]
 
 
 def plain_all_gather(a, b, group, ranks):
@@ -34,24 +40,64 @@ def async_reduce_scatter(a, b, group, ranks):
     return torch.ops.symm_mem.fused_matmul_reduce_scatter(a, b, "sum", 0, group.group_name)
 
 
-def milliseconds(call, rounds, calls=10):
-    """Medians over `rounds`: of one call behind a pause that hides the host, and of one of many."""
-    alone, many = [], []
-    for count, times in ((1, alone), (calls, many)):
-        for _ in range(rounds):
+def measure(calls, rounds):
+    """Of each of `calls`, in turn: the median over `rounds` of the slowest rank's milliseconds, of
+    one call behind a pause that hides the host."""
+    times = {name: [] for name in calls}
+    order = list(calls)
+    for number in range(-2, rounds):  # the first two are not counted
+        for name in order:
             dist.barrier()
             torch.cuda.synchronize()
             begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
             torch.cuda._sleep(2_000_000)  # clocks: the host is ahead when it is over
             begin.record()
-            for _ in range(count):
-                call()
+            calls[name]()
             end.record()
             torch.cuda.synchronize()
-            times.append(begin.elapsed_time(end) / count)
-    slowest = torch.tensor([alone, many], device="cuda")
+            if number >= 0:
+                times[name].append(begin.elapsed_time(end))
+        order.append(order.pop(0))
+    slowest = torch.tensor([times[name] for name in calls], device="cuda")
     dist.all_reduce(slowest, op=dist.ReduceOp.MAX)
-    return [statistics.median(row) for row in slowest.tolist()]
+    return dict(zip(calls, map(statistics.median, slowest.tolist()), strict=True))
+
+
+def random(rows, cols):
+    return (torch.rand(rows, cols, device="cuda") * 2 - 1).half()
+
+
+def run(name, m, cols, depth, rounds, group, ranks):
+    """One product: `cols` and `depth` are this rank's."""
+    gather = name == "all-gather"
+    plain, fused = (
+        (plain_all_gather, async_all_gather)
+        if gather
+        else (plain_reduce_scatter, async_reduce_scatter)
+    )
+    a, b = random(m // ranks if gather else m, depth), random(depth, cols)
+    whole = random(m, depth)
+    product = whole @ b
+    part = torch.empty(m // ranks, cols, dtype=a.dtype, device="cuda")
+
+    def communicate():
+        if gather:
+            dist.all_gather_into_tensor(whole, a, group=group)
+        else:
+            dist.reduce_scatter_tensor(part, product, group=group)
+
+    expected, result = plain(a, b, group, ranks), fused(a, b, group, ranks)
+    difference = (expected.float() - result.float()).abs().max().item()
+    times = measure(
+        {
+            "multiplication": lambda: whole @ b,
+            "NCCL alone": communicate,
+            "NCCL, then cuBLAS": lambda: plain(a, b, group, ranks),
+            "AsyncTP": lambda: fused(a, b, group, ranks),
+        },
+        rounds,
+    )
+    return {"operation": name, "largest_difference": difference, "ms": times}
 
 
 def main():
@@ -63,36 +109,20 @@ def main():
     dist.init_process_group("nccl")
     group = dist.group.WORLD
     ranks, rank = dist.get_world_size(), dist.get_rank()
-    enable_symm_mem_for_group(group.group_name)
+    torch.manual_seed(rank)
     results = []
     for shape in SHAPES:
         m, n, k = (int(x) for x in shape.split("x"))
-        generator = torch.Generator(device="cuda").manual_seed(rank)
-
-        def random(rows, cols, generator=generator):
-            data = torch.rand(rows, cols, generator=generator, device="cuda")
-            return (data * 2 - 1).half()
-
-        for name, rows, cols, depth, plain, fused in (
-            ("all-gather", m // ranks, n // ranks, k, plain_all_gather, async_all_gather),
-            ("reduce-scatter", m, n, k // ranks, plain_reduce_scatter, async_reduce_scatter),
+        for result in (
+            run("all-gather", m, n // ranks, k, arguments.rounds, group, ranks),
+            run("reduce-scatter", m, n, k // ranks, arguments.rounds, group, ranks),
         ):
-            a, b = random(rows, depth), random(depth, cols)
-            expected, result = plain(a, b, group, ranks), fused(a, b, group, ranks)
-            wrong = (expected.float() - result.float()).abs().max().item()
-            entry = {"m": m, "n": n, "k": k, "operation": name, "largest_difference": wrong}
-            for label, call in (("plain", plain), ("AsyncTP", fused)):
-                one, many = milliseconds(lambda: call(a, b, group, ranks), arguments.rounds)
-                entry[label] = {"ms": one, "ms_of_many": many}
-            results.append(entry)
+            results.append({"m": m, "n": n, "k": k, **result})
             if rank == 0:
-                print(
-                    f"{shape} {name}: plain {entry['plain']['ms']:.4f} ms "
-                    f"({entry['plain']['ms_of_many']:.4f} of many), AsyncTP "
-                    f"{entry['AsyncTP']['ms']:.4f} ({entry['AsyncTP']['ms_of_many']:.4f}), "
-                    f"differ by {wrong:.3f}",
-                    flush=True,
-                )
+                times = result["ms"]
+                words = ", ".join(f"{key} {value:.4f}" for key, value in times.items())
+                share = 100 * times["multiplication"] / times["AsyncTP"]
+                print(f"{shape} {result['operation']}: {words} ms, {share:.1f}%", flush=True)
     if rank == 0 and arguments.json:
         with open(arguments.json, "w") as file:
             json.dump({"torch": torch.__version__, "results": results}, file, indent=2)

@@ -18,6 +18,7 @@ class Case {
   Case(Rank& rank, harness::Cublas& cublas, Operation operation, Size size, Values values,
        int versions, uint64_t seed);
 
+  Operation operation() const { return operation_; }
   // This rank's part of the problem; its A is the one that was loaded last.
   const Gemm<half, half>& problem() const { return p_; }
   // The link's buffers as if all of A had been gathered.

@@ -100,7 +100,7 @@ int main(int argc, char** argv) {
   std::vector<Variant> more;
   for (const Operation operation : {Operation::ALL_GATHER, Operation::REDUCE_SCATTER}) {
     more.push_back(variant(operation, "split", CUBLASMP_MATMUL_ALGO_TYPE_SPLIT_P2P));
-    more.push_back(variant(operation, "atomic", CUBLASMP_MATMUL_ALGO_TYPE_ATOMIC_P2P));
+    more.push_back(variant(operation, "own choice", CUBLASMP_MATMUL_ALGO_TYPE_DEFAULT));
     more.push_back(variant(operation, "no overlap", CUBLASMP_MATMUL_ALGO_TYPE_NO_OVERLAP));
   }
   return run("multi_gpu_cublasmp", {}, argc, argv, more);

@@ -6,6 +6,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -31,10 +32,12 @@ struct Options {
   std::vector<Size> sizes;
   std::vector<std::string> variants;
   bool check = false;
-  int random = 0;  // shapes to check
-  int stress = 0;  // calls one after the other
-  int rounds = 0;  // of timing
-  int calls = 1;   // in each measurement
+  int random = 0;    // shapes to check
+  int stress = 0;    // calls one after the other
+  int rounds = 0;    // of timing
+  int calls = 1;     // in each measurement
+  int rest = 0;      // milliseconds before each measurement
+  int timeline = 0;  // calls whose flags are observed
   uint64_t seed = 1;
   int patience = 60;
   std::string json;
@@ -183,6 +186,8 @@ class Session {
         for (size_t i = 0; i < timed.size(); ++i) {
           const size_t which = (i + static_cast<size_t>(round + 2)) % timed.size();
           rank_.meeting.begin(fmt::format("timing {} of {}", timed[which]->name, size_name(size)));
+          if (options_.rest > 0)
+            std::this_thread::sleep_for(std::chrono::milliseconds(options_.rest));
           rank_.enqueue_gate();
           LADDER_CUDA_CHECK(cudaEventRecord(start, rank_.stream));
           for (int call = 0; call < options_.calls; ++call)
@@ -201,10 +206,106 @@ class Session {
     }
   }
 
+  // When what has come and what is finished, as a stream sees it that waits for the flags beside
+  // the others: of every variant that raises any, in microseconds since the common start, medians.
+  void timeline(Size size, int calls) {
+    std::array<cudaStream_t, 2> spies{};  // one for each kind of flag: they are raised in no order
+    for (cudaStream_t& spy : spies)
+      LADDER_CUDA_CHECK(cudaStreamCreateWithFlags(&spy, cudaStreamNonBlocking));
+    for (const Operation operation : {Operation::ALL_GATHER, Operation::REDUCE_SCATTER}) {
+      rank_.meeting.begin("preparing " + size_name(size));
+      const Case problem(rank_, cublas_, operation, size, Values::UNIFORM, 1, options_.seed);
+      problem.load(0);
+      for (const Variant* variant : variants_) {
+        if (variant->operation != operation || variant->part != Part::WHOLE) continue;
+        std::vector<std::string> names;
+        std::vector<std::vector<double>> times;
+        for (int call = -2; call < calls; ++call)
+          observe(*variant, problem, size, spies, call >= 0, names, times);
+        if (names.size() < 2) continue;
+        say(rank_, "times   {} {} of {}, us:", operation_name(operation), variant->name,
+            size_name(size));
+        nlohmann::ordered_json entry{{"operation", operation_name(operation)},
+                                     {"variant", variant->name},
+                                     {"m", size.m},
+                                     {"n", size.n},
+                                     {"k", size.k},
+                                     {"times", nlohmann::ordered_json::array()}};
+        for (size_t i = 0; i < names.size(); ++i) {
+          const double us = harness::summarize(times[i]).median * 1000;
+          say(rank_, "  {:7.1f} {}", us, names[i]);
+          entry["times"].push_back({{"what", names[i]}, {"us", us}});
+        }
+        json_["timelines"].push_back(entry);
+      }
+      done_with_case();
+    }
+    for (const cudaStream_t spy : spies) LADDER_CUDA_CHECK(cudaStreamDestroy(spy));
+  }
+
   int failures() const { return failures_; }
   const nlohmann::ordered_json& json() const { return json_; }
 
  private:
+  // One call of timeline()'s.
+  void observe(const Variant& variant, const Case& problem, Size size,
+               const std::array<cudaStream_t, 2>& spies, bool keep, std::vector<std::string>& names,
+               std::vector<std::vector<double>>& times) {
+    constexpr int PARTS = 4;  // of what is counted, each of which is waited for
+    rank_.meeting.begin(fmt::format("observing {} of {}", variant.name, size_name(size)));
+    const Link before = rank_.link;
+    rank_.enqueue_gate();
+    cudaEvent_t start = nullptr, end = nullptr;
+    LADDER_CUDA_CHECK(cudaEventCreate(&start));
+    LADDER_CUDA_CHECK(cudaEventCreate(&end));
+    LADDER_CUDA_CHECK(cudaEventRecord(start, rank_.stream));
+    for (const cudaStream_t spy : spies) LADDER_CUDA_CHECK(cudaStreamWaitEvent(spy, start));
+    variant.run(rank_, cublas_, problem.problem());
+    LADDER_CUDA_CHECK(cudaEventRecord(end, rank_.stream));
+    std::vector<std::pair<std::string, cudaEvent_t>> seen;
+    const auto watch = [&](cudaStream_t spy, const std::string& what, const uint32_t* word,
+                           uint32_t from, uint32_t to) {
+      for (uint32_t part = 1; part <= PARTS && to != from; ++part) {
+        const uint32_t value = from + (to - from) * part / PARTS;
+        if (part < PARTS && to - from < PARTS) continue;
+        cudaEvent_t event = nullptr;
+        LADDER_CUDA_CHECK(cudaEventCreate(&event));
+        ptx::stream_wait_value(spy, word, value);
+        LADDER_CUDA_CHECK(cudaEventRecord(event, spy));
+        seen.emplace_back(fmt::format("{} of {} {}", value - from, to - from, what), event);
+      }
+    };
+    const Link& link = rank_.link;
+    const Flags* const flags = link.own_flags();
+    for (int word = 0; word < MAX_RANKS * MAX_CHUNKS; ++word)
+      watch(spies[0],
+            fmt::format("tiles of chunk {} of turn {} are written", word % MAX_CHUNKS,
+                        word / MAX_CHUNKS),
+            &flags->finished[word], before.finished[word], link.finished[word]);
+    // Of reduce-scatter's, all comes from the next rank.
+    const int peers = problem.operation() == Operation::ALL_GATHER
+                          ? rank_.ranks.count - 1
+                          : std::min(1, rank_.ranks.count - 1);
+    if (variant.name.find("direct") == std::string::npos)
+      for (int i = 1; i <= peers; ++i)
+        watch(spies[1], fmt::format("have come from rank {}", rank_.ranks.after(i)),
+              &flags->arrived[rank_.ranks.after(i)], before.counted, link.counted);
+    seen.emplace_back("the call is complete", end);
+    rank_.open_gate();
+    rank_.wait();
+    for (const cudaStream_t spy : spies) LADDER_CUDA_CHECK(cudaStreamSynchronize(spy));
+    times.resize(seen.size());
+    names.clear();
+    for (size_t i = 0; i < seen.size(); ++i) {
+      float ms = 0;
+      LADDER_CUDA_CHECK(cudaEventElapsedTime(&ms, start, seen[i].second));
+      if (keep) times[i].push_back(ms);
+      names.push_back(seen[i].first);
+      LADDER_CUDA_CHECK(cudaEventDestroy(seen[i].second));
+    }
+    LADDER_CUDA_CHECK(cudaEventDestroy(start));
+  }
+
   // A call is as slow as its slowest rank.
   void report(Size size, Operation operation, const std::vector<const Variant*>& timed,
               std::vector<std::vector<float>>& ms) {
@@ -313,10 +414,11 @@ int run_rank(const Options& options, const std::vector<Variant>& all, const std:
     for (Size size : options.sizes) asked += " " + size_name(size);
     const char* const fault = std::getenv("LADDER_FAULT");
     if (fault != nullptr && fault == std::to_string(own) + ":shape") asked += " 1x1x1";
-    meeting.require_same("what to do",
-                         fmt::format("{} of{}, check {}, random {}, stress {}, rounds {}",
-                                     fmt::join(options.variants, ", "), asked, options.check,
-                                     options.random, options.stress, options.rounds));
+    meeting.require_same(
+        "what to do",
+        fmt::format("{} of{}, check {}, random {}, stress {}, rounds {}, times {}",
+                    fmt::join(options.variants, ", "), asked, options.check, options.random,
+                    options.stress, options.rounds, options.timeline));
     meeting.begin("setting up the GPU");
     Rank rank(meeting, local);
     say(rank, "{} ranks on {} {}; {}", ranks, std::min(ranks, rank.devices), rank.gpu,
@@ -332,6 +434,7 @@ int run_rank(const Options& options, const std::vector<Variant>& all, const std:
     rank.make_link(link.bytes, link.tile_flags);
     {
       Session session(rank, options, all);
+      meeting.begin("beginning");
       misbehave(rank);
       if (options.check)
         for (const Size size : options.sizes) session.check(size, true);
@@ -340,6 +443,8 @@ int run_rank(const Options& options, const std::vector<Variant>& all, const std:
         for (const Size size : options.sizes) session.stress(size, options.stress);
       if (options.rounds > 0)
         for (const Size size : options.sizes) session.time(size);
+      if (options.timeline > 0)
+        for (const Size size : options.sizes) session.timeline(size, options.timeline);
       failures = session.failures();
       if (own == 0 && !options.json.empty()) {
         nlohmann::ordered_json json{{"gpu", rank.gpu},
@@ -347,7 +452,8 @@ int run_rank(const Options& options, const std::vector<Variant>& all, const std:
                                     {"gpus", std::min(ranks, rank.devices)},
                                     {"processes", job.rfind("threads", 0) == 0 ? 1 : ranks},
                                     {"rounds", options.rounds},
-                                    {"calls", options.calls}};
+                                    {"calls", options.calls},
+                                    {"rest_ms", options.rest}};
         int version = 0;
         if (rank.has_nccl() && ncclGetVersion(&version) == ncclSuccess) json["nccl"] = version;
         json.update(session.json());
@@ -392,6 +498,9 @@ int run_options(const std::string& stage, std::vector<std::string> variants,
   app.add_option("--stress", options.stress, "this many calls one after the other");
   app.add_option("--rounds", options.rounds, "time everything this many times");
   app.add_option("--calls", options.calls, "calls in each measurement")->check(CLI::Range(1, 100));
+  app.add_option("--rest", options.rest, "milliseconds to wait before each measurement")
+      ->check(CLI::Range(0, 10000));
+  app.add_option("--timeline", options.timeline, "observe the flags of this many calls");
   app.add_option("--seed", options.seed, "of the data");
   app.add_option("--timeout", options.patience, "seconds that any step may take")
       ->check(CLI::Range(1, 86400));
@@ -404,7 +513,8 @@ int run_options(const std::string& stage, std::vector<std::string> variants,
     throw UsageError(e.what());
   }
   for (const std::string& shape : shapes) options.sizes.push_back(parse_size(shape));
-  if (!options.check && options.random == 0 && options.stress == 0 && options.rounds == 0)
+  if (!options.check && options.random == 0 && options.stress == 0 && options.rounds == 0 &&
+      options.timeline == 0)
     options.check = true, options.rounds = 40;
 
   const Launched launched = launched_as();

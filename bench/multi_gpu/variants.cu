@@ -44,6 +44,43 @@ const half* cublas_reduce_scatter(Rank& rank, Cublas& cublas, const Problem& p) 
   return p.C;
 }
 
+// All of A in every rank's buffer, but for its own rows: the communication alone.
+void all_gather(const Problem& p, Link& link) {
+  const uint32_t counted = begin_call(link, p.stream, 1);
+  copy_beside::send_rows(p, link, counted);
+  tell_begun(link);
+  for (int i = 1; i < link.ranks.count; ++i)
+    receive(link, link.ranks.after(i), counted + 1, p.stream);
+  end_call(link, p.stream);
+}
+
+// What the ranks have for each other goes there, and is not added: the communication alone.
+void scatter(const Problem& p, Link& link) {
+  const uint32_t counted = begin_call(link, p.stream, 1);
+  for (int i = 1; i < link.ranks.count; ++i)
+    copy_beside::send_product(p, link, link.ranks.after(i), counted);
+  tell_begun(link);
+  for (int i = 1; i < link.ranks.count; ++i)
+    receive(link, link.ranks.after(i), counted + 1, p.stream);
+  end_call(link, p.stream);
+}
+
+// The copies alone, of which nobody is told: no call could do without telling, but so much the link
+// can do. `bytes` go to every other rank.
+const half* bare_copies(Rank& rank, int64_t bytes) {
+  const Link& link = rank.link;
+  LADDER_CUDA_CHECK(cudaEventRecord(link.forked, rank.stream));
+  LADDER_CUDA_CHECK(cudaStreamWaitEvent(link.copies, link.forked));
+  for (int i = 1; i < rank.ranks.count; ++i)
+    LADDER_CUDA_CHECK(cudaMemcpyAsync(
+        link.buffer(rank.ranks.after(i)) + rank.ranks.own * bytes / int64_t{sizeof(half)},
+        own_buffer(rank) + rank.ranks.own * bytes / int64_t{sizeof(half)}, bytes, cudaMemcpyDefault,
+        link.copies));
+  LADDER_CUDA_CHECK(cudaEventRecord(link.joined, link.copies));
+  LADDER_CUDA_CHECK(cudaStreamWaitEvent(rank.stream, link.joined));
+  return nullptr;
+}
+
 std::vector<Variant> make_variants() {
   std::vector<Variant> v;
   Operation operation = Operation::ALL_GATHER;
@@ -67,8 +104,11 @@ std::vector<Variant> make_variants() {
     return nothing;
   });
   add("copies alone", Part::COMMUNICATION, false, [=](Rank& rank, Cublas&, const Problem& p) {
-    copy_beside::all_gather(p, rank.link);
+    all_gather(p, rank.link);
     return nothing;
+  });
+  add("bare copies", Part::COMMUNICATION, false, [](Rank& rank, Cublas&, const Problem& p) {
+    return bare_copies(rank, full_share(rank, p) * p.lda * sizeof(half));
   });
   add("NCCL, cuBLAS", Part::WHOLE, true, cublas_all_gather);
   add("12 sequence", Part::WHOLE, true, [](Rank& rank, Cublas&, const Problem& p) {
@@ -77,7 +117,9 @@ std::vector<Variant> make_variants() {
   add("12b copy beside", Part::WHOLE, false, [](Rank& rank, Cublas&, const Problem& p) {
     return copy_beside::all_gather_gemm(p, rank.link);
   });
-  for (const int pieces : {1, 2, 3, 4, 5})
+  add("12c waiting", Part::WHOLE, false,
+      [](Rank& rank, Cublas&, const Problem& p) { return waiting::all_gather_gemm(p, rank.link); });
+  for (const int pieces : {1, 2, 3, 4})
     add("12c waiting, pieces " + std::to_string(pieces), Part::WHOLE, false,
         [=](Rank& rank, Cublas&, const Problem& p) {
           return waiting::all_gather_gemm(p, rank.link, pieces);
@@ -99,8 +141,11 @@ std::vector<Variant> make_variants() {
     return nothing;
   });
   add("copies alone", Part::COMMUNICATION, false, [=](Rank& rank, Cublas&, const Problem& p) {
-    copy_beside::scatter(p, rank.link);
+    scatter(p, rank.link);
     return nothing;
+  });
+  add("bare copies", Part::COMMUNICATION, false, [](Rank& rank, Cublas&, const Problem& p) {
+    return bare_copies(rank, full_share(rank, p) * p.ldc * sizeof(half));
   });
   add("NCCL, cuBLAS", Part::WHOLE, true, cublas_reduce_scatter);
   add("12 sequence", Part::WHOLE, true, [](Rank& rank, Cublas&, const Problem& p) {
@@ -134,7 +179,7 @@ LinkSize link_size(int M, int N, int K, int ranks) {
   const uint64_t products = 2 * ranks * full * padded(std::max(N, 8));
   const int64_t tiles = int64_t{ranks} * ceil_div(static_cast<int>(full), overlapped_stores::BM) *
                         ceil_div(N, overlapped_stores::BN);
-  return {std::max(gathered, products) * sizeof(half), tiles * reduce_scatter::WARPS};
+  return {std::max(gathered, products) * sizeof(half), tiles};
 }
 
 void load_variants() {

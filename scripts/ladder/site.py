@@ -3,6 +3,7 @@ with numbered lines, and so does kernels/README.md; links to them (which on disk
 go to the file itself) go there; formulas become MathML, which needs no script.
 """
 
+import json
 import re
 from pathlib import Path
 
@@ -26,7 +27,16 @@ def on_config(config):
     method = [f"{name}.md" for name in [*METHOD, "cpu_device"]]
     notes = sorted(f"notes/{path.name}" for path in docs.glob("notes/*.md"))
     legend = [LEGEND_PAGE] if (ROOT / LEGEND).exists() else []
-    nav = ["index.md", *legend, {"Stages": stages}, {"Method": method}, {"Tuning notes": notes}]
+    several = json.loads((ROOT / "stages/several_gpus.json").read_text())["stages"]
+    several = [(ROOT / stage["page"]).relative_to(docs).as_posix() for stage in several]
+    nav = [
+        "index.md",
+        *legend,
+        {"Stages": stages},
+        {"Several GPUs": several},
+        {"Method": method},
+        {"Tuning notes": notes},
+    ]
     config.nav = nav
     return config
 

@@ -1,0 +1,128 @@
+#!/usr/bin/env python3
+"""Writes the tables of several GPUs into the pages of stages 12 to 12d, from what multi_gpu has
+measured: docs/results/multi_gpu/times.json (multi_gpu --rounds 60 --json) and timelines.json
+(multi_gpu --timeline 30 --json).
+
+tables.py [--check]     --check: writes nothing, exit code 1 where a page is not up to date
+
+A table stands between <!--gpus KIND ARGUMENTS--> and <!--/gpus-->.
+"""
+
+import argparse
+import json
+import re
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+RESULTS = ROOT / "docs/results/multi_gpu"
+BLOCK = re.compile(
+    r"<!--gpus (?P<kind>[a-z]+) ?(?P<arguments>[^\n]*?)-->\n.*?<!--/gpus-->", re.DOTALL
+)
+
+
+def table(header, rows):
+    lines = ["| " + " | ".join(cells) + " |" for cells in [header, ["---"] * len(header), *rows]]
+    return "\n".join(lines)
+
+
+def timings(results, operation):
+    return [t for t in results["timings"] if t["operation"] == operation]
+
+
+def shape(timing):
+    sizes = [timing[key] for key in "mnk"]
+    return f"{sizes[0]}^3" if len(set(sizes)) == 1 else "x".join(map(str, sizes))
+
+
+def times(results, operation, *variants):
+    """Milliseconds of the parts alone, then milliseconds and percent of ideal of each variant."""
+    of = timings(results, operation)
+    rows = [["multiplication alone", *(f"{t['multiplication_ms']:.3f}" for t in of)]]
+    cells = []
+    for t in of:
+        ms = t["communication_ms"]
+        cells.append(f"{ms:.3f} ({t['bytes_per_rank'] / ms / 1e6:.0f} GB/s)")
+    rows.append(["communication alone", *cells])
+    for name in variants:
+        cells = []
+        for t in of:
+            found = [v for v in t["variants"] if v["name"] == name]
+            if not found:
+                sys.exit(f"{RESULTS}: no '{name}' of {shape(t)}")
+            cells.append(f"{found[0]['ms']:.3f} ({found[0]['percent_of_ideal']:.1f}%)")
+        rows.append([name, *cells])
+    return table([f"{operation}, ms (of ideal)", *map(shape, of)], rows)
+
+
+def timeline(results, operation, variant, size):
+    for entry in results["timelines"]:
+        if [entry["operation"], entry["variant"], shape(entry)] == [operation, variant, size]:
+            return table(["us", ""], [[f"{t['us']:.0f}", t["what"]] for t in entry["times"]])
+    return sys.exit(f"{RESULTS}: no times of {variant} of {size}")
+
+
+def law(results):
+    """By the law alone, for more GPUs than were there."""
+    network = 45.0
+    m, n, k = 16384, 8192, 8192
+    [two] = [t for t in timings(results, "all-gather") if (t["m"], t["n"], t["k"]) == (m, n, k)]
+    rate = 2.0 * m * n * k / 2 / two["multiplication_ms"]
+    link = two["bytes_per_rank"] / two["communication_ms"] / 1e6
+    rows = []
+    for ranks in (2, 4, 8, 16, 32, 64):
+        multiplication = 2.0 * m * n * k / ranks / rate
+        bytes_ = 2.0 * m * k * (ranks - 1) / ranks
+        cells = [str(ranks), f"{multiplication:.3f}"]
+        for speed in (link, network):
+            communication = bytes_ / speed / 1e6
+            time = max(multiplication, communication)
+            one = 2.0 * m * n * k / rate
+            cells += [f"{communication:.3f}", f"{time:.3f}", f"{one / time:.1f}"]
+        rows.append(cells)
+    header = [
+        "GPUs",
+        "multiplication, ms",
+        f"communication at {link:.0f} GB/s",
+        "at least",
+        "times one GPU",
+        f"communication at {network:.0f} GB/s",
+        "at least",
+        "times one GPU",
+    ]
+    return table(header, rows)
+
+
+KINDS = {"times": times, "timeline": timeline, "law": law}
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--check", action="store_true")
+    options = parser.parse_args()
+    results = json.loads((RESULTS / "times.json").read_text())
+    results["timelines"] = json.loads((RESULTS / "timelines.json").read_text())["timelines"]
+
+    def block(match):
+        arguments = [a.strip() for a in match["arguments"].split("|")] if match["arguments"] else []
+        body = KINDS[match["kind"]](results, *arguments)
+        space = " " if match["arguments"] else ""
+        return f"<!--gpus {match['kind']}{space}{match['arguments']}-->\n{body}\n<!--/gpus-->"
+
+    stale = []
+    for page in sorted((ROOT / "docs").glob("12*.md")):
+        text = page.read_text()
+        written = BLOCK.sub(block, text)
+        if written != text:
+            stale.append(page)
+            if not options.check:
+                page.write_text(written)
+    for page in stale:
+        print(f"{page.relative_to(ROOT)}: {'not up to date' if options.check else 'written'}")
+    return 1 if options.check and stale else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
