@@ -54,8 +54,8 @@ __device__ __forceinline__ int64_t word_of(const RankTile& tile, int M, int N, i
   return (int64_t{tile.rank} * bands + tile.m0 / BM) * tiles_n + tile.n0 / BN;
 }
 
-// A consumer, as 11b's. When it is a few tiles along K into a tile of C, it calls say(): what it has
-// stored of the last one is written by then.
+// A consumer, as 11b's. When it is a few tiles along K into a tile of C, it calls say(): what it
+// has stored of the last one is written by then.
 template <class Say>
 __device__ __forceinline__ void consume(Shared& s, int tiles, float (&acc)[BN / 2], unsigned& step,
                                         Say say) {

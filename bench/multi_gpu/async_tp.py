@@ -8,7 +8,7 @@ import statistics
 
 import torch
 import torch.distributed as dist
-import torch.distributed._symmetric_memory  # noqa: F401  (its operators)
+import torch.distributed._symmetric_memory
 
 SHAPES = [
     "8192x8192x8192",
