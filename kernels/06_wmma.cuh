@@ -7,7 +7,7 @@
 //         either order, and are two operations deep; C takes the way through shared memory, as in
 //         04d, and blocks have the order of 04c.
 // Limit   waiting: nothing is on its way from global memory while a tile is multiplied, and an
-//         operation waits for its fragments. Next: 06b.
+//         operation waits for its fragments. Next: 06b and 06c.
 #include <mma.h>
 
 #include "launch.cuh"
