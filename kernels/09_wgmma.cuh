@@ -6,8 +6,8 @@
 //         read from shared memory once for each 64 rows, and so a band of blocks is 16 tiles high,
 //         as many rows as before; four buffers always: the only GPU with wgmma has room. One is
 //         filled again behind a tile's multiplications, where everyone waits anyway.
-// Limit   power, from here on: the tensor cores are busy 96% of the time, at 1.54 of 1.98 GHz
-//         (H200, 8192^3). Next: 10, whose roles 11 needs.
+// Limit   power, from here on: the tensor cores are busy 92% of the time, at 1.55 of 1.98 GHz
+//         (H200, 4096^3). Next: 10, whose roles 11 needs.
 #include "launch.cuh"
 #include "parts/block_order.cuh"
 #include "parts/no_kernel.cuh"

@@ -3,8 +3,7 @@
 // Idea    one warp does nothing but copy, two warpgroups nothing but multiply. They meet at two
 //         mbarriers a buffer, "full" and "empty", and never all together.
 // vs 09   the roles, a function each; the ring of buffers with its second barrier; setmaxnreg,
-// which
-//         gives the registers that a copying warpgroup does not need to the others.
+//         which gives the registers that a copying warpgroup does not need to the others.
 // Limit   power, as before: the roles gain nothing by themselves. A block still starts with empty
 //         buffers and ends with a store during which nothing multiplies. Next: 11.
 #include "launch.cuh"

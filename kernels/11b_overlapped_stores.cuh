@@ -1,13 +1,12 @@
 #pragma once
 // 11b overlapped_stores: C[M,N] = A[M,K] * B[K,N], row-major, fp16 in, fp32 accumulate, fp16 out.
 // Idea    TMA stores C as well, from shared memory: a warp orders it, box by box, and goes on to
-// its
-//         next tile while the last boxes are still on their way.
+//         its next tile while the last boxes are still on their way.
 // vs 11   two boxes a warp, so that one is written while the other is being stored; stmatrix
-// instead
-//         of each lane's pairs; a third tensor map and TMA stores instead of the lanes' own.
-// Limit   power: the same bytes and products as before. What is left is what the launcher chooses:
-//         11c.
+//         instead of each lane's pairs; a third tensor map and TMA stores instead of the lanes'
+//         own.
+// Limit   power: the same products as before, and no fewer bytes. What is left is what the
+//         launcher chooses: 11c.
 #include <algorithm>
 
 #include "launch.cuh"
