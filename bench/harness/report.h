@@ -75,7 +75,8 @@ double tflops(Shape shape, double milliseconds);
 
 // Of a variant that has been timed.
 double percent_of_cublas(const VariantReport& v);
-// The same of the best of cublasLt, where it was timed beside the variant.
+// The same of the faster one of cuBLAS's own choice and the best of cublasLt, where that was timed
+// beside the variant: what cuBLAS chooses is not always among what cublasLt offers.
 std::optional<double> percent_of_best(const VariantReport& v);
 
 // The rows' sums under the names that ncu gives them, in ncu's order.

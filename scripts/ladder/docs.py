@@ -38,7 +38,7 @@ from pathlib import Path
 from ladder import access_figure, claims, manifest, steps
 from ladder import counters as ncu
 from ladder.project import CPU_STAGES, RESULTS, ROOT, BadInput
-from ladder.results import load, own, shape
+from ladder.results import load, own, percent_of_best, shape
 from ladder.sweep import ALL_VARIANTS_AT, DOCUMENTED, volume
 
 BLOCK = re.compile(r"<!-- (?P<kind>[a-z]+)(?P<arguments>[^\n]*?) -->\n.*?<!-- end -->", re.DOTALL)
@@ -128,12 +128,12 @@ def predicted(stage: str) -> dict[str, dict]:
     return claims.cpu_report(CPU_STAGES, stage)
 
 
-BEST = "% of best cublasLt"
+BEST = "% of best"
 NOT_COMPARED = "not compared"
 
 
-def percent_of_best(variant: dict) -> str:
-    return f"{variant['percent_of_best']:.1f}" if "percent_of_best" in variant else NOT_COMPARED
+def best_cell(variant: dict) -> str:
+    return f"{percent_of_best(variant):.1f}" if "percent_of_best" in variant else NOT_COMPARED
 
 
 def with_best(head: list[str], rows: list[list[str]], variants: list[dict]) -> None:
@@ -141,7 +141,7 @@ def with_best(head: list[str], rows: list[list[str]], variants: list[dict]) -> N
     if any("percent_of_best" in variant for variant in variants):
         head.append(BEST)
         for row, variant in zip(rows, variants, strict=True):
-            row.append(percent_of_best(variant))
+            row.append(best_cell(variant))
 
 
 def page_of(stage: manifest.Stage, folder: str) -> str:
@@ -175,7 +175,7 @@ def stages(folder: str = ".") -> str:
                 continue
             row += [f"{v['tflops']:.1f}", f"{v['percent_of_cublas']:.1f}"]
             if "percent_of_best" in v:
-                shares.append(f"{percent_of_best(v)}% at {size}")
+                shares.append(f"{best_cell(v)}% at {size}")
         rows.append(row)
         if shares:
             best.append(f"{stage.name} {' and '.join(shares)}")
@@ -185,7 +185,7 @@ def stages(folder: str = ".") -> str:
     if best:
         text += (
             "\n\ncuBLAS's own choice is not always the fastest of cublasLt's algorithms. Of the "
-            f"fastest: {'; '.join(best)}."
+            f"fastest, with its own choice among them: {'; '.join(best)}."
         )
     return text
 

@@ -144,7 +144,7 @@ def test_the_fastest_of_cublaslt_is_shown_where_it_was_measured(project):
     text = written("stages")
     assert text.splitlines()[-3].endswith("Of the fastest: 06_three 75.0% at 8192.")
     shapes = written("shapes 06_three").splitlines()
-    assert "| % of cuBLAS | % of best cublasLt | sustained |" in shapes[2]
+    assert "| % of cuBLAS | % of best | sustained |" in shapes[2]
     assert "| not compared |" in shapes[4] and "| 75.0 |" in shapes[5]
     change(project, "06_three_4096.json", compare)
     rows = written("results 06_three").splitlines()
