@@ -4,9 +4,9 @@
 //         and both can be read and written 16 bytes at a time.
 // vs 02   sB is transposed and its rows are padded; loads and stores of shared memory are float4; a
 //         tile is twice as deep. The thread -> C mapping is unchanged.
-// Limit   a quarter of the shared-memory instructions, but a 16-byte request of a warp is 512 bytes
-//         and takes four wavefronts: the pipe moves the same bytes as in 02. Layout cannot help;
-//         more FMAs for each byte can. Next: 04.
+// Limit   fewer shared-memory instructions, but a 16-byte request of a warp is 512 bytes and takes
+//         four wavefronts: the pipe moves the same bytes as in 02. Layout cannot help; more FMAs
+//         for each byte can. Next: 04.
 #include "launch.cuh"
 
 namespace ladder::transposed_b {

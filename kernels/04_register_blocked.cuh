@@ -5,8 +5,8 @@
 // vs 03   acc is an array. `strip` is 03 with four rows a thread. The stage has 8x8 elements a
 //         thread and tiles of 128x128x8, and is otherwise as plain as 02: no tile is transposed.
 //         256 threads, numbered in one dimension: copies and FMAs divide them differently.
-// Limit   one float at a time: for 64 FMAs 16 loads from shared memory, and as many instructions
-//         around the copies. Next: 04b.
+// Limit   one float at a time: for 64 FMAs 16 loads from shared memory (10 in SASS, where those of
+//         A are merged), and 54 other instructions, most of them around the copies. Next: 04b.
 #include "launch.cuh"
 #include "parts/vector_access.cuh"
 

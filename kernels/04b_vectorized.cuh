@@ -2,9 +2,8 @@
 // 04b vectorized: C[M,N] = A[M,K] * B[K,N], row-major fp32.
 // Idea    move 16 bytes with every instruction: 4 loads from shared memory for 64 FMAs, not 16.
 // vs 04   all accesses are float4. For that a thread's elements of C are quads, 64 apart, instead
-// of
-//         single ones, and A is transposed on its way to shared memory, so that the rows a thread
-//         needs are consecutive there. Rows of sA are padded.
+//         of single ones, and A is transposed on its way to shared memory, so that the rows a
+//         thread needs are consecutive there. Rows of sA are padded.
 // Limit   nobody multiplies while a tile is copied: a load is waited for where it is issued, and
 //         two blocks a multiprocessor are too few to hide that. Next: 04c.
 #include "launch.cuh"

@@ -4,9 +4,8 @@
 //         many K steps, even if they are the end of one tile and the beginning of the next. A
 //         second kernel adds the parts, in a fixed order.
 // vs 05b  whole waves are 05b's kernel. For the tiles that are left, its loop is called with a
-// range
-//         of K steps: the part that begins a tile goes to C, any other to the caller's workspace.
-//         No block waits for another.
+//         range of K steps: the part that begins a tile goes to C, any other to the caller's
+//         workspace. No block waits for another.
 // Limit   the FMA pipe, as in 05b, now on all multiprocessors to the end. Next: 06, tensor cores.
 #include <algorithm>
 
