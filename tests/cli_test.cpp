@@ -127,8 +127,9 @@ TEST_F(CliCpuWrong, RightVariantsSucceed) {
   EXPECT_EQ(0, outcome.code) << outcome.text;
   EXPECT_EQ(outcome.text.find("WRONG"), std::string::npos) << outcome.text;
   EXPECT_EQ(outcome.text.find("FOUND"), std::string::npos) << outcome.text;
-  ASSERT_EQ(3u, report()["variants"].size());
-  for (const auto& variant : report()["variants"]) EXPECT_EQ(true, variant["check"]["ok"]);
+  const auto json = report();
+  ASSERT_EQ(3u, json["variants"].size());
+  for (const auto& variant : json["variants"]) EXPECT_EQ(true, variant["check"]["ok"]);
 }
 
 TEST_F(CliCpuWrong, EachMistakeFailsTheRun) {
@@ -153,11 +154,12 @@ TEST_F(CliCpuWrong, ExactAsksForEquality) {
   EXPECT_EQ("random", report()["variants"][0]["check"]["mode"]);
   EXPECT_GT(report()["variants"][0]["check"]["bound"], 0);
   expect_wrong("rounded_again", "row 0, column 0: got ", "--exact");
-  for (const auto& variant : report()["variants"]) {
+  const auto json = report();
+  for (const auto& variant : json["variants"]) {
     EXPECT_EQ("exact", variant["check"]["mode"]);
     EXPECT_EQ(0, variant["check"]["bound"]);
   }
-  EXPECT_EQ(0, report()["variants"][0]["check"]["max_error"]);
+  EXPECT_EQ(0, json["variants"][0]["check"]["max_error"]);
 }
 
 // By the error of fp32, which is another one for other data.

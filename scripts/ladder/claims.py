@@ -14,8 +14,9 @@ A claim is a sentence and an expression over named variants that has to hold:
 and, where the CPU device's counters are known to be others than ncu's, `not_predicted`: why.
 
 Results, at 4096 or the shape given (tflops(05_cp_async/cp_async, 8192)): time (ms), tflops,
-percent_of_cublas, percent_of_best (of the fastest of cuBLAS's choice and cublasLt's algorithms), percent_of_peak,
-sustained_percent_of_cublas, sustained_percent_of_best, registers, shared_bytes, threads, occupancy.
+percent_of_cublas, percent_of_best (of cuBLAS's own and cublasLt's best), percent_of_peak,
+sustained_percent_of_cublas, sustained_percent_of_best, registers, shared_bytes, threads,
+occupancy.
 Counters of ncu, at 128 or, with a second argument, at 4096: requests_ld, sectors_ld,
 sectors_per_request_ld, wavefronts_ld, bank_conflicts_ld, and the same with _st. At 4096 only:
 instructions, copies (cp.async), matrix_loads (ldmatrix), dram_bytes, l2_sectors (read from L2),
