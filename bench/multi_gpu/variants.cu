@@ -179,7 +179,7 @@ LinkSize link_size(int M, int N, int K, int ranks) {
   const uint64_t products = 2 * ranks * full * padded(std::max(N, 8));
   const int64_t tiles = int64_t{ranks} * ceil_div(static_cast<int>(full), overlapped_stores::BM) *
                         ceil_div(N, overlapped_stores::BN);
-  return {std::max(gathered, products) * sizeof(half), tiles};
+  return {std::max(gathered, products) * sizeof(half), tiles * reduce_scatter::WARPS};
 }
 
 void load_variants() {
