@@ -9,8 +9,9 @@
 //         tile's flag at the next rank. copy_engine: it adds to a sum in its own memory; the blocks
 //         count the tiles of a chunk, and a stream that waits for the count copies the chunk on.
 // vs 12c  the wait is in the epilogue, not in the producer, which is 11b's again; TMA adds where it
-// stored, but for the
-//         first of the ring; flags and counts are raised once what was stored is written.
+//         stored, but for the first of the ring; flags and counts are raised once what was stored
+//         is written.
+// Step    two ways to send, to compare them, and the host's half of each.
 // Limit   sums are rounded to fp16 once for every rank, as NCCL's are. A tile is sent when it is
 //         done: nothing travels during the first wave, and the last piece arrives after the last.
 #include "12c_waiting.cuh"

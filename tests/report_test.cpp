@@ -88,8 +88,9 @@ TEST(Report, TheBestOfCublasLtIsBesideCublas) {
   EXPECT_DOUBLE_EQ(50.0, j["variants"][1]["percent_of_cublas"]);
   EXPECT_DOUBLE_EQ(25.0, j["variants"][1]["percent_of_best"]);
   EXPECT_EQ(43, j["variants"][1]["sustained"]["percent_of_best"]);
-  r.variants[1].best = Timing{4, 4, 4, 100};  // slower than cuBLAS's own choice
-  EXPECT_DOUBLE_EQ(50.0, *percent_of_best(r.variants[1]));
+  VariantReport slower = r.variants[1];
+  slower.best = Timing{4, 4, 4, 100};  // than cuBLAS's own choice
+  EXPECT_DOUBLE_EQ(50.0, *percent_of_best(slower));
   EXPECT_EQ(37, j["best_cublaslt"]["algorithms"]);
   EXPECT_EQ("#5 (id 66)", j["best_cublaslt"]["algorithm"]);
   EXPECT_EQ("#7 (id 3): row 1 is wrong", j["best_cublaslt"]["left_out"][0]);
