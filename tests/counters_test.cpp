@@ -81,11 +81,11 @@ void expect_counter(const std::string& name, const Exception* exception, double 
       EXPECT_EQ(predicted == 0, measured == 0) << name << " although " << exception->reason;
       break;
     case Exception::WITHIN_3_PERCENT:
-      EXPECT_NEAR(predicted, measured, 0.03 * scale) << name << ", " << exception->reason;
+    case Exception::WITHIN_4_PERCENT: {
+      const double share = exception->rule == Exception::WITHIN_3_PERCENT ? 0.03 : 0.04;
+      EXPECT_NEAR(predicted, measured, share * scale) << name << ", " << exception->reason;
       break;
-    case Exception::WITHIN_4_PERCENT:
-      EXPECT_NEAR(predicted, measured, 0.04 * scale) << name << ", " << exception->reason;
-      break;
+    }
     case Exception::FEWER:
       EXPECT_LT(predicted, measured) << name << " although " << exception->reason;
       break;

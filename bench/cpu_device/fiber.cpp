@@ -34,40 +34,31 @@ cpu_device_switch_stack:
 .size cpu_device_switch_stack, .-cpu_device_switch_stack
 )");
 
+#endif
+
 void Fiber::start(char* stack, size_t bytes, void (*entry)()) {
-  #ifdef LADDER_ADDRESS_SANITIZER
+#ifdef LADDER_ADDRESS_SANITIZER
   stack_bottom_ = stack;
   stack_bytes_ = bytes;
   // The functions that the last fiber here ended in have not returned.
   constexpr size_t END_BYTES = 4096;
   __asan_unpoison_memory_region(stack + bytes - END_BYTES, END_BYTES);
-  #endif
+#endif
+#ifdef LADDER_OWN_SWITCH
   auto top = reinterpret_cast<uintptr_t>(stack + bytes) & ~uintptr_t{15};
   void** frame = reinterpret_cast<void**>(top);
   *--frame = nullptr;  // a return address for `entry`, which also aligns its stack as the ABI asks
   *--frame = reinterpret_cast<void*>(entry);  // where the first switch "returns" to
   for (int i = 0; i < 6; ++i) *--frame = nullptr;
   stack_pointer_ = frame;
-}
-
 #else
-
-void Fiber::start(char* stack, size_t bytes, void (*entry)()) {
-  #ifdef LADDER_ADDRESS_SANITIZER
-  stack_bottom_ = stack;
-  stack_bytes_ = bytes;
-  // The functions that the last fiber here ended in have not returned.
-  constexpr size_t END_BYTES = 4096;
-  __asan_unpoison_memory_region(stack + bytes - END_BYTES, END_BYTES);
-  #endif
   getcontext(&context_);
   context_.uc_stack.ss_sp = stack;
   context_.uc_stack.ss_size = bytes;
   context_.uc_link = nullptr;
   makecontext(&context_, entry, 0);
-}
-
 #endif
+}
 
 void Fiber::begin([[maybe_unused]] Fiber& from) {
 #ifdef LADDER_ADDRESS_SANITIZER

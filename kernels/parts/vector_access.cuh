@@ -1,6 +1,7 @@
 #pragma once
 // Memory by 16 bytes, as 03 and 04b write it out: four floats at once, also where fewer exist.
 #include "../launch.cuh"
+#include "plus_bytes.cuh"
 
 namespace ladder {
 
@@ -28,12 +29,6 @@ __device__ __forceinline__ void store4(float* p, float4 v, int valid) {
     if (valid > 1) p[1] = v.y;
     if (valid > 2) p[2] = v.z;
   }
-}
-
-// The same place in a buffer that begins `bytes` later: an index of floats would be scaled anew
-// each time.
-__device__ __forceinline__ float* plus_bytes(float* p, unsigned bytes) {
-  return reinterpret_cast<float*>(reinterpret_cast<char*>(p) + bytes);
 }
 
 }  // namespace ladder

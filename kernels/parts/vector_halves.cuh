@@ -1,6 +1,7 @@
 #pragma once
 // Halves by eights, which are 16 bytes: what 03 and 04b do with floats by fours.
 #include "../launch.cuh"
+#include "plus_bytes.cuh"
 
 namespace ladder {
 
@@ -31,12 +32,6 @@ __device__ __forceinline__ void store8(half* p, const float* v, int valid) {
     for (int i = 0; i < 7; ++i)
       if (i < valid) p[i] = h[i];
   }
-}
-
-// The same place in a buffer that begins `bytes` later: an index of halves would be scaled anew
-// each time.
-__device__ __forceinline__ half* plus_bytes(half* p, unsigned bytes) {
-  return reinterpret_cast<half*>(reinterpret_cast<char*>(p) + bytes);
 }
 
 }  // namespace ladder
