@@ -5,6 +5,8 @@ import pytest
 
 from ladder import claims, docs, manifest
 from ladder.counters import LIMITS, PREDICTED, STALL, TIME
+from ladder.docs import pictures, sources
+from ladder.project import BadInput
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = Path("page.md")
@@ -50,20 +52,20 @@ def project(tmp_path, monkeypatch, manifest_of):
     counters = {name: {"slow": COUNTED, "own": COUNTED} for name in ("02_two", "06_three")}
     (results / "counters.json").write_text(json.dumps({"size": 4096, "counters": counters}))
     (results / "provenance.json").write_text("[]")
-    monkeypatch.setattr(docs, "ROOT", tmp_path)
-    monkeypatch.setattr(docs, "RESULTS", results)
-    monkeypatch.setattr(docs, "figures", {})
+    monkeypatch.setattr(sources, "ROOT", tmp_path)
+    monkeypatch.setattr(sources, "RESULTS", results)
+    monkeypatch.setattr(pictures, "drawn", {})
     measured = claims.Measurements(results, [{"size": 4096, "counters": counters}])
-    monkeypatch.setattr(docs, "measurements", lambda: measured)
+    monkeypatch.setattr(sources, "measurements", lambda: measured)
     fast = {"id": "fast", "claim": "It is fast.", "holds": "tflops(02_two/own) > 49"}
     false = {"id": "false", "claim": "It is.", "holds": "tflops(02_two/own) > 99"}
     unmeasured = {"id": "unmeasured", "claim": "It is.", "holds": "tflops(02_two/own, 5) > 99"}
     all_claims = {claim["id"]: claim for claim in (fast, false, unmeasured)}
-    monkeypatch.setattr(docs, "all_claims", lambda: all_claims)
-    for cached in (docs.reports, docs.counters, docs.provenance):
+    monkeypatch.setattr(sources, "all_claims", lambda: all_claims)
+    for cached in (sources.reports, sources.counters, sources.provenance):
         cached.cache_clear()
     yield tmp_path
-    for cached in (docs.reports, docs.counters, docs.provenance):
+    for cached in (sources.reports, sources.counters, sources.provenance):
         cached.cache_clear()
 
 
@@ -90,7 +92,7 @@ def change(project, name, edit):
     content = json.loads(path.read_text())
     edit(content)
     path.write_text(json.dumps(content))
-    docs.reports.cache_clear()
+    sources.reports.cache_clear()
 
 
 def test_only_what_is_between_the_marks_changes():
@@ -115,7 +117,7 @@ def test_each_result_that_the_table_of_stages_lacks_is_a_line(project):
     (project / "results/02_two_8192.json").unlink()
     (project / "results/06_three_4096.json").unlink()
     (project / "docs/10_one.md").write_text("No heading.")
-    docs.reports.cache_clear()
+    sources.reports.cache_clear()
     assert problems_of("stages") == [
         "page.md: no results of 02_two at 8192",
         "page.md: docs/10_one.md does not begin with a heading and a sentence",
@@ -167,7 +169,7 @@ def test_rows_of_several_runs_are_said_to_be(project):
     def runs(*parts):
         text = json.dumps([{"files": part} for part in parts])
         (project / "results/provenance.json").write_text(text)
-        docs.provenance.cache_clear()
+        sources.provenance.cache_clear()
         return written("shapes 06_three")
 
     assert "runs" not in runs(files, ["x"])
@@ -245,7 +247,7 @@ def test_the_machine_is_that_of_the_last_stage_of_each_type():
     ],
 )
 def test_what_is_not_there_is_named(kind, messages, project, monkeypatch):
-    monkeypatch.setattr(docs, "CPU_STAGES", project / "build/stages/cpu")
+    monkeypatch.setattr(sources, "CPU_STAGES", project / "build/stages/cpu")
     problems = problems_of(kind)
     assert len(problems) == len(messages)
     for problem, message in zip(problems, messages, strict=True):
@@ -257,7 +259,7 @@ def test_predictions_lead_to_their_lines_in_parts_too(monkeypatch):
     line |= {"wavefronts_per_request": 1.0, "ideal_wavefronts": 1.0, "line": 7}
     files = ["/a/kernels/b/kernels/02_two.cuh", "/a/kernels/parts/swizzle.cuh"]
     memory = [line | {"file": file} for file in files]
-    monkeypatch.setattr(docs, "predicted", lambda stage: {"x": {"memory": memory}})
+    monkeypatch.setattr(sources, "predicted", lambda stage: {"x": {"memory": memory}})
     text = written("predict 02_two x")
     assert "| [02_two.cuh:7](../kernels/02_two.cuh#L7) | load sB |" in text
     assert "| [parts/swizzle.cuh:7](../kernels/parts/swizzle.cuh#L7) |" in text
@@ -267,7 +269,7 @@ def test_a_figure_that_the_cpu_device_does_not_bear_out_is_an_error(monkeypatch)
     line = {"op": "load", "array": "sB", "space": "shared", "bytes": 4, "requests": 1}
     line |= {"sample": [128 * i for i in range(32)], "ideal_wavefronts": 1.0}
     memory = [line | {"wavefronts_per_request": 31.5}]
-    monkeypatch.setattr(docs, "predicted", lambda stage: {"x": {"memory": memory}})
+    monkeypatch.setattr(sources, "predicted", lambda stage: {"x": {"memory": memory}})
     (problem,) = problems_of("access 02_two x sB load")
     assert "has 32 wavefronts, the CPU device counts 31.5" in problem
     memory[0]["wavefronts_per_request"] = 32.0
@@ -275,7 +277,7 @@ def test_a_figure_that_the_cpu_device_does_not_bear_out_is_an_error(monkeypatch)
 
 
 def test_a_block_without_end_is_an_error():
-    with pytest.raises(docs.BadInput, match="does not begin or does not end"):
+    with pytest.raises(BadInput, match="does not begin or does not end"):
         docs.updated("text\n<!-- end -->\n", PAGE, [])
 
 

@@ -1,0 +1,131 @@
+"""Writes what is generated in README.md and docs/: tables, code, figures, claims.
+
+update_docs.py             rewrites the files
+update_docs.py --check     fails when one of them would change
+
+Generated text stands between `<!-- KIND ARGUMENTS -->` and `<!-- end -->`. The kinds:
+
+  stages [FOLDER]            all stages at 4096 and 8192, with the first sentence of their pages,
+                             which are in FOLDER
+  results STAGE              all variants at 4096: time, TFLOP/s, percent of cuBLAS, resources
+  shapes STAGE               percent of cuBLAS over all shapes that were measured
+  counters STAGE[/VARIANT] ...   what ncu counted at 4096
+  predict STAGE VARIANT      what the CPU device says of every source line, at 128
+  code FILE "FIRST" "LAST"   the lines of a file from the one with FIRST to the next with LAST
+  diff STAGE [STAGE]         of two kernels; with one, against its parent
+  steps [FOLDER]             what each stage adds to its parent, as scripts/steps.py counts
+  access STAGE VARIANT ARRAY OPERATION   a figure: 32 lanes and the sectors or banks they touch
+  claims ID ...              claims of docs/claims.yaml, with their values
+  machine                    the GPU that was measured
+
+Stages, their order and their parents are those of stages/manifest.json; results and counters come
+from docs/results/h200, predictions from build/stages/cpu. A block that cannot be written, because a
+result is missing or a claim does not hold, stays as it is, and why is said in a line. --check looks
+at the plots, too (scripts/plot.py). Exit code: 0 all right, 1 a file is not up to date, 2 a block
+could not be written, or bad input.
+"""
+
+import argparse
+import re
+import shlex
+import sys
+import tempfile
+from pathlib import Path
+
+from ladder.docs import claimed, counters, pictures, results, source, sources
+from ladder.project import BadInput
+
+BLOCK = re.compile(r"<!-- (?P<kind>[a-z]+)(?P<arguments>[^\n]*?) -->\n.*?<!-- end -->", re.DOTALL)
+KINDS = {
+    "stages": results.stages,
+    "steps": results.step_table,
+    "results": results.results,
+    "shapes": results.shapes,
+    "counters": counters.counter_table,
+    "predict": counters.predict,
+    "code": source.code,
+    "diff": source.diff,
+    "claims": claimed.claim_list,
+    "access": pictures.access,
+    "machine": results.machine,
+}
+
+
+def updated(text: str, path: Path, problems: list[str]) -> str:
+    """The page with its blocks written. Where one cannot be, it stays, and `problems` says why."""
+
+    def block(match: re.Match) -> str:
+        kind, arguments = match["kind"], shlex.split(match["arguments"])
+        try:
+            if kind not in KINDS:
+                raise BadInput(f"no kind '{kind}'; there are: {', '.join(KINDS)}")
+            try:
+                body = KINDS[kind](*arguments)
+            except TypeError as error:
+                raise BadInput(f"{kind} {match['arguments'].strip()}: {error}") from error
+        except BadInput as error:
+            problems.extend(f"{path}: {line}" for line in error.args)
+            return match[0]
+        return f"<!-- {kind}{match['arguments']} -->\n{body}\n<!-- end -->"
+
+    if text.count("<!-- end -->") != len(BLOCK.findall(text)):
+        raise BadInput(f"{path}: a generated block does not begin or does not end")
+    return BLOCK.sub(block, text)
+
+
+def stale_plots() -> list[Path]:
+    """Plots that are others than the results would give."""
+    from ladder import plots  # needs matplotlib, which nothing else here does
+
+    with tempfile.TemporaryDirectory() as folder:
+        plots.draw_all(sources.RESULTS, Path(folder))
+        drawn = {
+            sources.ROOT / "docs/figures" / p.name: p.read_text() for p in Path(folder).iterdir()
+        }
+    return [p for p, text in sorted(drawn.items()) if not p.exists() or p.read_text() != text]
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--check", action="store_true")
+    options = parser.parse_args(arguments)
+    problems: list[str] = []
+    stale: list[Path] = []
+    try:
+        pages = [sources.ROOT / "README.md", *sorted((sources.ROOT / "docs").rglob("*.md"))]
+        wanted = {
+            path: updated(path.read_text(), path.relative_to(sources.ROOT), problems)
+            for path in pages
+        }
+    except BadInput as error:
+        print(f"update_docs.py: {error}", file=sys.stderr)
+        return 2
+    wanted |= pictures.drawn
+    stale += [p for p, text in wanted.items() if not p.exists() or p.read_text() != text]
+    # A block that was not written may be what has a figure.
+    unused = sorted(set((sources.ROOT / "docs/figures").glob("access_*.svg")) - set(pictures.drawn))
+    if problems:
+        unused = []
+    if options.check:
+        try:
+            stale += stale_plots()
+        except BadInput as error:
+            problems += [f"plots: {line}" for line in error.args]
+    for line in problems:
+        print(f"update_docs.py: {line}", file=sys.stderr)
+    if options.check:
+        for path in [*stale, *unused]:
+            print(
+                f"update_docs.py: {path.relative_to(sources.ROOT)} is not up to date",
+                file=sys.stderr,
+            )
+    else:
+        for path in stale:
+            path.write_text(wanted[path])
+        for path in unused:
+            path.unlink()
+    if problems:
+        return 2
+    return 1 if options.check and (stale or unused) else 0

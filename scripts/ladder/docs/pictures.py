@@ -1,0 +1,34 @@
+"""Figures that a block draws beside its text."""
+
+from pathlib import Path
+
+from ladder import access_figure
+from ladder.docs import sources
+from ladder.project import BadInput
+
+# What the blocks have drawn; written, or compared, when all pages have been.
+drawn: dict[Path, str] = {}
+
+
+def access(stage: str, variant: str, array: str, operation: str) -> str:
+    """Draws docs/figures/access_*.svg, which is compared and written like the text."""
+    found = [
+        line
+        for line in sources.predicted(stage).get(variant, {}).get("memory", [])
+        if (line["array"], line["op"]) == (array, operation)
+    ]
+    if not found:
+        raise BadInput(f"{stage} {variant} has no {operation} of {array}")
+    line = max(found, key=lambda line: line["requests"])
+    in_figure, unit = access_figure.cost(line)
+    counted = line[f"{unit}s_per_request"]
+    if in_figure != counted:
+        raise BadInput(
+            f"{operation} of {array} of {stage} {variant}: the figure has {in_figure} {unit}s, "
+            f"the CPU device counts {counted:g} a request"
+        )
+    name = f"access_{stage}_{variant}_{array}_{operation}.svg".replace(" ", "_")
+    drawn[sources.ROOT / "docs/figures" / name] = access_figure.draw(line)
+    cost = access_figure.words(line)
+    what = access_figure.array_name(line)
+    return f"![{variant}: {operation} of {what} by one warp, {cost}](figures/{name})"

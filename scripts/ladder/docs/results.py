@@ -1,0 +1,159 @@
+"""Tables of what the harness measured: stages, variants, shapes, the machine."""
+
+import re
+from pathlib import Path
+
+from ladder import manifest, steps
+from ladder.docs import sources
+from ladder.docs.text import number, table
+from ladder.project import BadInput
+from ladder.results import own, percent_of_best
+from ladder.sweep import DOCUMENTED, volume
+
+# Shorter launches are not at the power limit: the host that enqueues them sets the pace.
+HOST_PACED_MS = 0.02
+BEST = "% of best"
+NOT_COMPARED = "not compared"
+
+
+def best_cell(variant: dict) -> str:
+    return f"{percent_of_best(variant):.1f}" if "percent_of_best" in variant else NOT_COMPARED
+
+
+def with_best(head: list[str], rows: list[list[str]], variants: list[dict]) -> None:
+    """A column more, where the fastest of cublasLt's algorithms was measured."""
+    if any("percent_of_best" in variant for variant in variants):
+        head.append(BEST)
+        for row, variant in zip(rows, variants, strict=True):
+            row.append(best_cell(variant))
+
+
+def page_of(stage: manifest.Stage, folder: str) -> str:
+    """A link to it, whatever the folder of the page that it stands in."""
+    return f"[{stage.name}]({Path(folder, Path(stage.page).name)})"
+
+
+def idea(stage: manifest.Stage) -> str:
+    """The first sentence of its page."""
+    page = sources.ROOT / stage.page
+    found = re.search(r"^# .*\n+(.*(?:\n.+)*)", page.read_text()) if page.exists() else None
+    if not found:
+        raise BadInput(f"{stage.page} does not begin with a heading and a sentence")
+    return " ".join(found[1].split()).split(". ")[0].rstrip(".")
+
+
+def stages(folder: str = ".") -> str:
+    rows, missing, best = [], [], []
+    for stage in manifest.load().values():
+        try:
+            row = [page_of(stage, folder), idea(stage)]
+        except BadInput as error:
+            missing += error.args
+            continue
+        shares = []
+        for size in DOCUMENTED:
+            try:
+                v = own(sources.report(stage.name, size))
+            except BadInput as error:
+                missing += error.args
+                continue
+            row += [f"{v['tflops']:.1f}", f"{v['percent_of_cublas']:.1f}"]
+            if "percent_of_best" in v:
+                shares.append(f"{best_cell(v)}% at {size}")
+        rows.append(row)
+        if shares:
+            best.append(f"{stage.name} {' and '.join(shares)}")
+    if missing:
+        raise BadInput(*missing)
+    text = table(["stage", "idea", "4096", "% of cuBLAS", "8192", "% of cuBLAS"], rows)
+    if best:
+        text += (
+            "\n\ncuBLAS's own choice is not always the fastest of cublasLt's algorithms. Of the "
+            f"fastest, with its own choice among them: {'; '.join(best)}."
+        )
+    return text
+
+
+def step_table(folder: str = ".") -> str:
+    rows = []
+    for step in steps.steps(manifest.MANIFEST):
+        stage, parent = manifest.stage(step.stage), manifest.stage(step.parent)
+        why = step.reason or ""
+        counts = [*step.counts[1:], step.kept_words]
+        rows.append([page_of(stage, folder), page_of(parent, folder), *counts, why])
+    head = ["stage", "parent", "statements added", "removed", "kept of its kernel"]
+    if any(row[-1] for row in rows):
+        return table([*head, f"why more than {steps.LIMIT}"], rows)
+    return table(head, [row[:-1] for row in rows])
+
+
+def results(stage: str) -> str:
+    variants = sources.report(stage, "4096")["variants"]
+    rows = []
+    for v in variants:
+        rows.append(
+            [
+                f"`{v['name']}`",
+                number(v["time_ms"]["median"]),
+                f"{v['tflops']:.1f}",
+                f"{v['percent_of_cublas']:.1f}",
+                str(v["registers"]),
+                f"{v['shared_bytes'] / 1024:.1f}",
+                f"{100 * v['occupancy']:g}",
+            ]
+        )
+    head = ["4096^3", "ms", "TFLOP/s", "% of cuBLAS", "registers", "shared KB", "occupancy %"]
+    with_best(head, rows, variants)
+    return table(head, rows)
+
+
+def steady_state(variant: dict) -> str:
+    if "sustained" not in variant:
+        return "not measured"
+    ms = variant["time_ms"]["median"]
+    if min(ms, ms * variant["percent_of_cublas"] / 100) < HOST_PACED_MS:
+        return "too short"
+    return f"{variant['sustained']['percent_of_cublas']:.1f}"
+
+
+def shapes(stage: str) -> str:
+    of_stage = [size for name, size in sources.reports() if name == stage]
+    if not of_stage:
+        raise BadInput(f"no results of {stage}")
+    variants = {size: own(sources.report(stage, size)) for size in sorted(of_stage, key=volume)}
+    head = ["M x N x K", "TFLOP/s", "% of cuBLAS"]
+    rows = [[s, f"{v['tflops']:.1f}", f"{v['percent_of_cublas']:.1f}"] for s, v in variants.items()]
+    with_best(head, rows, [*variants.values()])
+    after = ""
+    if any("sustained" in v for v in variants.values()):
+        head.append("sustained")
+        for row, variant in zip(rows, variants.values(), strict=True):
+            row.append(steady_state(variant))
+        after = "\n\nSustained: percent of cuBLAS without rests, at the power limit."
+    text = table(head, rows) + after
+    files = {f"{stage}_{size}.json" for size in variants}
+    runs = sum(bool(files & {*run["files"]}) for run in sources.provenance())
+    if runs > 1:
+        text += (
+            f"\n\nThese rows are from {runs} runs, and H200s differ by about a point: two stages "
+            "compare no closer than that. Which row is of which run is in "
+            "`docs/results/h200/provenance.json`."
+        )
+    return text
+
+
+def machine() -> str:
+    last = [manifest.last_of(kind) for kind in ("fp32", "fp16")]
+    fp32, fp16 = (sources.report(stage.name, "4096") for stage in last)
+    device = fp32["device"]
+    cublas = " / ".join(f"{r['cublas']['tflops']:.1f}" for r in (fp32, fp16))
+    rows = [
+        ["multiprocessors", str(device["multiprocessors"])],
+        ["highest clock", f"{device['clock_mhz']} MHz"],
+        ["FP32 peak, FFMA", f"{device['peak_tflops']:.1f} TFLOP/s"],
+        ["FP16 tensor peak", f"{fp16['device']['peak_tflops']:.1f} TFLOP/s"],
+        ["device memory, by its clock and width", f"{device['memory_gb_s']:.0f} GB/s"],
+        ["cuBLAS FP32 / FP16 at 4096^3", f"{cublas} TFLOP/s"],
+        ["driver, toolkit", f"{device['driver']}, {device['toolkit']}"],
+    ]
+    return table([device["name"], ""], rows)

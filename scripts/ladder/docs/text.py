@@ -1,0 +1,23 @@
+"""Numbers and tables as the pages have them."""
+
+import re
+
+
+def number(value: float) -> str:
+    """Three digits that count."""
+    if value == 0:
+        return "0"
+    if abs(value) >= 100:
+        return f"{value:,.0f}"
+    return f"{value:.3g}" if abs(value) >= 0.001 else f"{value:.1g}"
+
+
+def table(head: list[str], rows: list[list[str]]) -> str:
+    """Columns that are mostly numbers go to the right."""
+
+    def rule(column: int) -> str:
+        numbers = sum(bool(re.match(r"[\d.,]+\b", row[column])) for row in rows)
+        return "---:" if column > 0 and numbers > len(rows) / 2 else "---"
+
+    lines = [head, [rule(column) for column in range(len(head))], *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
