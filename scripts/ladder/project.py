@@ -4,7 +4,14 @@ import json
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-RESULTS = ROOT / "docs/results/h200"
+# The GPUs of which results are committed, by the names of their folders. The first is the one that
+# the pages speak of.
+GPUS = {
+    name: ROOT / "docs/results" / name
+    for name in ("h200", "h100")
+    if (ROOT / "docs/results" / name).is_dir()
+}
+RESULTS = GPUS["h200"]
 STAGES = ROOT / "build/stages"
 CPU_STAGES = ROOT / "build/stages/cpu"
 

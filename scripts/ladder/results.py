@@ -9,7 +9,8 @@ import sys
 from pathlib import Path
 
 from ladder import manifest
-from ladder.project import BadInput
+from ladder.counters import load_counters
+from ladder.project import GPUS, ROOT, BadInput
 
 # What scripts/measure.sh and adopt_results.py write beside the reports.
 NO_REPORTS = {"counters.json", "counters_128.json", "environment.json", "provenance.json"}
@@ -32,6 +33,13 @@ def load(folder: Path) -> list[dict]:
     if not reports:
         raise BadInput(f"no reports in {folder}")
     return sorted(reports, key=order)
+
+
+def counters_of(gpu: str) -> list[dict]:
+    """What ncu counted on one of GPUS: at 128, where it was counted there, and at 4096."""
+    at_128 = ROOT / f"tests/data/ncu_{gpu}.json"
+    paths = [at_128] if at_128.exists() else []
+    return [load_counters(path) for path in [*paths, GPUS[gpu] / "counters.json"]]
 
 
 def order(report: dict) -> tuple:

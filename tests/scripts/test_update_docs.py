@@ -1,15 +1,18 @@
 import json
+import sys
+import types
 from pathlib import Path
 
 import pytest
 
+import ladder
 from ladder import claims, docs, manifest
 from ladder.counters import LIMITS, PREDICTED, STALL, TIME
-from ladder.docs import pictures, sources
+from ladder.docs import claimed, counters, pictures, sources
 from ladder.project import BadInput
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = Path("page.md")
+PAGE = Path("docs/page.md")
 WORDS = 1500
 
 
@@ -21,7 +24,7 @@ def variant(name, tflops=50.0, **more):
 
 def report(stage, *variants, shape=(4096, 4096, 4096)):
     device = {"name": "Some GPU", "multiprocessors": 132, "clock_mhz": 1980.0, "peak_tflops": 60.0}
-    device |= {"memory_gb_s": 4800.0, "driver": "13.0", "toolkit": "13.0"}
+    device |= {"sm": 90, "memory_gb_s": 4800.0, "driver": "13.0", "toolkit": "13.0"}
     problem = dict(zip("mnk", shape, strict=True))
     cublas = {"tflops": 70.0}
     made = {"stage": stage, "device": device, "problem": problem, "variants": variants}
@@ -53,10 +56,10 @@ def project(tmp_path, monkeypatch, manifest_of):
     (results / "counters.json").write_text(json.dumps({"size": 4096, "counters": counters}))
     (results / "provenance.json").write_text("[]")
     monkeypatch.setattr(sources, "ROOT", tmp_path)
-    monkeypatch.setattr(sources, "RESULTS", results)
+    monkeypatch.setattr(sources, "GPUS", {"h200": results})
     monkeypatch.setattr(pictures, "drawn", {})
     measured = claims.Measurements(results, [{"size": 4096, "counters": counters}])
-    monkeypatch.setattr(sources, "measurements", lambda: measured)
+    monkeypatch.setattr(sources, "measurements", lambda gpu: measured)
     fast = {"id": "fast", "claim": "It is fast.", "holds": "tflops(02_two/own) > 49"}
     false = {"id": "false", "claim": "It is.", "holds": "tflops(02_two/own) > 99"}
     unmeasured = {"id": "unmeasured", "claim": "It is.", "holds": "tflops(02_two/own, 5) > 99"}
@@ -69,13 +72,13 @@ def project(tmp_path, monkeypatch, manifest_of):
         cached.cache_clear()
 
 
-def page(kind, body="old"):
+def block(kind, body="old"):
     return f"before\n<!-- {kind} -->\n{body}\n<!-- end -->\nafter\n"
 
 
 def written(kind):
     problems = []
-    text = docs.updated(page(kind), PAGE, problems)
+    text = docs.updated(block(kind), PAGE, problems)
     assert problems == []
     return text
 
@@ -83,7 +86,7 @@ def written(kind):
 def problems_of(kind):
     """What is said of a block that cannot be written, which stays as it is."""
     problems = []
-    assert docs.updated(page(kind), PAGE, problems) == page(kind)
+    assert docs.updated(block(kind), PAGE, problems) == block(kind)
     return problems
 
 
@@ -104,13 +107,12 @@ def test_only_what_is_between_the_marks_changes():
 
 
 def test_the_table_of_stages_is_in_the_order_of_the_manifest_and_leads_to_the_pages():
-    rows = [line for line in written("stages docs").splitlines() if line.startswith("| [")]
+    rows = [line for line in written("stages").splitlines() if line.startswith("| [")]
     assert rows == [
-        "| [02_two](docs/02_two.md) | The idea of 02_two | 50.0 | 80.2 | 50.0 | 80.2 |",
-        "| [10_one](docs/10_one.md) | The idea of 10_one | 51.0 | 80.2 | 51.0 | 80.2 |",
-        "| [06_three](docs/06_three.md) | The idea of 06_three | 52.0 | 80.2 | 52.0 | 80.2 |",
+        "| [02_two](02_two.md) | The idea of 02_two | 50.0 | 80.2 | 50.0 | 80.2 |",
+        "| [10_one](10_one.md) | The idea of 10_one | 51.0 | 80.2 | 51.0 | 80.2 |",
+        "| [06_three](06_three.md) | The idea of 06_three | 52.0 | 80.2 | 52.0 | 80.2 |",
     ]
-    assert "| [06_three](06_three.md) |" in written("stages")
 
 
 def test_each_result_that_the_table_of_stages_lacks_is_a_line(project):
@@ -119,9 +121,9 @@ def test_each_result_that_the_table_of_stages_lacks_is_a_line(project):
     (project / "docs/10_one.md").write_text("No heading.")
     sources.reports.cache_clear()
     assert problems_of("stages") == [
-        "page.md: no results of 02_two at 8192",
-        "page.md: docs/10_one.md does not begin with a heading and a sentence",
-        "page.md: no results of 06_three at 4096",
+        "docs/page.md: no results of 02_two at 8192",
+        "docs/page.md: docs/10_one.md does not begin with a heading and a sentence",
+        "docs/page.md: no results of 06_three at 4096",
     ]
 
 
@@ -129,9 +131,11 @@ def test_numbers_of_variants_that_are_no_more_are_not_shown(project):
     main = 'run(ladder::STAGE, {{"slow", a::b}, {"newer", a::c}}, argc, argv);'
     (project / "stages/02_two.cu").write_text(main)
     why = "of other variants than there are now: newer, own"
-    assert problems_of("results 02_two") == [f"page.md: the results of 02_two at 4096 are {why}"]
-    assert problems_of("counters 02_two/own") == [f"page.md: the counters of 02_two are {why}"]
-    assert problems_of("stages") == [f"page.md: the results of 02_two at 4096 are {why}"]
+    assert problems_of("results 02_two") == [
+        f"docs/page.md: the results of 02_two at 4096 are {why}"
+    ]
+    assert problems_of("counters 02_two/own") == [f"docs/page.md: the counters of 02_two are {why}"]
+    assert problems_of("stages") == [f"docs/page.md: the results of 02_two at 4096 are {why}"]
 
 
 def test_the_fastest_of_cublaslt_is_shown_where_it_was_measured(project):
@@ -156,10 +160,10 @@ def test_the_fastest_of_cublaslt_is_shown_where_it_was_measured(project):
 
 
 def test_steps_are_counted_against_the_parent():
-    rows = [line for line in written("steps docs").splitlines() if line.startswith("| [")]
+    rows = [line for line in written("steps").splitlines() if line.startswith("| [")]
     assert rows == [
-        "| [10_one](docs/10_one.md) | [02_two](docs/02_two.md) | 1 | 1 | - |",
-        "| [06_three](docs/06_three.md) | [02_two](docs/02_two.md) | 1 | 1 | - |",
+        "| [10_one](10_one.md) | [02_two](02_two.md) | 1 | 1 | - |",
+        "| [06_three](06_three.md) | [02_two](02_two.md) | 1 | 1 | - |",
     ]
 
 
@@ -197,29 +201,162 @@ def test_code_is_included_with_its_lines():
     assert 'linenums="2"\nvoid gemm() {\n  first();\n  last(1);\n```' in text
 
 
-@pytest.mark.parametrize("kind", ["diff 02_two 06_three", "diff 06_three"])
-def test_a_diff_is_against_the_parent_unless_told_otherwise(kind):
-    text = written(kind)
-    assert "--- kernels/02_two.cuh" in text and "+++ kernels/06_three.cuh" in text
-    assert "+  last(2);" in text and "<summary>2 lines added, 2 removed</summary>" in text
+@pytest.mark.parametrize(
+    "page, kernels, figures",
+    [
+        ("README.md", "kernels", "docs/figures"),
+        ("docs/page.md", "../kernels", "figures"),
+        ("docs/concepts/page.md", "../../kernels", "../figures"),
+    ],
+)
+def test_links_are_ways_from_where_the_page_stands(page, kernels, figures, drawings):
+    text = docs.updated(block('code kernels/10_one.cuh "first" "last("'), Path(page), [])
+    assert f"[kernels/10_one.cuh]({kernels}/10_one.cuh#L3-L4)" in text
+    text = docs.updated(block('figure order "What is drawn"'), Path(page), [])
+    assert f"![What is drawn]({figures}/order.svg)\n\n*Blocks in groups.*\n" in text
 
 
-def test_claims_show_their_values():
-    assert "- It is fast. <small>`fast`: tflops(02_two/own) = 50</small>" in written("claims fast")
+@pytest.fixture
+def drawings(monkeypatch):
+    module = types.ModuleType("ladder.figures")
+    module.FIGURES = {"order": lambda: types.SimpleNamespace(caption="Blocks in groups.")}
+    monkeypatch.setitem(sys.modules, "ladder.figures", module)
+    pictures.caption.cache_clear()
+    yield
+    pictures.caption.cache_clear()
+
+
+def test_a_figure_that_there_is_not_is_named(drawings):
+    (problem,) = problems_of('figure none "words"')
+    assert problem == "docs/page.md: no figure 'none'; there are: order"
+
+
+def test_claims_have_their_values_in_footnotes():
+    text = written("claims fast")
+    assert "- It is fast.[^fast]\n\n[^fast]: `tflops(02_two/own) > 49`: 50.\n<!--" in text
+
+
+def test_a_page_has_a_footnote_once():
+    problems = []
+    text = docs.updated(block("claims fast") + block("claims fast"), PAGE, problems)
+    assert problems == [] and text.count("It is fast.[^fast]\n") == 2
+    assert text.count("[^fast]:") == 1
+
+
+def test_values_in_footnotes_are_short():
+    assert claimed.shown("instructions(a/b)", 4_185_915_392) == "4,186 M"
+    assert claimed.shown("time(a/b)", 15.41) == "15.4 ms"
+
+
+def test_values_in_the_prose_are_kept_up_to_date():
+    problems = []
+    text = "It takes <!--= time(02_two/own) * 2 | .1f -->9.9<!--/--> ms, of <!--= 1e4 | ,.0f -->"
+    now = docs.updated(text + "<!--/-->.\n", PAGE, problems)
+    assert now == (
+        "It takes <!--= time(02_two/own) * 2 | .1f -->5.0<!--/--> ms, "
+        "of <!--= 1e4 | ,.0f -->10,000<!--/-->.\n"
+    )
+    assert problems == []
+
+
+@pytest.mark.parametrize(
+    "expression, message",
+    [
+        ("time(02_two/none) | .1f", "no results of 02_two/none at 4096"),
+        ("time(02_two/own) > 2 | .1f", "is a comparison, not a number"),
+        ("time(02_two/own) | .1z", "'.1z' is no format of a number"),
+        ("time(02_two/own) / 0 | .1f", "division by zero"),
+    ],
+)
+def test_a_value_that_cannot_be_told_stays(expression, message):
+    problems = []
+    text = f"It is <!--= {expression} -->5<!--/-->.\n"
+    assert docs.updated(text, PAGE, problems) == text
+    (problem,) = problems
+    assert message in problem and problem.startswith("docs/page.md: ") and "\n" not in problem
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["<!--= 1 | .1f -->1\n", "1<!--/-->\n", "<!--= 1 -->1<!--/-->\n", "<!--=1|d-->1<!--/-->\n"],
+)
+def test_a_value_without_its_marks_is_an_error(text):
+    with pytest.raises(BadInput, match="a value is not <!--= EXPRESSION"):
+        docs.updated(text, PAGE, [])
+
+
+def counted(project, stage, variant, **changed):
+    """Writes other numbers of a variant, by their short names; None: not counted."""
+    path = project / "results/counters.json"
+    content = json.loads(path.read_text())
+    numbers = content["counters"][stage][variant]
+    for name, value in changed.items():
+        if value is None:
+            del numbers[counters.NAMES[name]]
+        else:
+            numbers[counters.NAMES[name]] = value
+    path.write_text(json.dumps(content))
+    sources.counters.cache_clear()
+
+
+def rows_of(text):
+    return [line.split(" | ")[0].removeprefix("| ") for line in text.splitlines() if "| " in line]
 
 
 def test_counters_have_units_and_the_stages_labels():
-    text = written("counters 02_two 06_three/own")
+    text = written(
+        "counters 02_two 06_three/own : time, l2_sectors, fma_pipe, copies, clock, stalls"
+    )
     assert "| ncu, 4096^3 | 02 `slow` | 02 `own` | 06 `own` |" in text
     assert "| time, ms | 4,000 |" in text and "long scoreboard 3.2" in text
+    units = ["read from L2, GB", "FMA pipe, %", "copies, M", "clock, GHz"]
+    assert rows_of(text)[2:] == ["time, ms", *units, "warps waiting, by issued instruction"]
     assert "| ncu, 4096^3 | `own` |" in written("counters 06_three/own")
+
+
+def test_without_a_choice_the_rows_that_move_are_shown(project):
+    stalls = "warps waiting, by issued instruction"
+    assert rows_of(written("counters 02_two"))[2:] == [stalls]
+    counted(project, "02_two", "own", issue=4.15e9, fma_pipe=3.9e9, dram_bytes=0)
+    shown = ["issue slots used, %", "read from device memory, GB", stalls]
+    assert rows_of(written("counters 02_two"))[2:] == shown
+
+
+def test_one_column_has_all_rows_that_are_not_zero(project):
+    counted(project, "02_two", "own", tensor_pipe=0)
+    rows = rows_of(written("counters 02_two/own"))
+    assert "tensor pipe, %" not in rows and "FMA pipe, %" in rows
+
+
+def test_a_counter_that_was_not_counted_is_left_out_unless_asked_for(project):
+    counted(project, "02_two", "own", l2_sectors=None, fma_pipe=1)
+    assert "read from L2, GB" not in rows_of(written("counters 02_two"))
+    (problem,) = problems_of("counters 02_two : time, l2_sectors")
+    assert problem == "docs/page.md: l2_sectors of 02_two/own was not counted"
+    (problem,) = problems_of("counters 02_two : tea")
+    assert problem.startswith("docs/page.md: no counter 'tea'; there are: time, instructions,")
+
+
+def predictions(monkeypatch):
+    module = types.ModuleType("ladder.model")
+    module.page_rows = lambda variant: [("time of " + variant, "2.0", "2.5", "waves")]
+    module.errors = lambda: (["variant", "error, %"], [["02_two/own", "20"]])
+    monkeypatch.setitem(sys.modules, "ladder.model", module)
+    monkeypatch.setattr(ladder, "model", module, raising=False)
+
+
+def test_the_model_stands_beside_what_was_measured(monkeypatch):
+    predictions(monkeypatch)
+    text = written("model 02_two/own")
+    assert "| 4096^3 | predicted | measured | why different |" in text
+    assert "| time of 02_two/own | 2.0 | 2.5 | waves |" in text
+    assert "| variant | error, % |\n| --- | ---: |\n| 02_two/own | 20 |" in written("model")
 
 
 def test_the_machine_is_that_of_the_last_stage_of_each_type():
     text = written("machine")
-    assert (
-        "| Some GPU |" in text and "| cuBLAS FP32 / FP16 at 4096^3 | 70.0 / 70.0 TFLOP/s |" in text
-    )
+    assert "|  | Some GPU |" in text
+    assert "| cuBLAS FP32 / FP16 at 4096^3 | 70.0 / 70.0 TFLOP/s |" in text
 
 
 @pytest.mark.parametrize(
@@ -241,8 +378,6 @@ def test_the_machine_is_that_of_the_last_stage_of_each_type():
         ('code kernels/none.cuh "a" "b"', ["there is no kernels/none.cuh"]),
         ('code kernels/10_one.cuh "not there" "b"', ["no line of kernels/10_one.cuh has 'not "]),
         ('code kernels/10_one.cuh "first" "not there"', ["no line of kernels/10_one.cuh after"]),
-        ("diff 02_two", ["02_two has no parent"]),
-        ("diff 02_two 99_none", ["no stage '99_none'"]),
         ("predict 02_two own", ["stages/cpu/02_two: No such file or directory"]),
     ],
 )
@@ -251,7 +386,7 @@ def test_what_is_not_there_is_named(kind, messages, project, monkeypatch):
     problems = problems_of(kind)
     assert len(problems) == len(messages)
     for problem, message in zip(problems, messages, strict=True):
-        assert problem.startswith("page.md: ") and message in problem and "\n" not in problem
+        assert problem.startswith("docs/page.md: ") and message in problem and "\n" not in problem
 
 
 def test_predictions_lead_to_their_lines_in_parts_too(monkeypatch):
@@ -285,8 +420,8 @@ def test_a_block_without_end_is_an_error():
 def pages(project, monkeypatch):
     """README.md, a page, and what is said of them. No plots."""
     (project / "docs/figures").mkdir()
-    (project / "README.md").write_text(page("results 02_two"))
-    (project / "docs/index.md").write_text(page("claims fast"))
+    (project / "README.md").write_text(block("results 02_two"))
+    (project / "docs/index.md").write_text(block("claims fast"))
     monkeypatch.setattr(docs, "stale_plots", lambda: [])
     return project
 
@@ -297,7 +432,7 @@ def test_check_fails_where_a_file_would_change_and_changes_nothing(pages, capsys
         "update_docs.py: README.md is not up to date",
         "update_docs.py: docs/index.md is not up to date",
     ]
-    assert (pages / "README.md").read_text() == page("results 02_two")
+    assert (pages / "README.md").read_text() == block("results 02_two")
     assert docs.main([]) == 0
     assert docs.main(["--check"]) == 0
 
@@ -311,7 +446,7 @@ def test_check_fails_for_a_stale_plot(pages, capsys, monkeypatch):
 
 
 def test_what_cannot_be_written_is_said_and_the_rest_is_written(pages, capsys):
-    (pages / "docs/index.md").write_text(page("claims false"))
+    (pages / "docs/index.md").write_text(block("claims false"))
     assert docs.main([]) == 2
     assert capsys.readouterr().err.splitlines() == [
         "update_docs.py: docs/index.md: claim 'false' does not hold"

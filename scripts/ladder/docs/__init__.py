@@ -5,24 +5,30 @@ update_docs.py --check     fails when one of them would change
 
 Generated text stands between `<!-- KIND ARGUMENTS -->` and `<!-- end -->`. The kinds:
 
-  stages [FOLDER]            all stages at 4096 and 8192, with the first sentence of their pages,
-                             which are in FOLDER
+  stages                     all stages at 4096 and 8192, with the first sentence of their pages
   results STAGE              all variants at 4096: time, TFLOP/s, percent of cuBLAS, resources
   shapes STAGE               percent of cuBLAS over all shapes that were measured
-  counters STAGE[/VARIANT] ...   what ncu counted at 4096
+  counters STAGE[/VARIANT] ...   what ncu counted at 4096: the rows that differ by 3% or more
+  counters STAGE[/VARIANT] ... : ROW, ROW   these rows, by the names of claims, time and stalls
   predict STAGE VARIANT      what the CPU device says of every source line, at 128
+  model STAGE/VARIANT        what the model predicts, what was measured, why they differ; at 4096
+  model                      the model's errors, of all
   code FILE "FIRST" "LAST"   the lines of a file from the one with FIRST to the next with LAST
-  diff STAGE [STAGE]         of two kernels; with one, against its parent
-  steps [FOLDER]             what each stage adds to its parent, as scripts/steps.py counts
+  steps                      what each stage adds to its parent, as scripts/steps.py counts
   access STAGE VARIANT ARRAY OPERATION   a figure: 32 lanes and the sectors or banks they touch
-  claims ID ...              claims of docs/claims.yaml, with their values
-  machine                    the GPU that was measured
+  figure NAME "WORDS"        a figure of scripts/plot.py with its caption; what it shows in words
+  claims ID ...              claims of docs/claims.yaml, with their values in footnotes
+  machine                    the GPUs that were measured
+
+A value in the prose stands between `<!--= EXPRESSION | FORMAT -->` and `<!--/-->`: an expression as
+claims have it, of the first GPU, and a format of Python's, such as .1f.
 
 Stages, their order and their parents are those of stages/manifest.json; results and counters come
-from docs/results/h200, predictions from build/stages/cpu. A block that cannot be written, because a
-result is missing or a claim does not hold, stays as it is, and why is said in a line. --check looks
-at the plots, too (scripts/plot.py). Exit code: 0 all right, 1 a file is not up to date, 2 a block
-could not be written, or bad input.
+from docs/results, of the first of ladder.project.GPUS, beside which the others have columns;
+predictions from build/stages/cpu. A block that cannot be written, because a result is missing or a
+claim does not hold, stays as it is, and why is said in a line. --check looks at the plots, too
+(scripts/plot.py). Exit code: 0 all right, 1 a file is not up to date, 2 a block could not be
+written, or bad input.
 """
 
 import argparse
@@ -32,10 +38,13 @@ import sys
 import tempfile
 from pathlib import Path
 
-from ladder.docs import claimed, counters, pictures, results, source, sources
+from ladder.docs import claimed, counters, modelled, pictures, results, source, sources
+from ladder.docs.text import from_page
 from ladder.project import BadInput
 
 BLOCK = re.compile(r"<!-- (?P<kind>[a-z]+)(?P<arguments>[^\n]*?) -->\n.*?<!-- end -->", re.DOTALL)
+VALUE = re.compile(r"<!--= (?P<expression>[^\n|]+) \| (?P<format>\S+) -->[^<\n]*<!--/-->")
+FOOTNOTE = re.compile(r"\[\^([^\]]+)\]:")
 KINDS = {
     "stages": results.stages,
     "steps": results.step_table,
@@ -44,15 +53,29 @@ KINDS = {
     "counters": counters.counter_table,
     "predict": counters.predict,
     "code": source.code,
-    "diff": source.diff,
+    "model": modelled.model,
     "claims": claimed.claim_list,
     "access": pictures.access,
+    "figure": pictures.figure,
     "machine": results.machine,
 }
 
 
 def updated(text: str, path: Path, problems: list[str]) -> str:
     """The page with its blocks written. Where one cannot be, it stays, and `problems` says why."""
+
+    footnotes: set[str] = set()
+
+    def once(body: str) -> str:
+        """Without the footnotes that a block before it on the page has."""
+        lines = []
+        for line in body.splitlines():
+            footnote = FOOTNOTE.match(line)
+            if not footnote or footnote[1] not in footnotes:
+                lines.append(line)
+            if footnote:
+                footnotes.add(footnote[1])
+        return "\n".join(lines).rstrip()
 
     def block(match: re.Match) -> str:
         kind, arguments = match["kind"], shlex.split(match["arguments"])
@@ -66,11 +89,21 @@ def updated(text: str, path: Path, problems: list[str]) -> str:
         except BadInput as error:
             problems.extend(f"{path}: {line}" for line in error.args)
             return match[0]
-        return f"<!-- {kind}{match['arguments']} -->\n{body}\n<!-- end -->"
+        return f"<!-- {kind}{match['arguments']} -->\n{from_page(once(body), path)}\n<!-- end -->"
+
+    def value(match: re.Match) -> str:
+        try:
+            now = claimed.value(match["expression"].strip(), match["format"])
+        except BadInput as error:
+            problems.extend(f"{path}: {line}" for line in error.args)
+            return match[0]
+        return f"<!--= {match['expression']} | {match['format']} -->{now}<!--/-->"
 
     if text.count("<!-- end -->") != len(BLOCK.findall(text)):
         raise BadInput(f"{path}: a generated block does not begin or does not end")
-    return BLOCK.sub(block, text)
+    if not text.count("<!--=") == text.count("<!--/-->") == len(VALUE.findall(text)):
+        raise BadInput(f"{path}: a value is not <!--= EXPRESSION | FORMAT -->...<!--/-->")
+    return VALUE.sub(value, BLOCK.sub(block, text))
 
 
 def stale_plots() -> list[Path]:
@@ -78,7 +111,7 @@ def stale_plots() -> list[Path]:
     from ladder import plots  # needs matplotlib, which nothing else here does
 
     with tempfile.TemporaryDirectory() as folder:
-        plots.draw_all(sources.RESULTS, Path(folder))
+        plots.draw_all(sources.GPUS[sources.reference()], Path(folder))
         drawn = {
             sources.ROOT / "docs/figures" / p.name: p.read_text() for p in Path(folder).iterdir()
         }

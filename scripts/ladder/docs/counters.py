@@ -6,29 +6,50 @@ from ladder.docs import sources
 from ladder.docs.text import number, table
 from ladder.project import BadInput
 
-# What the tables of counters show: the words, the counter, its scale and unit.
-COUNTERS = [
-    ("time", ncu.TIME, 1e6, "ms"),
-    ("instructions", ncu.LIMITS["instructions"], 1e6, "M"),
-    ("issue slots used", ncu.LIMITS["issue"], 1, "%"),
-    ("FMA pipe", ncu.LIMITS["fma_pipe"], 1, "%"),
-    ("tensor pipe", ncu.LIMITS["tensor_pipe"], 1, "%"),
-    ("shared-memory pipe", ncu.LIMITS["shared_pipe"], 1, "%"),
-    ("warps active", ncu.LIMITS["warps_active"], 1, "%"),
-    ("global load sectors", ncu.PREDICTED["sectors_ld"], 1e6, "M"),
-    ("global load requests", ncu.PREDICTED["requests_ld"], 1e6, "M"),
-    ("shared load wavefronts", ncu.PREDICTED["wavefronts_ld"], 1e6, "M"),
-    ("of them bank conflicts", ncu.PREDICTED["bank_conflicts_ld"], 1e6, "M"),
-    ("shared store bank conflicts", ncu.PREDICTED["bank_conflicts_st"], 1e6, "M"),
-    ("received from L2", ncu.LIMITS["sm_sectors"], 1e9 / 32, "GB"),
-    ("read from L2", ncu.LIMITS["l2_sectors"], 1e9 / 32, "GB"),
-    ("read from device memory", ncu.LIMITS["dram_bytes"], 1e9, "GB"),
-    ("clock", ncu.LIMITS["clock"], 1e9, "GHz"),
-]
+# A counter by its short name, in the order of the tables, and in words.
+NAMES = {"time": ncu.TIME, **ncu.LIMITS, **ncu.PREDICTED}
+WORDS = {
+    "time": "time",
+    "instructions": "instructions",
+    "issue": "issue slots used",
+    "fma_pipe": "FMA pipe",
+    "tensor_pipe": "tensor pipe",
+    "shared_pipe": "shared-memory pipe",
+    "warps_active": "warps active",
+    "sectors_ld": "global load sectors",
+    "requests_ld": "global load requests",
+    "wavefronts_ld": "shared load wavefronts",
+    "bank_conflicts_ld": "shared load bank conflicts",
+    "bank_conflicts_st": "shared store bank conflicts",
+    "sm_sectors": "received from L2",
+    "l2_sectors": "read from L2",
+    "dram_bytes": "read from device memory",
+    "clock": "clock",
+}
+STALLS = "stalls"
 STALLS_SHOWN = 4
+# Between the columns of a table: what is closer is no difference that a page speaks of.
+MOVES = 0.03
 
 
-def counter_table(*wanted: str) -> str:
+def scale(name: str) -> tuple[float, str]:
+    """What a counter is divided by, and the unit then."""
+    counter = NAMES[name]
+    if counter == ncu.TIME:
+        return 1e6, "ms"
+    if name in ("sm_sectors", "l2_sectors"):
+        return 1e9 / 32, "GB"
+    if "bytes" in counter:
+        return 1e9, "GB"
+    if ".pct" in counter:
+        return 1, "%"
+    if counter.endswith(".per_second"):
+        return 1e9, "GHz"
+    return (1e6, "M") if counter.endswith(".sum") else (1, "")
+
+
+def columns_of(wanted: list[str]) -> list[tuple[str, str]]:
+    """Stage and variant of each column; of a stage alone, all its variants."""
     columns, missing = [], []
     for name in wanted:
         stage, _, variant = name.partition("/")
@@ -43,21 +64,57 @@ def counter_table(*wanted: str) -> str:
         columns += [(stage, v) for v in ([variant] if variant else of_stage)]
     if missing:
         raise BadInput(*missing)
+    return columns
+
+
+def counter_row(name: str, counted: list[dict]) -> list[str]:
+    divisor, unit = scale(name)
+    words = WORDS.get(name, name.replace("_", " "))
+    values = (number(column[NAMES[name]] / divisor) for column in counted)
+    return [f"{words}, {unit}" if unit else words, *values]
+
+
+def stall_row(counted: list[dict]) -> list[str]:
+    cells = []
+    for column in counted:
+        waits = sorted(((x, reason) for reason, x in ncu.stalls(column).items()), reverse=True)
+        cells.append(", ".join(f"{n} {x:.1f}" for x, n in waits[:STALLS_SHOWN] if x >= 0.05))
+    return ["warps waiting, by issued instruction", *cells]
+
+
+def moves(name: str, counted: list[dict]) -> bool:
+    """Whether the columns differ in it; of one column, whether there is any of it."""
+    if any(NAMES[name] not in column for column in counted):
+        return False
+    values = [column[NAMES[name]] for column in counted]
+    if max(values) / scale(name)[0] < 0.0005:
+        return False
+    return len(values) == 1 or max(values) - min(values) >= MOVES * max(values)
+
+
+def chosen_row(name: str, counted: list[dict], columns: list[tuple[str, str]]) -> list[str]:
+    if name == STALLS:
+        return stall_row(counted)
+    if name not in NAMES:
+        raise BadInput(f"no counter '{name}'; there are: {', '.join([*NAMES, STALLS])}")
+    for (stage, variant), column in zip(columns, counted, strict=True):
+        if NAMES[name] not in column:
+            raise BadInput(f"{name} of {stage}/{variant} was not counted")
+    return counter_row(name, counted)
+
+
+def counter_table(*arguments: str) -> str:
+    """STAGE[/VARIANT] ... : ROW, ROW, ..."""
+    names, _, rows_wanted = " ".join(arguments).partition(":")
+    columns = columns_of(names.split())
+    counted = [sources.counters()[stage][variant] for stage, variant in columns]
+    if chosen := [row.strip() for row in rows_wanted.split(",") if row.strip()]:
+        rows = [chosen_row(name, counted, columns) for name in chosen]
+    else:
+        rows = [counter_row(name, counted) for name in WORDS if moves(name, counted)]
+        rows.append(stall_row(counted))
     several = len({stage for stage, _ in columns}) > 1
     head = [f"{manifest.stage(s).label} `{v}`" if several else f"`{v}`" for s, v in columns]
-    rows = []
-    for words, counter, scale, unit in COUNTERS:
-        values = [sources.counters()[s][v][counter] / scale for s, v in columns]
-        if any(value >= 0.0005 for value in values):
-            rows.append([f"{words}, {unit}", *(number(value) for value in values)])
-    stalls = []
-    for s, v in columns:
-        waits = sorted(
-            ((x, reason) for reason, x in ncu.stalls(sources.counters()[s][v]).items()),
-            reverse=True,
-        )
-        stalls.append(", ".join(f"{n} {x:.1f}" for x, n in waits[:STALLS_SHOWN] if x >= 0.05))
-    rows.append(["warps waiting, by issued instruction", *stalls])
     return table(["ncu, 4096^3", *head], rows)
 
 
@@ -80,7 +137,7 @@ def predict(stage: str, variant: str) -> str:
         cost = line[f"{unit}_per_request"]
         rows.append(
             [
-                f"[{where}:{line['line']}](../kernels/{where}#L{line['line']})",
+                f"[{where}:{line['line']}](/kernels/{where}#L{line['line']})",
                 f"{line['op']} {line['array']}",
                 str(line["bytes"]),
                 f"{line['requests']:,}",

@@ -1,5 +1,6 @@
-"""Figures that a block draws beside its text."""
+"""Figures: what a warp's request touches, drawn here, and those of ladder.figures."""
 
+from functools import cache
 from pathlib import Path
 
 from ladder import access_figure
@@ -31,4 +32,18 @@ def access(stage: str, variant: str, array: str, operation: str) -> str:
     drawn[sources.ROOT / "docs/figures" / name] = access_figure.draw(line)
     cost = access_figure.words(line)
     what = access_figure.array_name(line)
-    return f"![{variant}: {operation} of {what} by one warp, {cost}](figures/{name})"
+    return f"![{variant}: {operation} of {what} by one warp, {cost}](/docs/figures/{name})"
+
+
+@cache
+def caption(name: str) -> str:
+    from ladder.figures import FIGURES  # some need matplotlib, which nothing else here does
+
+    if name not in FIGURES:
+        raise BadInput(f"no figure '{name}'; there are: {', '.join(FIGURES)}")
+    return FIGURES[name]().caption
+
+
+def figure(name: str, alternative: str) -> str:
+    """What scripts/plot.py draws; the words are for those who do not see it."""
+    return f"![{alternative}](/docs/figures/{name}.svg)\n\n*{caption(name)}*"

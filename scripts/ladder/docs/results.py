@@ -1,7 +1,6 @@
 """Tables of what the harness measured: stages, variants, shapes, the machine."""
 
 import re
-from pathlib import Path
 
 from ladder import manifest, steps
 from ladder.docs import sources
@@ -28,9 +27,22 @@ def with_best(head: list[str], rows: list[list[str]], variants: list[dict]) -> N
             row.append(best_cell(variant))
 
 
-def page_of(stage: manifest.Stage, folder: str) -> str:
-    """A link to it, whatever the folder of the page that it stands in."""
-    return f"[{stage.name}]({Path(folder, Path(stage.page).name)})"
+def elsewhere(stage: str, size: str, gpu: str) -> dict[str, str]:
+    """Percent of cuBLAS by variant on a GPU beside the reference, or one answer for all, under "".
+    Raises BadInput where it could have been measured."""
+    if (stage, size) not in sources.reports(gpu) and (why := sources.lacks(gpu, stage)):
+        return {"": why}
+    found = sources.report(stage, size, gpu)
+    return {v["name"]: f"{v['percent_of_cublas']:.1f}" for v in found["variants"]}
+
+
+def own_elsewhere(stage: str, size: str, gpu: str) -> str:
+    """The stage's own variant is the last."""
+    return [*elsewhere(stage, size, gpu).values()][-1]
+
+
+def page_of(stage: manifest.Stage) -> str:
+    return f"[{stage.name}](/{stage.page})"
 
 
 def idea(stage: manifest.Stage) -> str:
@@ -42,11 +54,11 @@ def idea(stage: manifest.Stage) -> str:
     return " ".join(found[1].split()).split(". ")[0].rstrip(".")
 
 
-def stages(folder: str = ".") -> str:
+def stages() -> str:
     rows, missing, best = [], [], []
     for stage in manifest.load().values():
         try:
-            row = [page_of(stage, folder), idea(stage)]
+            row = [page_of(stage), idea(stage)]
         except BadInput as error:
             missing += error.args
             continue
@@ -60,12 +72,20 @@ def stages(folder: str = ".") -> str:
             row += [f"{v['tflops']:.1f}", f"{v['percent_of_cublas']:.1f}"]
             if "percent_of_best" in v:
                 shares.append(f"{best_cell(v)}% at {size}")
+        for gpu in sources.others():
+            for size in DOCUMENTED:
+                try:
+                    row.append(own_elsewhere(stage.name, size, gpu))
+                except BadInput as error:
+                    missing += error.args
         rows.append(row)
         if shares:
             best.append(f"{stage.name} {' and '.join(shares)}")
     if missing:
         raise BadInput(*missing)
-    text = table(["stage", "idea", "4096", "% of cuBLAS", "8192", "% of cuBLAS"], rows)
+    head = ["stage", "idea", "4096", "% of cuBLAS", "8192", "% of cuBLAS"]
+    head += [f"{sources.label(gpu)}, {size}" for gpu in sources.others() for size in DOCUMENTED]
+    text = table(head, rows)
     if best:
         text += (
             "\n\ncuBLAS's own choice is not always the fastest of cublasLt's algorithms. Of the "
@@ -74,13 +94,13 @@ def stages(folder: str = ".") -> str:
     return text
 
 
-def step_table(folder: str = ".") -> str:
+def step_table() -> str:
     rows = []
     for step in steps.steps(manifest.MANIFEST):
         stage, parent = manifest.stage(step.stage), manifest.stage(step.parent)
         why = step.reason or ""
         counts = [*step.counts[1:], step.kept_words]
-        rows.append([page_of(stage, folder), page_of(parent, folder), *counts, why])
+        rows.append([page_of(stage), page_of(parent), *counts, why])
     head = ["stage", "parent", "statements added", "removed", "kept of its kernel"]
     if any(row[-1] for row in rows):
         return table([*head, f"why more than {steps.LIMIT}"], rows)
@@ -89,6 +109,7 @@ def step_table(folder: str = ".") -> str:
 
 def results(stage: str) -> str:
     variants = sources.report(stage, "4096")["variants"]
+    there = {gpu: elsewhere(stage, "4096", gpu) for gpu in sources.others()}
     rows = []
     for v in variants:
         rows.append(
@@ -97,14 +118,20 @@ def results(stage: str) -> str:
                 number(v["time_ms"]["median"]),
                 f"{v['tflops']:.1f}",
                 f"{v['percent_of_cublas']:.1f}",
+                *(percents.get("") or percents[v["name"]] for percents in there.values()),
                 str(v["registers"]),
                 f"{v['shared_bytes'] / 1024:.1f}",
                 f"{100 * v['occupancy']:g}",
             ]
         )
-    head = ["4096^3", "ms", "TFLOP/s", "% of cuBLAS", "registers", "shared KB", "occupancy %"]
+    head = ["4096^3", "ms", "TFLOP/s", "% of cuBLAS", *(on(gpu) for gpu in there)]
+    head += ["registers", "shared KB", "occupancy %"]
     with_best(head, rows, variants)
     return table(head, rows)
+
+
+def on(gpu: str) -> str:
+    return f"% on {sources.label(gpu)}"
 
 
 def steady_state(variant: dict) -> str:
@@ -116,13 +143,24 @@ def steady_state(variant: dict) -> str:
     return f"{variant['sustained']['percent_of_cublas']:.1f}"
 
 
+def measured_elsewhere(stage: str, size: str, gpu: str) -> str:
+    """Not every shape is measured on every GPU."""
+    if (stage, size) not in sources.reports(gpu):
+        return sources.lacks(gpu, stage) or "not measured"
+    return own_elsewhere(stage, size, gpu)
+
+
 def shapes(stage: str) -> str:
-    of_stage = [size for name, size in sources.reports() if name == stage]
+    of_stage = [size for name, size in sources.reports(sources.reference()) if name == stage]
     if not of_stage:
         raise BadInput(f"no results of {stage}")
     variants = {size: own(sources.report(stage, size)) for size in sorted(of_stage, key=volume)}
     head = ["M x N x K", "TFLOP/s", "% of cuBLAS"]
     rows = [[s, f"{v['tflops']:.1f}", f"{v['percent_of_cublas']:.1f}"] for s, v in variants.items()]
+    for gpu in sources.others():
+        head.append(on(gpu))
+        for row in rows:
+            row.append(measured_elsewhere(stage, row[0], gpu))
     with_best(head, rows, [*variants.values()])
     after = ""
     if any("sustained" in v for v in variants.values()):
@@ -142,18 +180,35 @@ def shapes(stage: str) -> str:
     return text
 
 
+def facts(gpu: str) -> dict[str, str]:
+    """Of a GPU, as the reports of the last stages of each type that it runs have them."""
+    kinds = {"FP32": "fp32", "FP16": "fp16"}
+    last = {words: last_report(gpu, kind) for words, kind in kinds.items()}
+    device, half = (report["device"] for report in last.values())
+    return {
+        "": device["name"],
+        "multiprocessors": str(device["multiprocessors"]),
+        "highest clock": f"{device['clock_mhz']} MHz",
+        "FP32 peak, FFMA": f"{device['peak_tflops']:.1f} TFLOP/s",
+        "FP16 tensor peak": f"{half['peak_tflops']:.1f} TFLOP/s",
+        "device memory, by its clock and width": f"{device['memory_gb_s']:.0f} GB/s",
+        "cuBLAS FP32 / FP16 at 4096^3": " / ".join(
+            f"{report['cublas']['tflops']:.1f}" for report in last.values()
+        )
+        + " TFLOP/s",
+        "driver, toolkit": f"{device['driver']}, {device['toolkit']}",
+    }
+
+
+def last_report(gpu: str, kind: str) -> dict:
+    of_kind = [s.name for s in manifest.load().values() if kind in s.types]
+    found = [name for name in of_kind if (name, "4096") in sources.reports(gpu)]
+    if not found:
+        raise BadInput(f"no results of a stage in {kind} at 4096 on {sources.label(gpu)}")
+    return sources.report(found[-1], "4096", gpu)
+
+
 def machine() -> str:
-    last = [manifest.last_of(kind) for kind in ("fp32", "fp16")]
-    fp32, fp16 = (sources.report(stage.name, "4096") for stage in last)
-    device = fp32["device"]
-    cublas = " / ".join(f"{r['cublas']['tflops']:.1f}" for r in (fp32, fp16))
-    rows = [
-        ["multiprocessors", str(device["multiprocessors"])],
-        ["highest clock", f"{device['clock_mhz']} MHz"],
-        ["FP32 peak, FFMA", f"{device['peak_tflops']:.1f} TFLOP/s"],
-        ["FP16 tensor peak", f"{fp16['device']['peak_tflops']:.1f} TFLOP/s"],
-        ["device memory, by its clock and width", f"{device['memory_gb_s']:.0f} GB/s"],
-        ["cuBLAS FP32 / FP16 at 4096^3", f"{cublas} TFLOP/s"],
-        ["driver, toolkit", f"{device['driver']}, {device['toolkit']}"],
-    ]
-    return table([device["name"], ""], rows)
+    columns = [facts(gpu) for gpu in [sources.reference(), *sources.others()]]
+    (_, *names), *rows = ([words, *(c[words] for c in columns)] for words in columns[0])
+    return table(["", *names], rows)

@@ -3,37 +3,59 @@
 import json
 from functools import cache
 
-from ladder import claims, steps
+from ladder import claims, manifest, steps
 from ladder import counters as ncu
-from ladder.project import CPU_STAGES, RESULTS, ROOT, BadInput
-from ladder.results import load, shape
+from ladder.project import CPU_STAGES, GPUS, ROOT, BadInput
+from ladder.results import counters_of, load, shape
 from ladder.sweep import ALL_VARIANTS_AT
 
 
+def reference() -> str:
+    """The GPU that the pages speak of."""
+    return next(iter(GPUS))
+
+
+def others() -> list[str]:
+    return [*GPUS][1:]
+
+
+def label(gpu: str) -> str:
+    return gpu.upper()
+
+
 @cache
-def reports() -> dict[tuple[str, str], dict]:
-    return {(report["stage"], shape(report)): report for report in load(RESULTS)}
+def reports(gpu: str) -> dict[tuple[str, str], dict]:
+    return {(report["stage"], shape(report)): report for report in load(GPUS[gpu])}
 
 
-def report(stage: str, size: str) -> dict:
-    if (stage, size) not in reports():
-        raise BadInput(f"no results of {stage} at {size}")
-    found = reports()[stage, size]
+def report(stage: str, size: str, gpu: str | None = None) -> dict:
+    """Of the reference unless told otherwise."""
+    on = f" on {label(gpu)}" if gpu else ""
+    found = reports(gpu or reference()).get((stage, size))
+    if found is None:
+        raise BadInput(f"no results of {stage} at {size}{on}")
     if size == ALL_VARIANTS_AT:
         why = steps.other_variants(stage, [v["name"] for v in found["variants"]], ROOT)
         if why:
-            raise BadInput(f"the results of {stage} at {size} are {why}")
+            raise BadInput(f"the results of {stage} at {size}{on} are {why}")
     return found
+
+
+def lacks(gpu: str, stage: str) -> str | None:
+    """What a GPU would have to be to run a stage."""
+    needed = manifest.stage(stage).compute_capability
+    has = next(iter(reports(gpu).values()))["device"]["sm"]
+    return f"needs sm_{needed}" if has < needed else None
 
 
 @cache
 def provenance() -> list[dict]:
-    return json.loads((RESULTS / "provenance.json").read_text())
+    return json.loads((GPUS[reference()] / "provenance.json").read_text())
 
 
 @cache
 def counters() -> dict[str, dict]:
-    return ncu.load_counters(RESULTS / "counters.json")["counters"]
+    return ncu.load_counters(GPUS[reference()] / "counters.json")["counters"]
 
 
 @cache
@@ -42,8 +64,8 @@ def all_claims() -> dict[str, dict]:
 
 
 @cache
-def measurements() -> claims.Measurements:
-    return claims.Measurements(RESULTS, claims.measured_counters(RESULTS))
+def measurements(gpu: str) -> claims.Measurements:
+    return claims.Measurements(GPUS[gpu], counters_of(gpu))
 
 
 @cache

@@ -1,6 +1,8 @@
 """Numbers and tables as the pages have them."""
 
+import os
 import re
+from pathlib import Path
 
 
 def number(value: float) -> str:
@@ -21,3 +23,13 @@ def table(head: list[str], rows: list[list[str]]) -> str:
 
     lines = [head, [rule(column) for column in range(len(head))], *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def from_page(body: str, page: Path) -> str:
+    """Blocks lead to files by their places in the project: ](/kernels/gemm.h). To a page, these are
+    ways from where it stands."""
+
+    def way(match: re.Match) -> str:
+        return "](" + os.path.relpath(match[1], page.parent)
+
+    return re.sub(r"\]\(/(\w[\w./-]*)", way, body)
