@@ -1,4 +1,5 @@
 import json
+import re
 import sys
 import types
 from pathlib import Path
@@ -13,7 +14,7 @@ from ladder.project import BadInput
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = Path("docs/page.md")
-WORDS = 1500
+WORDS = 2000
 
 
 def variant(name, tflops=50.0, **more):
@@ -462,14 +463,56 @@ def test_a_figure_that_no_page_has_is_removed(pages):
     assert not unused.exists()
 
 
-def prose(text):
-    """The page without what is generated."""
-    return docs.BLOCK.sub("", text)
+CODE = re.compile(r"^( *)(`{3,}).*?^\1\2$", re.DOTALL | re.MULTILINE)
+COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+EMPTY_FOLD = re.compile(r"<details[^>]*>\s*<summary>[^<]*</summary>\s*</details>")
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "docs").glob("*.md")), ids=lambda p: p.stem)
-def test_pages_are_short(path):
-    assert len(prose(path.read_text()).split()) < WORDS
+TAG = re.compile(r"</?[a-z][^>\n]*>")
+
+
+def words(text):
+    """What there is to read: prose, tables, footnotes, captions, what is folded. No code between
+    fences, no comments, no tags, no fold in which there was nothing but code. A word has a letter or a
+    digit, so a table's bars are none; a link is the words that are shown and one for where it
+    leads, like any word without spaces."""
+    read = TAG.sub("", EMPTY_FOLD.sub("", COMMENT.sub("", CODE.sub("", text))))
+    return sum(bool(re.search(r"\w", word)) for word in read.split())
+
+
+# Still to be cut. Whoever has done so takes the page out of here.
+TOO_LONG = {"notes/fp32_tuning.md", "notes/hopper_tuning.md"}
+
+
+def pages_of_docs():
+    """Those that are read in an order; the site makes some of them."""
+    names = sorted(p.relative_to(ROOT / "docs").as_posix() for p in (ROOT / "docs").rglob("*.md"))
+    order = ROOT / "docs/order.json"
+    if order.exists():
+        listed = {page for part in json.loads(order.read_text()) for page in part["pages"]}
+        names = [name for name in names if name in listed]
+    too_long = pytest.mark.xfail(strict=True, reason="still to be cut")
+    return [pytest.param(name, marks=too_long if name in TOO_LONG else ()) for name in names]
+
+
+@pytest.mark.parametrize("name", pages_of_docs())
+def test_pages_are_short(name):
+    assert words((ROOT / "docs" / name).read_text()) < WORDS
+
+
+@pytest.mark.parametrize(
+    "text, count",
+    [
+        ("Two words.", 2),
+        ("| a | 1.5 | - |", 2),
+        ("<!-- results 02_two -->One, <!--= 1 | .1f -->2<!--/-->.", 2),
+        ("Before\n```cuda\nint a;\n```\nafter", 2),
+        ("<details markdown>\n<summary>Whole code</summary>\n\n```\na b\n```\n\n</details>", 0),
+        ("<details>\n<summary>Folded:</summary>\n\nwords count\n</details>", 3),
+    ],
+)
+def test_words_are_what_there_is_to_read(text, count):
+    assert words(text) == count
 
 
 def test_every_stage_has_a_page_of_the_same_shape():
