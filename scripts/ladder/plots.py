@@ -1,4 +1,4 @@
-"""Plots of the stages' results, as SVG for light and for dark pages.
+"""Plots of the stages' results, as SVG for light and for dark pages, and the schematic figures.
 
 plot.py [RESULTS [OUT]]      default: docs/results/h200 docs/figures
 
@@ -7,7 +7,8 @@ percent, of cuBLAS, at 4096 and 8192; sizes, TFLOP/s over the powers of two, of 
 measured at four of them or more; split_k, that stage and its parent in percent of cuBLAS over
 those; and from the counters at 4096^3 (RESULTS/counters.json)
 roofline, over the bytes of device memory; stalls, what warps wait for; tensor, how busy the tensor
-pipe is, and the clock; traffic, bytes from L2 and device memory. The stages are those of
+pipe is, and the clock; traffic, bytes from L2 and device memory. Each figure of ladder.figures is
+one file, NAME.svg, for both kinds of pages. The stages are those of
 stages/manifest.json. Exit code: 0 all right, 2 bad input, results that are missing among it; then
 nothing is written.
 """
@@ -30,6 +31,7 @@ from matplotlib.figure import Figure
 
 from ladder import counters as ncu
 from ladder import manifest, steps
+from ladder.figures import FIGURES
 from ladder.project import RESULTS, ROOT, BadInput
 from ladder.results import load, own, shape
 
@@ -338,6 +340,8 @@ def draw_all(results: Path, out: Path) -> None:
         write(draw, out, reports)
     for draw in (roofline, stalls, tensor, traffic):
         write(draw, out, reports, counters)
+    for name, schematic in FIGURES.items():
+        (out / f"{name}.svg").write_text(schematic().svg)
 
 
 def main(arguments: list[str]) -> int:
