@@ -466,16 +466,13 @@ def test_a_figure_that_no_page_has_is_removed(pages):
 CODE = re.compile(r"^( *)(`{3,}).*?^\1\2$", re.DOTALL | re.MULTILINE)
 COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 EMPTY_FOLD = re.compile(r"<details[^>]*>\s*<summary>[^<]*</summary>\s*</details>")
-
-
 TAG = re.compile(r"</?[a-z][^>\n]*>")
 
 
 def words(text):
     """What there is to read: prose, tables, footnotes, captions, what is folded. No code between
-    fences, no comments, no tags, no fold in which there was nothing but code. A word has a letter or a
-    digit, so a table's bars are none; a link is the words that are shown and one for where it
-    leads, like any word without spaces."""
+    fences, no comments, no tags, no fold that had nothing but code. A word has a letter or a digit,
+    so the bars of a table are none."""
     read = TAG.sub("", EMPTY_FOLD.sub("", COMMENT.sub("", CODE.sub("", text))))
     return sum(bool(re.search(r"\w", word)) for word in read.split())
 
