@@ -1,5 +1,6 @@
 import json
 import re
+import shutil
 import sys
 import types
 from pathlib import Path
@@ -40,7 +41,8 @@ COUNTED |= {STALL.format("long_scoreboard"): 3.25, STALL.format("selected"): 1.0
 def project(tmp_path, monkeypatch, manifest_of):
     """Three stages, their pages and kernels, and results of them."""
     half = {"name": "06_three", "types": ["fp16"], "parent": "02_two"}
-    manifest_of("02_two", "10_one", half)
+    needs = {"compute_capability": 90, "features": []}
+    manifest_of("02_two", {"name": "10_one", "needs": needs}, half)
     results = tmp_path / "results"
     for folder in ("docs", "kernels", "results"):
         (tmp_path / folder).mkdir()
@@ -71,6 +73,25 @@ def project(tmp_path, monkeypatch, manifest_of):
     yield tmp_path
     for cached in (sources.reports, sources.counters, sources.provenance):
         cached.cache_clear()
+
+
+@pytest.fixture
+def second(project, monkeypatch):
+    """Results of another GPU, which is too old for 10_one."""
+    folder = project / "second"
+    shutil.copytree(project / "results", folder)
+    for path in folder.glob("*0_one_*.json"):
+        path.unlink()
+    for path in folder.glob("*_*.json"):
+        made = json.loads(path.read_text())
+        made["device"] |= {"name": "Other GPU", "sm": 80}
+        made["variants"][-1] |= {"percent_of_cublas": 95.5, "tflops": 49.5}
+        path.write_text(json.dumps(made))
+    monkeypatch.setattr(sources, "GPUS", {"h200": project / "results", "h100": folder})
+    counters = json.loads((folder / "counters.json").read_text())
+    measured = {gpu: claims.Measurements(p, [counters]) for gpu, p in sources.GPUS.items()}
+    monkeypatch.setattr(sources, "measurements", measured.get)
+    return folder
 
 
 def block(kind, body="old"):
@@ -518,3 +539,49 @@ def test_every_stage_has_a_page_of_the_same_shape():
         text = (ROOT / stage.page).read_text()
         places = [text.find(f"\n## {part}\n") for part in parts]
         assert -1 not in places and places == sorted(places), stage.name
+
+
+def test_a_second_gpu_has_columns_beside_the_first(second):
+    stages = written("stages").splitlines()
+    assert stages[2].endswith("| 8192 | % of cuBLAS | % on H100, 4096 | % on H100, 8192 |")
+    assert stages[4].endswith("| 50.0 | 80.2 | 50.0 | 80.2 | 95.5 | 95.5 |")
+    assert stages[5].endswith("| needs sm_90 | needs sm_90 |")
+    results = written("results 02_two").splitlines()
+    assert "| % of cuBLAS | % on H100 | registers |" in results[2]
+    assert "| 7.0 | 80.2 | 80.2 |" in results[4] and "| 50.0 | 80.2 | 95.5 |" in results[5]
+    assert "| `own` | 2.5 | 51.0 | 80.2 | needs sm_90 | 64 |" in written("results 10_one")
+    assert "|  | Some GPU | Other GPU |" in written("machine")
+
+
+def test_shapes_may_be_measured_on_the_first_gpu_alone(second):
+    (second / "02_two_8192.json").unlink()
+    rows = written("shapes 02_two").splitlines()
+    assert rows[2] == "| M x N x K | TFLOP/s | % of cuBLAS | % on H100 | sustained |"
+    assert rows[4] == "| 4096 | 50.0 | 80.2 | 95.5 | 91.5 |"
+    assert rows[5] == "| 8192 | 50.0 | 80.2 | not measured | 91.5 |"
+    assert "| 8192 | 51.0 | 80.2 | needs sm_90 | 91.5 |" in written("shapes 10_one")
+
+
+def test_what_the_second_gpu_could_have_is_missed(second):
+    (second / "02_two_8192.json").unlink()
+    (second / "06_three_4096.json").unlink()
+    assert problems_of("stages") == [
+        "docs/page.md: no results of 02_two at 8192 on H100",
+        "docs/page.md: no results of 06_three at 4096 on H100",
+    ]
+    assert problems_of("results 06_three") == [
+        "docs/page.md: no results of 06_three at 4096 on H100"
+    ]
+
+
+def test_a_claim_has_values_of_each_gpu_that_it_holds_on(second):
+    assert "[^fast]: `tflops(02_two/own) > 49`: 50 (H200); 49.5 (H100).\n" in written("claims fast")
+    faster = {"id": "faster", "claim": "It is.", "holds": "tflops(02_two/own) > 49.9"}
+    sources.all_claims()["faster"] = faster
+    assert problems_of("claims faster") == [
+        "docs/page.md: claim 'faster' does not hold on H100",
+    ]
+    sources.all_claims()["faster"] = faster | {"on": ["h200"], "why_not_elsewhere": "Slow."}
+    assert "[^faster]: `tflops(02_two/own) > 49.9`: 50 (H200).\n" in written("claims faster")
+    sources.all_claims()["faster"] = faster | {"on": ["b200"]}
+    assert problems_of("claims faster") == ["docs/page.md: claim 'faster': no results of b200"]

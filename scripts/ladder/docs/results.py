@@ -84,7 +84,7 @@ def stages() -> str:
     if missing:
         raise BadInput(*missing)
     head = ["stage", "idea", "4096", "% of cuBLAS", "8192", "% of cuBLAS"]
-    head += [f"{sources.label(gpu)}, {size}" for gpu in sources.others() for size in DOCUMENTED]
+    head += [f"{on(gpu)}, {size}" for gpu in sources.others() for size in DOCUMENTED]
     text = table(head, rows)
     if best:
         text += (
