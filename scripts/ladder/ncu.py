@@ -57,9 +57,12 @@ def kernels(text: str) -> list[dict]:
 
 
 def number(row: dict, counter: str) -> float:
-    if not row.get(counter):
-        raise SystemExit(f"ncu reported no {counter}: does this GPU have it? (ncu --query-metrics)")
-    value = float(row[counter].replace(",", ""))
+    try:
+        value = float(row[counter].replace(",", ""))
+    except (KeyError, AttributeError, ValueError):  # no column, a short row, "" or "n/a"
+        raise SystemExit(
+            f"ncu reported no {counter}: does this GPU have it? (ncu --query-metrics)"
+        ) from None
     return int(value) if value.is_integer() else value
 
 

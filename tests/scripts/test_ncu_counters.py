@@ -24,10 +24,10 @@ def test_sums_are_added_and_percentages_averaged_over_time():
     assert ncu.combined(rows[:1], ISSUE) == 50.5
 
 
-@pytest.mark.parametrize("value", ["", None])
-def test_a_missing_counter_ends_it_with_its_name(value):
+@pytest.mark.parametrize("row", [{TIME: ""}, {TIME: None}, {TIME: "n/a"}, {}])
+def test_a_missing_counter_ends_it_with_its_name(row):
     with pytest.raises(SystemExit, match="ncu reported no gpu__time_duration"):
-        ncu.number({TIME: value}, TIME)
+        ncu.number(row, TIME)
 
 
 FAKE = """#!/usr/bin/env python3
