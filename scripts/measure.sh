@@ -5,6 +5,8 @@
 #
 #   ./scripts/measure.sh --out DIR
 #   ./scripts/measure.sh --out DIR --only ncu,sweep   of the parts: tests sanitizers ncu sweep claims
+#   ./scripts/measure.sh --out DIR --thin             for a second GPU: no sanitizers, and of the
+#                                                     shapes those that its tables and claims need
 #
 # DIR then has NN_name_SHAPE.json, counters.json and counters_128.json (ncu), environment.json, and
 # what the parts printed: tests.txt, sanitizers.txt, ncu.txt, claims.txt. What is in DIR from an
@@ -19,9 +21,14 @@ bad_input() {
   echo "measure.sh: $*" >&2
   exit 2
 }
-usage() { bad_input "write ./scripts/measure.sh --out DIR [--only PART,PART]; the parts: $PARTS"; }
-out='' only=$PARTS
+usage() { bad_input "write ./scripts/measure.sh --out DIR [--thin] [--only PART,PART]; the parts: $PARTS"; }
+out='' only='' shapes=--documented
 while [ $# -gt 0 ]; do
+  if [ "$1" = --thin ]; then
+    shapes=--claimed
+    shift
+    continue
+  fi
   if [ $# -lt 2 ] || [ -z "$2" ]; then usage; fi
   case $1 in
     --out) out=$2 ;;
@@ -31,6 +38,10 @@ while [ $# -gt 0 ]; do
   shift 2
 done
 [ -n "$out" ] || usage
+if [ -z "$only" ]; then
+  only=$PARTS
+  if [ $shapes = --claimed ]; then only=${PARTS/sanitizers /}; fi
+fi
 for part in $only; do
   [[ " $PARTS " == *" $part "* ]] || bad_input "no part '$part'; there are: $PARTS"
 done
@@ -76,7 +87,7 @@ fi
 if wanted sweep; then
   begin=$SECONDS
   rm -f "$out/sweep.failed"
-  "$PYTHON" scripts/sweep.py "$out" --documented || : >"$out/sweep.failed"
+  "$PYTHON" scripts/sweep.py "$out" "$shapes" || : >"$out/sweep.failed"
   say "sweep: $((SECONDS - begin)) s"
 fi
 if wanted claims; then

@@ -1,11 +1,12 @@
 """Takes what scripts/measure.sh or scripts/sweep.py wrote over into the committed results.
 
-adopt_results.py DIR NAME [--commit HASH]         for example: adopt_results.py /tmp/measured h200
+adopt_results.py DIR NAME [--commit HASH]         for example: adopt_results.py /tmp/measured h100
 adopt_results.py DIR NAME --replace               nothing of an earlier measurement stays
 
-Copies DIR's stage reports and its counters at 4096 to docs/results/NAME, those at 128 to
-tests/data/ncu_NAME.json, and writes into docs/results/NAME/provenance.json which files come from
-which measurement: GPU, driver, toolkit, date, commit. Files of NAME that DIR does not have stay,
+Copies DIR's stage reports, its counters at 4096, power.json and timelines.json to
+docs/results/NAME, its counters at 128 to tests/data/ncu_NAME.json, and writes into
+docs/results/NAME/provenance.json which files come from which measurement: GPU, driver, toolkit,
+date, commit. NAME is one of ladder.project.GPU_NAMES. Files of NAME that DIR does not have stay,
 with the measurement they came from, unless they are of a stage or a variant that there is no more:
 what is removed is said, and so is what the documentation will miss. A measurement of which a part
 failed is refused; that claims do not hold is no such part. --commit: where the measured copy was no
@@ -19,8 +20,8 @@ import sys
 from pathlib import Path
 
 from ladder import manifest, steps
-from ladder.project import ROOT, BadInput, read_json
-from ladder.results import load, report_files, shape
+from ladder.project import GPU_NAMES, ROOT, BadInput, read_json
+from ladder.results import EXPERIMENTS, load, report_files, shape
 from ladder.sweep import DOCUMENTED
 
 FACTS = ("gpu", "driver", "toolkit", "date", "commit")
@@ -52,7 +53,8 @@ def measured(folder: Path, root: Path) -> list[Path]:
     for path in counters:
         if read_json(path)["device"] != gpu:
             raise BadInput(f"{folder} says {gpu}, but its {path.name} is of another GPU")
-    return sorted([*report_files(folder), *counters])
+    experiments = [folder / name for name in EXPERIMENTS if (folder / name).exists()]
+    return sorted([*report_files(folder), *counters, *experiments])
 
 
 def prune(target: Path, root: Path) -> list[str]:
@@ -80,14 +82,16 @@ def prune(target: Path, root: Path) -> list[str]:
     return said
 
 
-def missing(target: Path) -> list[str]:
-    """What the tables and plots need and do not find."""
+def missing(target: Path, root: Path) -> list[str]:
+    """What the tables, plots and claims need and do not find."""
     there = {(report["stage"], shape(report)) for report in load(target)}
     wanted = [(name, size) for name in manifest.load() for size in DOCUMENTED]
     said = [f"missing: {name} at {size}" for name, size in wanted if (name, size) not in there]
     path = target / "counters.json"
     counted = read_json(path).get("counters", {}) if path.exists() else {}
     said += [f"missing: counters of {name}" for name in manifest.load() if name not in counted]
+    if not (root / f"tests/data/ncu_{target.name}.json").exists():
+        said.append("missing: counters at 128")
     return said
 
 
@@ -130,7 +134,7 @@ def adopt(folder: Path, root: Path, name: str, commit: str | None, replace: bool
     provenance.write_text(text + "\n")
     if (folder / "claims.txt.failed").exists():
         said.append("not all claims hold with these results; see scripts/claims.py")
-    return said + missing(target)
+    return said + missing(target, root)
 
 
 def in_root(file: str, target: Path, root: Path) -> str:
@@ -153,8 +157,9 @@ def main(arguments: list[str], root: Path = ROOT) -> int:
     parser.add_argument("--replace", action="store_true")
     options = parser.parse_args(arguments)
     try:
-        if not options.name.isidentifier():
-            raise BadInput(f"'{options.name}' is no name for a folder; write for example h200")
+        if options.name not in GPU_NAMES:
+            known = ", ".join(GPU_NAMES)
+            raise BadInput(f"no GPU '{options.name}' in ladder.project.GPU_NAMES: {known}")
         said = adopt(options.folder, root, options.name, options.commit, options.replace)
     except BadInput as error:
         print(f"adopt_results.py: {error}", file=sys.stderr)

@@ -6,9 +6,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 # The GPUs of which results are committed, by the names of their folders. The first is the one that
 # the pages speak of.
+GPU_NAMES = ("h200", "h100")
 GPUS = {
     name: ROOT / "docs/results" / name
-    for name in ("h200", "h100")
+    for name in GPU_NAMES
     if (ROOT / "docs/results" / name).is_dir()
 }
 RESULTS = GPUS["h200"]

@@ -3,13 +3,14 @@
 sweep.py DIR [STAGE ...]                            for example sweep.py /tmp/sweep 05_cp_async
 sweep.py DIR --shapes 4096 16x4096x4096             M=N=K, or MxNxK
 sweep.py DIR --documented                           of every stage what the documentation is made of
+sweep.py DIR --claimed                              what claims need, and tables of a second GPU
 sweep.py DIR --processes 3                          three runs a cell; the median one is kept
 
 Writes DIR/NN_name_SHAPE.json: all variants at 4096, the stage's own at other shapes, and
 DIR/environment.json. What is there already is not measured again, so that an interrupted sweep goes
 on where it stopped. --documented: 4096, 8192, the shapes of the stage's `also_at` in
 stages/manifest.json, and those that docs/claims.yaml names, with the variants that it names there.
-Exit code: 0 all right, 1 a stage failed, 2 bad input.
+--claimed: the same without `also_at`. Exit code: 0 all right, 1 a stage failed, 2 bad input.
 """
 
 import argparse
@@ -129,12 +130,13 @@ def same_commit(folder: Path) -> None:
         raise BadInput(f"{folder} has measurements of another commit; write to another folder")
 
 
-def documented(stages: dict[str, Path]) -> list[Cell]:
-    """What of these stages the documentation needs; the short ones first."""
+def documented(stages: dict[str, Path], also: bool) -> list[Cell]:
+    """What of these stages the documentation needs, with `also_at` or without it; the short ones
+    first."""
     from ladder import claims  # needs PyYAML, which nothing else here does
 
     wanted = {(name, shape): set() for name in stages for shape in DOCUMENTED}
-    for name in stages:
+    for name in stages if also else ():
         for shape in manifest.stage(name).also_at:
             wanted.setdefault((name, shape), set())
     for name, variant, shape in claims.shapes_claimed(claims.load_claims(claims.CLAIMS)):
@@ -178,6 +180,7 @@ def main(arguments: list[str], build: Path = STAGES) -> int:
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--shapes", nargs="+", default=SQUARES + OTHERS)
     which.add_argument("--documented", action="store_true")
+    which.add_argument("--claimed", action="store_true")
     parser.add_argument("--processes", type=int, default=1)
     options = parser.parse_args(arguments)
     try:
@@ -197,8 +200,8 @@ def main(arguments: list[str], build: Path = STAGES) -> int:
             raise BadInput(f"{options.folder} is no folder")
         same_commit(options.folder)
         stages = {name: there[name] for name in options.stages or there}
-        if options.documented:
-            cells = documented(stages)
+        if options.documented or options.claimed:
+            cells = documented(stages, also=options.documented)
         else:
             cells = [Cell(path, shape) for path in stages.values() for shape in options.shapes]
     except BadInput as error:

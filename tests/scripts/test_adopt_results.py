@@ -1,12 +1,9 @@
 import json
-from pathlib import Path
 
 import pytest
 
 from ladder import adopt
-
-ROOT = Path(__file__).resolve().parents[2]
-
+from ladder.project import GPUS
 
 MAIN = 'run<float, float>(ladder::STAGE, {{"slow", x::slow}, {"own", x::gemm}}, argc, argv);'
 
@@ -38,11 +35,11 @@ def measured(tmp_path, manifest_of):
 
 
 def run(measured, *more):
-    return adopt.main([str(measured), "some", *more], measured.parent)
+    return adopt.main([str(measured), "h100", *more], measured.parent)
 
 
 def results(measured):
-    return measured.parent / "docs/results/some"
+    return measured.parent / "docs/results/h100"
 
 
 def names(measured):
@@ -74,13 +71,21 @@ def test_a_file_belongs_to_the_newest_measurement_and_others_stay(measured):
 def test_counters_at_128_go_to_the_tests_that_compare_them(measured):
     write(measured / "counters_128.json", {"device": "Some GPU", "counters": {}})
     assert run(measured) == 0
-    path = measured.parent / "tests/data/ncu_some.json"
+    path = measured.parent / "tests/data/ncu_h100.json"
     assert path.read_text() == (measured / "counters_128.json").read_text()
     assert "counters_128.json" not in names(measured)
-    assert "tests/data/ncu_some.json" in provenance(measured)[0]["files"]
+    assert "tests/data/ncu_h100.json" in provenance(measured)[0]["files"]
     assert run(measured, "--commit", "def") == 0  # once more: the file has one measurement
     (entry,) = provenance(measured)
-    assert entry["files"].count("tests/data/ncu_some.json") == 1
+    assert entry["files"].count("tests/data/ncu_h100.json") == 1
+
+
+def test_experiments_are_taken_over_with_the_reports(measured):
+    write(measured / "power.json", {})
+    write(measured / "timelines.json", {})
+    assert run(measured) == 0
+    assert {"power.json", "timelines.json"} <= {*names(measured)}
+    assert {"power.json", "timelines.json"} <= {*provenance(measured)[0]["files"]}
 
 
 def test_what_is_of_no_stage_or_variant_any_more_is_removed_and_said(measured, capsys):
@@ -121,6 +126,7 @@ def test_what_the_documentation_will_miss_is_said(measured, capsys):
         "missing: 02_smem_tiled at 4096",
         "missing: 02_smem_tiled at 8192",
         "missing: counters of 02_smem_tiled",
+        "missing: counters at 128",
     ]
 
 
@@ -159,8 +165,14 @@ def test_a_copy_without_history_needs_a_commit(measured, capsys):
     assert run(measured, "--commit", "abc") == 0
 
 
-def test_the_committed_results_all_have_a_provenance():
-    folder = ROOT / "docs/results/h200"
+def test_a_name_that_the_tables_do_not_know_is_refused(measured, capsys):
+    assert adopt.main([str(measured), "h300"], measured.parent) == 2
+    assert "no GPU 'h300' in ladder.project.GPU_NAMES: h200, h100" in capsys.readouterr().err
+    assert not (measured.parent / "docs/results").exists()
+
+
+@pytest.mark.parametrize("folder", GPUS.values(), ids=GPUS)
+def test_the_committed_results_all_have_a_provenance(folder):
     entries = json.loads((folder / "provenance.json").read_text())
     named = [name for entry in entries for name in entry["files"] if "/" not in name]
     there = [path.name for path in folder.iterdir() if path.name != "provenance.json"]

@@ -30,6 +30,25 @@ def folder(tmp_path):
     return tmp_path
 
 
+@pytest.mark.parametrize("at_128", [True, False])
+def test_counters_of_a_gpu_are_those_at_128_where_they_were_counted(tmp_path, monkeypatch, at_128):
+    (tmp_path / "tests/data").mkdir(parents=True)
+    monkeypatch.setattr(results, "ROOT", tmp_path)
+    monkeypatch.setattr(results, "GPUS", {"h100": tmp_path})
+    (tmp_path / "counters.json").write_text('{"size": 4096, "counters": {}}')
+    if at_128:
+        text = '{"size": 128, "counters": {}}'
+        (tmp_path / "tests/data/ncu_h100.json").write_text(text)
+    sizes = [counters["size"] for counters in results.counters_of("h100")]
+    assert sizes == ([128, 4096] if at_128 else [4096])
+
+
+def test_what_lies_beside_the_reports_is_none(folder):
+    for name in results.NO_REPORTS:
+        (folder / name).write_text("[]")
+    assert len(results.load(folder)) == 2
+
+
 def test_terminal_table_shows_every_variant(folder, capsys):
     assert results.main([str(folder)]) == 0
     text = capsys.readouterr().out

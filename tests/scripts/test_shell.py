@@ -9,7 +9,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 MEASURE = (
-    "measure.sh: write ./scripts/measure.sh --out DIR [--only PART,PART]; "
+    "measure.sh: write ./scripts/measure.sh --out DIR [--thin] [--only PART,PART]; "
     "the parts: tests sanitizers ncu sweep claims\n"
 )
 SCRIPTS = ["run_all.sh", "test.sh", "profile.sh", "sanitize.sh", "measure.sh", "docs.sh"]
@@ -30,6 +30,7 @@ def test_help_from_any_directory(script, tmp_path):
     [
         (["measure.sh"], MEASURE),
         (["measure.sh", "--out"], MEASURE),
+        (["measure.sh", "--thin"], MEASURE),
         (["measure.sh", "--only", "ncu"], MEASURE),
         (
             ["measure.sh", "--out", "x", "--only", "ncu,tea"],

@@ -146,6 +146,13 @@ def test_what_the_documentation_is_made_of(build, tmp_path, manifest_of, claimed
     assert variants == {"16": "slow own", "64": "own", "4096": "", "8192": "own"}
 
 
+def test_a_second_gpu_needs_what_claims_and_its_tables_name(build, tmp_path, manifest_of, claimed):
+    manifest_of({"name": "01_right", "also_at": ["64"]}, "02_broken", "03_elsewhere")
+    out = tmp_path / "out"
+    assert sweep.main([str(out), "01_right", "--claimed"], build) == 0
+    assert reports(out) == [f"01_right_{shape}.json" for shape in ("16x32x64", "4096", "8192")]
+
+
 def test_a_claim_on_a_variant_that_is_not_there_fails(build, tmp_path, claimed, capsys):
     (build / "01_right").write_text(STAGE.format(name="01_right").replace("slow\\n", ""))
     assert sweep.main([str(tmp_path / "out"), "01_right", "--documented"], build) == 1
