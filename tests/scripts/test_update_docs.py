@@ -358,13 +358,20 @@ def test_a_counter_that_was_not_counted_is_left_out_unless_asked_for(project):
     (problem,) = problems_of("counters 02_two : time, l2_sectors")
     assert problem == "docs/page.md: l2_sectors of 02_two/own was not counted"
     (problem,) = problems_of("counters 02_two : tea")
-    assert problem.startswith("docs/page.md: no counter 'tea'; there are: time, instructions,")
+    assert problem.startswith("docs/page.md: no row 'tea': no function 'tea'; there are: ")
+
+
+def test_a_row_may_be_anything_that_claims_name():
+    rows = written("counters 02_two : registers, stall_long_scoreboard").splitlines()[4:6]
+    assert rows == ["| registers | 64 | 64 |", "| stall long scoreboard | 3.25 | 3.25 |"]
 
 
 def predictions(monkeypatch):
     module = types.ModuleType("ladder.model")
     module.page_rows = lambda variant: [("time of " + variant, "2.0", "2.5", "waves")]
-    module.errors = lambda: (["variant", "error, %"], [["02_two/own", "20"]])
+    error = {"variant": "02_two/own", "size": 4096, "predicted": 0.002, "measured": 0.0025}
+    error |= {"relative": -0.2, "missed": True}
+    module.errors = lambda: [types.SimpleNamespace(**error)]
     monkeypatch.setitem(sys.modules, "ladder.model", module)
     monkeypatch.setattr(ladder, "model", module, raising=False)
 
@@ -374,7 +381,7 @@ def test_the_model_stands_beside_what_was_measured(monkeypatch):
     text = written("model 02_two/own")
     assert "| 4096^3 | predicted | measured | why different |" in text
     assert "| time of 02_two/own | 2.0 | 2.5 | waves |" in text
-    assert "| variant | error, % |\n| --- | ---: |\n| 02_two/own | 20 |" in written("model")
+    assert "| `02_two/own` | 4096 | 2 | 2.5 | -20.0 | missed |" in written("model")
 
 
 def test_the_machine_is_that_of_the_last_stage_of_each_type():

@@ -9,7 +9,7 @@ Generated text stands between `<!-- KIND ARGUMENTS -->` and `<!-- end -->`. The 
   results STAGE              all variants at 4096: time, TFLOP/s, percent of cuBLAS, resources
   shapes STAGE               percent of cuBLAS over all shapes that were measured
   counters STAGE[/VARIANT] ...   what ncu counted at 4096: the rows that differ by 3% or more
-  counters STAGE[/VARIANT] ... : ROW, ROW   these rows, by the names of claims, time and stalls
+  counters STAGE[/VARIANT] ... : ROW, ROW   these rows: what claims.py --help names, and stalls
   predict STAGE VARIANT      what the CPU device says of every source line, at 128
   model STAGE/VARIANT        what the model predicts, what was measured, why they differ; at 4096
   model                      the model's errors, of all

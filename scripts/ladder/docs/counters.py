@@ -1,7 +1,7 @@
 """Tables of what ncu counted, and of what the CPU device predicts."""
 
+from ladder import claims, manifest, steps
 from ladder import counters as ncu
-from ladder import manifest, steps
 from ladder.docs import sources
 from ladder.docs.text import number, table
 from ladder.project import BadInput
@@ -25,7 +25,10 @@ WORDS = {
     "l2_sectors": "read from L2",
     "dram_bytes": "read from device memory",
     "clock": "clock",
+    "possible_share": "FLOPs, of those possible at this clock",
 }
+UNITS = {"time": (1e6, "ms"), "possible_share": (1, "%")}
+SECTORS = {"sm_sectors", "l2_sectors", "l2_written"}
 STALLS = "stalls"
 STALLS_SHOWN = 4
 # Between the columns of a table: what is closer is no difference that a page speaks of.
@@ -34,10 +37,10 @@ MOVES = 0.03
 
 def scale(name: str) -> tuple[float, str]:
     """What a counter is divided by, and the unit then."""
-    counter = NAMES[name]
-    if counter == ncu.TIME:
-        return 1e6, "ms"
-    if name in ("sm_sectors", "l2_sectors"):
+    counter = NAMES.get(name, "")
+    if name in UNITS:
+        return UNITS[name]
+    if name in SECTORS:
         return 1e9 / 32, "GB"
     if "bytes" in counter:
         return 1e9, "GB"
@@ -45,7 +48,7 @@ def scale(name: str) -> tuple[float, str]:
         return 1, "%"
     if counter.endswith(".per_second"):
         return 1e9, "GHz"
-    return (1e6, "M") if counter.endswith(".sum") else (1, "")
+    return (1e6, "M") if counter.endswith((".sum", ".avg", ".max")) else (1, "")
 
 
 def columns_of(wanted: list[str]) -> list[tuple[str, str]]:
@@ -67,11 +70,10 @@ def columns_of(wanted: list[str]) -> list[tuple[str, str]]:
     return columns
 
 
-def counter_row(name: str, counted: list[dict]) -> list[str]:
+def counter_row(name: str, values: list[float]) -> list[str]:
     divisor, unit = scale(name)
     words = WORDS.get(name, name.replace("_", " "))
-    values = (number(column[NAMES[name]] / divisor) for column in counted)
-    return [f"{words}, {unit}" if unit else words, *values]
+    return [f"{words}, {unit}" if unit else words, *(number(v / divisor) for v in values)]
 
 
 def stall_row(counted: list[dict]) -> list[str]:
@@ -84,7 +86,7 @@ def stall_row(counted: list[dict]) -> list[str]:
 
 def moves(name: str, counted: list[dict]) -> bool:
     """Whether the columns differ in it; of one column, whether there is any of it."""
-    if any(NAMES[name] not in column for column in counted):
+    if any(NAMES.get(name) not in column for column in counted):
         return False
     values = [column[NAMES[name]] for column in counted]
     if max(values) / scale(name)[0] < 0.0005:
@@ -93,14 +95,25 @@ def moves(name: str, counted: list[dict]) -> bool:
 
 
 def chosen_row(name: str, counted: list[dict], columns: list[tuple[str, str]]) -> list[str]:
+    """Of a counter, or of anything else that claims name."""
     if name == STALLS:
         return stall_row(counted)
-    if name not in NAMES:
-        raise BadInput(f"no counter '{name}'; there are: {', '.join([*NAMES, STALLS])}")
+    values = []
     for (stage, variant), column in zip(columns, counted, strict=True):
-        if NAMES[name] not in column:
+        if name not in NAMES:
+            values.append(claimed_number(name, f"{stage}/{variant}"))
+        elif NAMES[name] in column:
+            values.append(column[NAMES[name]])
+        else:
             raise BadInput(f"{name} of {stage}/{variant} was not counted")
-    return counter_row(name, counted)
+    return counter_row(name, values)
+
+
+def claimed_number(name: str, variant: str) -> float:
+    try:
+        return sources.measurements(sources.reference()).number(name, variant, "4096")
+    except claims.Untold as error:
+        raise BadInput(f"no row '{name}': {error}; and there are time and {STALLS}") from error
 
 
 def counter_table(*arguments: str) -> str:
@@ -111,7 +124,8 @@ def counter_table(*arguments: str) -> str:
     if chosen := [row.strip() for row in rows_wanted.split(",") if row.strip()]:
         rows = [chosen_row(name, counted, columns) for name in chosen]
     else:
-        rows = [counter_row(name, counted) for name in WORDS if moves(name, counted)]
+        moving = [name for name in WORDS if moves(name, counted)]
+        rows = [counter_row(n, [column[NAMES[n]] for column in counted]) for n in moving]
         rows.append(stall_row(counted))
     several = len({stage for stage, _ in columns}) > 1
     head = [f"{manifest.stage(s).label} `{v}`" if several else f"`{v}`" for s, v in columns]

@@ -1,6 +1,6 @@
 """What the model predicts beside what was measured."""
 
-from ladder.docs.text import table
+from ladder.docs.text import number, table
 
 
 def model(*variant: str) -> str:
@@ -8,6 +8,17 @@ def model(*variant: str) -> str:
     from ladder import model as predictions  # which asks for the CPU device's reports
 
     if not variant:
-        return table(*predictions.errors())
+        return error_table(predictions.errors())
     rows = [[*row] for row in predictions.page_rows(*variant)]
     return table(["4096^3", "predicted", "measured", "why different"], rows)
+
+
+def error_table(errors: list) -> str:
+    """Of ladder.model.Error; its times are seconds."""
+    rows = []
+    for error in errors:
+        ms = (number(1e3 * seconds) for seconds in (error.predicted, error.measured))
+        goal = "missed" if error.missed else "met"
+        percent = f"{100 * error.relative:+.1f}"
+        rows.append([f"`{error.variant}`", str(error.size), *ms, percent, goal])
+    return table(["variant", "size", "predicted, ms", "measured, ms", "error, %", "goal"], rows)
