@@ -24,10 +24,10 @@ def test_sums_are_added_and_percentages_averaged_over_time():
     assert ncu.combined(rows[:1], ISSUE) == 50.5
 
 
-@pytest.mark.parametrize("row", [{TIME: ""}, {TIME: None}, {TIME: "n/a"}, {}])
-def test_a_missing_counter_ends_it_with_its_name(row):
+@pytest.mark.parametrize("value", ["", None])
+def test_a_missing_counter_ends_it_with_its_name(value):
     with pytest.raises(SystemExit, match="ncu reported no gpu__time_duration"):
-        ncu.number(row, TIME)
+        ncu.number({TIME: value}, TIME)
 
 
 FAKE = """#!/usr/bin/env python3
@@ -112,6 +112,12 @@ def test_a_missing_ncu_is_one_line(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(SystemExit, match=r"^ncu: No such file or directory$"):
         ncu.run(["ncu"])
+
+
+@pytest.mark.parametrize("row", [{TIME: "n/a"}, {}])
+def test_a_counter_that_another_gpu_does_not_have_is_named(row):
+    with pytest.raises(SystemExit, match="ncu reported no gpu__time_duration"):
+        ncu.number(row, TIME)
 
 
 def test_what_claims_may_name_is_measured():
