@@ -5,8 +5,9 @@
 #
 #   ./scripts/measure.sh --out DIR
 #   ./scripts/measure.sh --out DIR --only ncu,sweep   of the parts: tests sanitizers ncu sweep claims
-#   ./scripts/measure.sh --out DIR --thin             for a second GPU: no sanitizers, and of the
-#                                                     shapes those that its tables and claims need
+#   ./scripts/measure.sh --out DIR/h100 --thin        for a second GPU: no sanitizers, and of the
+#                                                     shapes those that its tables and claims need;
+#                                                     claims about some GPUs go by the folder's name
 #
 # DIR then has NN_name_SHAPE.json, counters.json and counters_128.json (ncu), environment.json, and
 # what the parts printed: tests.txt, sanitizers.txt, ncu.txt, claims.txt. What is in DIR from an

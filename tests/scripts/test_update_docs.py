@@ -309,6 +309,12 @@ def test_a_value_without_its_marks_is_an_error(text):
         docs.updated(text, PAGE, [])
 
 
+@pytest.mark.parametrize("before", ["Text\n", "- ", "> ", "1. ", "| a | "])
+def test_a_value_does_not_stand_where_markdown_breaks_on_it(before):
+    with pytest.raises(BadInput, match="a value begins a line or stands in a table"):
+        docs.updated(f"{before}<!--= 1 | .1f -->1.0<!--/--> ms\n", PAGE, [])
+
+
 def counted(project, stage, variant, **changed):
     """Writes other numbers of a variant, by their short names; None: not counted."""
     path = project / "results/counters.json"

@@ -21,7 +21,8 @@ Generated text stands between `<!-- KIND ARGUMENTS -->` and `<!-- end -->`. The 
   machine                    the GPUs that were measured
 
 A value in the prose stands between `<!--= EXPRESSION | FORMAT -->` and `<!--/-->`: an expression as
-claims have it, of the first GPU, and a format of Python's, such as .1f.
+claims have it, of the first GPU, and a format of Python's, such as .1f. It does not begin a line,
+which would be HTML then, nor stand in a table, where the bar ends a cell.
 
 Stages, their order and their parents are those of stages/manifest.json; results and counters come
 from docs/results, of the first of ladder.project.GPUS, beside which the others have columns;
@@ -44,6 +45,7 @@ from ladder.project import BadInput
 
 BLOCK = re.compile(r"<!-- (?P<kind>[a-z]+)(?P<arguments>[^\n]*?) -->\n.*?<!-- end -->", re.DOTALL)
 VALUE = re.compile(r"<!--= (?P<expression>[^\n|]+) \| (?P<format>\S+) -->[^<\n]*<!--/-->")
+MISPLACED_VALUE = re.compile(r"^(?:[\s>*+-]*|\d+\. +)<!--=|^\|.*<!--=", re.MULTILINE)
 FOOTNOTE = re.compile(r"\[\^([^\]]+)\]:")
 KINDS = {
     "stages": results.stages,
@@ -103,6 +105,8 @@ def updated(text: str, path: Path, problems: list[str]) -> str:
         raise BadInput(f"{path}: a generated block does not begin or does not end")
     if not text.count("<!--=") == text.count("<!--/-->") == len(VALUE.findall(text)):
         raise BadInput(f"{path}: a value is not <!--= EXPRESSION | FORMAT -->...<!--/-->")
+    if MISPLACED_VALUE.search(text):
+        raise BadInput(f"{path}: a value begins a line or stands in a table")
     return VALUE.sub(value, BLOCK.sub(block, text))
 
 
