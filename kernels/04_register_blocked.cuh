@@ -5,6 +5,7 @@
 // vs 03   acc is an array. `strip` is 03 with four rows a thread. The stage has 8x8 elements a
 //         thread and tiles of 128x128x8, and is otherwise as plain as 02: no tile is transposed.
 //         256 threads, numbered in one dimension: copies and FMAs divide them differently.
+//         `one_block` has half its occupancy.
 // Limit   one float at a time: for 64 FMAs 16 loads from shared memory (10 in SASS, where those of
 //         A are merged), and 54 other instructions, most of them around the copies. Next: 04b.
 #include "launch.cuh"
@@ -64,9 +65,10 @@ static __global__ void __launch_bounds__(THREADS)
 // words.
 constexpr int BM = 128, BN = 128, BK = 8, TM = 8, TN = 8;
 
-// Two blocks a multiprocessor, so that one multiplies while the other copies: without the bound
-// ptxas takes a few registers too many for that.
-static __global__ void __launch_bounds__(THREADS, 2)
+// Two blocks a multiprocessor, so that one multiplies while the other copies. That takes 128
+// registers a thread at most; without the bound (`one_block`) ptxas takes 130.
+template <int BLOCKS>
+__global__ void __launch_bounds__(THREADS, BLOCKS)
     gemm_kernel(int M, int N, int K, const float* A, int64_t lda, const float* B, int64_t ldb,
                 float* C, int64_t ldc) {
   __shared__ float sA[BM][BK], sB[BK][BN];
@@ -116,8 +118,11 @@ void launch_tiles(const Gemm<float, float>& p) {
 inline void gemm_strip(const Gemm<float, float>& p) {
   launch_tiles<strip::gemm_kernel, strip::BM, strip::BN>(p);
 }
+inline void gemm_one_block(const Gemm<float, float>& p) {
+  launch_tiles<gemm_kernel<1>, BM, BN>(p);
+}
 inline void gemm(const Gemm<float, float>& p) {
-  launch_tiles<gemm_kernel, BM, BN>(p);
+  launch_tiles<gemm_kernel<2>, BM, BN>(p);
 }
 
 }  // namespace ladder::register_blocked

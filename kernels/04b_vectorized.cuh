@@ -4,6 +4,7 @@
 // vs 04   all accesses are float4. For that a thread's elements of C are quads, 64 apart, instead
 //         of single ones, and A is transposed on its way to shared memory, so that the rows a
 //         thread needs are consecutive there. Rows of sA are padded.
+//         `scalar` has 04's elements, copied as here.
 // Limit   nobody multiplies while a tile is copied: a load is waited for where it is issued, and
 //         two blocks a multiprocessor are too few to hide that. Next: 04c.
 #include "launch.cuh"
@@ -14,7 +15,8 @@ namespace ladder::vectorized {
 constexpr int THREADS = 256;
 constexpr int BM = 128, BN = 128, BK = 8, TM = 8, TN = 8;
 
-static __global__ void __launch_bounds__(THREADS, 2)
+template <bool QUADS>
+__global__ void __launch_bounds__(THREADS, 2)
     gemm_kernel(int M, int N, int K, const float* A, int64_t lda, const float* B, int64_t ldb,
                 float* C, int64_t ldc) {
   // Rows of 132: a warp's transposing stores cover 16 rows of A and two quads of k. The quads are
@@ -41,8 +43,13 @@ static __global__ void __launch_bounds__(THREADS, 2)
 #pragma unroll
     for (int k = 0; k < BK; ++k) {
       float rA[TM], rB[TN];
-      for (int j = 0; j < TN; j += 4) as_float4(rB[j]) = as_float4(sB[k][tx * 4 + j * 16]);
-      for (int i = 0; i < TM; i += 4) as_float4(rA[i]) = as_float4(sA[k][ty * 4 + i * 16]);
+      if (QUADS) {
+        for (int j = 0; j < TN; j += 4) as_float4(rB[j]) = as_float4(sB[k][tx * 4 + j * 16]);
+        for (int i = 0; i < TM; i += 4) as_float4(rA[i]) = as_float4(sA[k][ty * 4 + i * 16]);
+      } else {
+        for (int j = 0; j < TN; ++j) rB[j] = sB[k][tx + j * 16];
+        for (int i = 0; i < TM; ++i) rA[i] = sA[k][ty + i * 16];
+      }
       for (int i = 0; i < TM; ++i)
         for (int j = 0; j < TN; ++j) acc[i][j] += rA[i] * rB[j];
     }
@@ -50,8 +57,12 @@ static __global__ void __launch_bounds__(THREADS, 2)
   }
 
   for (int i = 0; i < TM; ++i) {
-    const int row = row0 + ty * 4 + i / 4 * 64 + i % 4;
-    for (int j = 0; j < TN; j += 4) {
+    const int row = row0 + (QUADS ? ty * 4 + i / 4 * 64 + i % 4 : ty + i * 16);
+    for (int j = 0; j < TN && !QUADS; ++j) {
+      const int col = col0 + tx + j * 16;
+      if (row < M && col < N) C[row * ldc + col] = acc[i][j];
+    }
+    for (int j = 0; j < TN && QUADS; j += 4) {
       const int col = col0 + tx * 4 + j * 16;
       const float4 quad = make_float4(acc[i][j], acc[i][j + 1], acc[i][j + 2], acc[i][j + 3]);
       if (row < M) store4(&C[row * ldc + col], quad, N - col);
@@ -59,12 +70,20 @@ static __global__ void __launch_bounds__(THREADS, 2)
   }
 }
 
-inline void gemm(const Gemm<float, float>& p) {
+template <bool QUADS>
+void launch_tiles(const Gemm<float, float>& p) {
   require_valid(p);
   require_aligned_rows(p);
   if (p.M == 0 || p.N == 0) return;
-  launch(gemm_kernel, grid_2d(p.M, p.N, BM, BN), dim3(THREADS), 0, p.stream, p.M, p.N, p.K, p.A,
-         p.lda, p.B, p.ldb, p.C, p.ldc);
+  launch(gemm_kernel<QUADS>, grid_2d(p.M, p.N, BM, BN), dim3(THREADS), 0, p.stream, p.M, p.N, p.K,
+         p.A, p.lda, p.B, p.ldb, p.C, p.ldc);
+}
+// A thread has the elements of 04, 16 apart, and reads and stores them one at a time.
+inline void gemm_scalar(const Gemm<float, float>& p) {
+  launch_tiles<false>(p);
+}
+inline void gemm(const Gemm<float, float>& p) {
+  launch_tiles<true>(p);
 }
 
 }  // namespace ladder::vectorized

@@ -6,7 +6,8 @@
 //         while this one is multiplied.
 // vs 04b  a warp owns a compact part of the tile instead of a strip, and its lanes lie on it in
 //         pairs that read the same address. Global memory is read a tile ahead, in the loop
-//         unchecked: the tile that K cuts is multiplied first (`checked` shows what checks cost).
+//         unchecked: the tile that K cuts is multiplied first (`checked` shows what checks cost,
+//         `not_ahead` what it costs to load a tile where it is stored).
 //         Blocks are numbered in one dimension, in an order that shares A and B in L2 (`row_by_row`
 //         is the order they had).
 // Limit   the register file: it cannot deliver the operands of most FFMAs in time. Next: 04d.
@@ -21,7 +22,7 @@ constexpr int THREADS = 256;
 constexpr int BM = 128, BN = 256, BK = 8, WM = 64, WN = 64, TM = 16, TN = 8;
 static_assert(BM / WM * (BN / WN) * 32 == THREADS);
 
-template <int GROUP, bool CUT_TILE_FIRST>
+template <int GROUP, bool CUT_TILE_FIRST, bool AHEAD>
 __global__ void __launch_bounds__(THREADS, 1)
     gemm_kernel(int M, int N, int K, const float* A, int64_t lda, const float* B, int64_t ldb,
                 float* C, int64_t ldc) {
@@ -73,20 +74,18 @@ __global__ void __launch_bounds__(THREADS, 1)
   __syncthreads();
 
   float acc[TM][TN] = {};
+  const auto load_next = [&](int t) {
+    if (!CUT_TILE_FIRST) return load_checked(t * BK);
+    next_a = as_float4(*a);
+    next_left = as_float4(*b_left);
+    next_right = as_float4(*b_right);
+    a += BK;
+    b_left += BK * ldb;
+    b_right += BK * ldb;
+  };
 #pragma unroll 1
   for (int t = 1; t <= tiles; ++t) {
-    if (t < tiles) {
-      if (CUT_TILE_FIRST) {
-        next_a = as_float4(*a);
-        next_left = as_float4(*b_left);
-        next_right = as_float4(*b_right);
-        a += BK;
-        b_left += BK * ldb;
-        b_right += BK * ldb;
-      } else {
-        load_checked(t * BK);
-      }
-    }
+    if (AHEAD && t < tiles) load_next(t);
 
 #pragma unroll
     for (int k = 0; k < BK; ++k) {
@@ -98,6 +97,7 @@ __global__ void __launch_bounds__(THREADS, 1)
     }
 
     __syncthreads();
+    if (!AHEAD && t < tiles) load_next(t);
     store_next();  // after the last tile nobody reads it
     __syncthreads();
   }
@@ -112,22 +112,26 @@ __global__ void __launch_bounds__(THREADS, 1)
   }
 }
 
-template <int GROUP, bool CUT_TILE_FIRST>
+template <int GROUP, bool CUT_TILE_FIRST, bool AHEAD>
 void launch_tiles(const Gemm<float, float>& p) {
   require_valid(p);
   require_aligned_rows(p);
   if (p.M == 0 || p.N == 0) return;
-  launch(gemm_kernel<GROUP, CUT_TILE_FIRST>, dim3(ceil_div(p.M, BM) * ceil_div(p.N, BN)),
+  launch(gemm_kernel<GROUP, CUT_TILE_FIRST, AHEAD>, dim3(ceil_div(p.M, BM) * ceil_div(p.N, BN)),
          dim3(THREADS), 0, p.stream, p.M, p.N, p.K, p.A, p.lda, p.B, p.ldb, p.C, p.ldc);
 }
 inline void gemm_row_by_row(const Gemm<float, float>& p) {
-  launch_tiles<1, true>(p);
+  launch_tiles<1, true, true>(p);
 }
 inline void gemm_checked(const Gemm<float, float>& p) {
-  launch_tiles<8, false>(p);
+  launch_tiles<8, false, true>(p);
+}
+// Each tile is loaded where it is stored.
+inline void gemm_not_ahead(const Gemm<float, float>& p) {
+  launch_tiles<8, true, false>(p);
 }
 inline void gemm(const Gemm<float, float>& p) {
-  launch_tiles<8, true>(p);
+  launch_tiles<8, true, true>(p);
 }
 
 }  // namespace ladder::warp_tiled

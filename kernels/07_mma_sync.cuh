@@ -3,7 +3,8 @@
 // Idea    what WMMA hides, laid open: ldmatrix brings fragments whose layout is known, mma.sync
 //         multiplies them.
 // vs 06c  ldmatrix and mma.sync instead of fragments; the columns of C there and back, so that rB
-//         stays at the turn; the epilogue knows where its numbers are and stages them as halves.
+//         stays at the turn; the epilogue knows where its numbers are and stages them as halves
+//         (`plain_stores` does not stage them).
 // Limit   that of 06c: padding moves every other row off the 32-byte sectors. But now each lane
 //         brings an address of its own. Next: 07b.
 //
@@ -54,7 +55,7 @@ union Shared {
   half staged[THREADS / 32][WM][WN + PAD];  // for the epilogue, when the tiles are done with
 };
 
-template <int BK>
+template <int BK, bool STAGED>
 __global__ void __launch_bounds__(THREADS, 1)
     gemm_kernel(int M, int N, int K, const half* A, int64_t lda, const half* B, int64_t ldb,
                 half* C, int64_t ldc) {
@@ -150,9 +151,24 @@ __global__ void __launch_bounds__(THREADS, 1)
     }
   }
 
+  ptx::cp_async_wait_group<0>();
+  if (!STAGED) {  // every lane stores its pairs itself
+    for (int i = 0; i < WM / MMA_M; ++i)
+      for (int j = 0; j < WN / MMA_N; ++j)
+        for (int h = 0; h < 2; ++h) {
+          const int m = tile.m0 + warp_m + i * MMA_M + h * 8 + lane / 4;
+          const int n = tile.n0 + warp_n + j * MMA_N + lane % 4 * 2;
+          const half2 pair = __floats2half2_rn(acc[i][j][h * 2], acc[i][j][h * 2 + 1]);
+          if (m < M && n + 2 <= N)
+            *reinterpret_cast<half2*>(&C[m * ldc + n]) = pair;
+          else if (m < M && n < N)
+            C[m * ldc + n] = __float2half(acc[i][j][h * 2]);
+        }
+    return;
+  }
+
   // To C by way of shared memory, each warp for itself: a lane has pairs of neighbours, a store
   // wants eight.
-  ptx::cp_async_wait_group<0>();
   __syncthreads();  // the staging area overlays the tiles: no copy, no reader may be left
   half(*const staged)[WN + PAD] = s.staged[warp];
 #pragma unroll
@@ -177,26 +193,29 @@ __global__ void __launch_bounds__(THREADS, 1)
   }
 }
 
-template <int BK>
-void gemm_depth(const Gemm<half, half>& p) {
+template <int BK, bool STAGED>
+void launch_tiles(const Gemm<half, half>& p) {
   require_valid(p);
   require_aligned_rows(p);
   if (p.M == 0 || p.N == 0) return;
-  launch(gemm_kernel<BK>, dim3(ceil_div(p.M, BM) * ceil_div(p.N, BN)), dim3(THREADS),
+  launch(gemm_kernel<BK, STAGED>, dim3(ceil_div(p.M, BM) * ceil_div(p.N, BN)), dim3(THREADS),
          sizeof(Shared<BK>), p.stream, p.M, p.N, p.K, p.A, p.lda, p.B, p.ldb, p.C, p.ldc);
 }
 
 inline void gemm_shallow(const Gemm<half, half>& p) {
-  gemm_depth<32>(p);
+  launch_tiles<32, true>(p);
+}
+inline void gemm_plain_stores(const Gemm<half, half>& p) {
+  launch_tiles<64, false>(p);
 }
 // Three tiles that are 64 deep take 159 KB of shared memory; where a device has less, they are 32
 // deep.
 inline void gemm(const Gemm<half, half>& p) {
   const int available = device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin);
   if (sizeof(Shared<64>) <= static_cast<size_t>(available))
-    gemm_depth<64>(p);
+    launch_tiles<64, true>(p);
   else
-    gemm_depth<32>(p);
+    launch_tiles<32, true>(p);
 }
 
 }  // namespace ladder::mma_sync

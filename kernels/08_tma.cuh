@@ -4,7 +4,8 @@
 //         where the matrix ends, and an mbarrier counts its bytes.
 // vs 07b  two tensor maps and an mbarrier a buffer instead of twelve cp.asyncs a thread: no
 //         addresses, no edges, no groups to count, no tile along K that comes first. A fourth
-//         buffer: there is room. The swizzle is the same one; it and the epilogue are parts now.
+//         buffer: there is room (`three_buffers` has as many as 07b). The swizzle is the same one;
+//         it and the epilogue are parts now.
 // Limit   still mma.sync, whose operands go through registers: the tensor pipe is busy 86% of the
 //         time (H200, 4096^3), and that is 67% of cuBLAS with this instruction. Next: 09.
 #include "launch.cuh"
@@ -139,6 +140,10 @@ void gemm_pipe(const Gemm<half, half>& p) {
 
 inline void gemm_two_buffers(const Gemm<half, half>& p) {
   gemm_pipe<2>(p);
+}
+// As many as 07b has.
+inline void gemm_three_buffers(const Gemm<half, half>& p) {
+  gemm_pipe<3>(p);
 }
 // Four buffers take 192 KB of shared memory; where a device has less, there are two.
 inline void gemm(const Gemm<half, half>& p) {

@@ -4,8 +4,9 @@
 //         instruction, no ldmatrix, no registers for A and B.
 // vs 08   wgmma on descriptors of the tiles instead of fragments; the tile is 128x256, because B is
 //         read from shared memory once for each 64 rows, and so a band of blocks is 16 tiles high,
-//         as many rows as before; four buffers always: the only GPU with wgmma has room. One is
-//         filled again behind a tile's multiplications, where everyone waits anyway.
+//         as many rows as before (`row_by_row` has no bands); four buffers always: the only GPU
+//         with wgmma has room. One is filled again behind a tile's multiplications, where everyone
+//         waits anyway.
 // Limit   power, from here on: the tensor cores are busy 92% of the time, at 1.55 of 1.98 GHz
 //         (H200, 4096^3). Next: 10, whose roles 11 needs.
 #include "launch.cuh"
@@ -21,7 +22,6 @@ namespace ladder::wgmma {
 constexpr int WARPGROUP = 128;
 constexpr int THREADS = 2 * WARPGROUP;
 constexpr int MMA_M = 64, MMA_K = 16;  // and as many columns as the tile has
-constexpr int GROUP = 16;
 constexpr int BM = 128, BN = 256, BK = 64;
 constexpr int BOX = 64;  // columns of a box: 128 bytes
 constexpr int PIPE = 4;
@@ -50,7 +50,7 @@ __device__ __forceinline__ uint64_t descriptor_b(const half (&B)[BN / BOX][BK][B
   return ptx::wgmma_descriptor(&B[0][k][0], BK * BOX * sizeof(half), 8 * BOX * sizeof(half));
 }
 
-template <int IN_FLIGHT>
+template <int IN_FLIGHT, int GROUP>
 __global__ void __launch_bounds__(THREADS, 1)
     gemm_kernel(int M, int N, int K, const __grid_constant__ CUtensorMap map_A,
                 const __grid_constant__ CUtensorMap map_B, half* C, int64_t ldc) {
@@ -107,20 +107,24 @@ __global__ void __launch_bounds__(THREADS, 1)
 }
 
 // Throws CudaError where there is no TMA.
-template <int IN_FLIGHT>
-void gemm_in_flight(const Gemm<half, half>& p) {
+template <int IN_FLIGHT, int GROUP>
+void launch_tiles(const Gemm<half, half>& p) {
   if (done_without_kernel(p)) return;
-  launch(gemm_kernel<IN_FLIGHT>, dim3(ceil_div(p.M, BM) * ceil_div(p.N, BN)), dim3(THREADS),
+  launch(gemm_kernel<IN_FLIGHT, GROUP>, dim3(ceil_div(p.M, BM) * ceil_div(p.N, BN)), dim3(THREADS),
          sizeof(Shared), p.stream, p.M, p.N, p.K, ptx::tensor_map(p.A, p.M, p.K, p.lda, BM),
          ptx::tensor_map(p.B, p.K, p.N, p.ldb, BK), p.C, p.ldc);
 }
 
 // Waits for every tile's multiplications before it starts the next one's.
 inline void gemm_drained(const Gemm<half, half>& p) {
-  gemm_in_flight<0>(p);
+  launch_tiles<0, 16>(p);
+}
+// Blocks that run at the same time share rows of A, and all of B.
+inline void gemm_row_by_row(const Gemm<half, half>& p) {
+  launch_tiles<1, 1>(p);
 }
 inline void gemm(const Gemm<half, half>& p) {
-  gemm_in_flight<1>(p);
+  launch_tiles<1, 16>(p);
 }
 
 }  // namespace ladder::wgmma

@@ -89,7 +89,8 @@ __device__ __forceinline__ void consume(Shared& s, int tiles, float (&acc)[BN / 
   release(tiles - 1);
 }
 
-static __global__ void __launch_bounds__(THREADS, 1)
+template <bool SET_REGISTERS>
+__global__ void __launch_bounds__(THREADS, 1)
     gemm_kernel(int M, int N, int K, const __grid_constant__ CUtensorMap map_A,
                 const __grid_constant__ CUtensorMap map_B, half* C, int64_t ldc) {
   Shared& s = dynamic_shared<Shared>();
@@ -104,10 +105,10 @@ static __global__ void __launch_bounds__(THREADS, 1)
   __syncthreads();
 
   if (threadIdx.x >= CONSUMERS * WARPGROUP) {
-    ptx::setmaxnreg_dec<PRODUCER_REGISTERS>();
+    if (SET_REGISTERS) ptx::setmaxnreg_dec<PRODUCER_REGISTERS>();
     if (threadIdx.x == CONSUMERS * WARPGROUP) produce(s, map_A, map_B, tile, tiles);
   } else {
-    ptx::setmaxnreg_inc<CONSUMER_REGISTERS>();
+    if (SET_REGISTERS) ptx::setmaxnreg_inc<CONSUMER_REGISTERS>();
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     float acc[BN / 2];
     consume(s, tiles, acc);
@@ -124,11 +125,20 @@ static __global__ void __launch_bounds__(THREADS, 1)
 }
 
 // Throws CudaError where there is no TMA.
-inline void gemm(const Gemm<half, half>& p) {
+template <bool SET_REGISTERS>
+void launch_tiles(const Gemm<half, half>& p) {
   if (done_without_kernel(p)) return;
-  launch(gemm_kernel, dim3(ceil_div(p.M, BM) * ceil_div(p.N, BN)), dim3(THREADS), sizeof(Shared),
-         p.stream, p.M, p.N, p.K, ptx::tensor_map(p.A, p.M, p.K, p.lda, BM),
+  launch(gemm_kernel<SET_REGISTERS>, dim3(ceil_div(p.M, BM) * ceil_div(p.N, BN)), dim3(THREADS),
+         sizeof(Shared), p.stream, p.M, p.N, p.K, ptx::tensor_map(p.A, p.M, p.K, p.lda, BM),
          ptx::tensor_map(p.B, p.K, p.N, p.ldb, BK), p.C, p.ldc);
+}
+
+// All threads keep the registers that they are launched with.
+inline void gemm_fixed_registers(const Gemm<half, half>& p) {
+  launch_tiles<false>(p);
+}
+inline void gemm(const Gemm<half, half>& p) {
+  launch_tiles<true>(p);
 }
 
 }  // namespace ladder::warp_specialized

@@ -55,6 +55,7 @@ struct Shared {
 };
 
 // The producer, one thread: fills every buffer as soon as it is empty.
+template <bool MULTICAST>
 __device__ __forceinline__ void produce(Shared& s, const CUtensorMap& map_A,
                                         const CUtensorMap& map_B, Tile tile, int tiles, int rank) {
   for (int t = 0; t < tiles; ++t) {
@@ -66,6 +67,11 @@ __device__ __forceinline__ void produce(Shared& s, const CUtensorMap& map_A,
     // still waits for this arrival.
     ptx::mbarrier_arrive_expect_tx(&s.full[to], sizeof s.tiles[to]);
     ptx::tma_load(s.tiles[to].A, &map_A, t * BK, tile.m0, &s.full[to]);
+    if (!MULTICAST) {
+      for (int j = 0; j < BN / BOX; ++j)
+        ptx::tma_load(s.tiles[to].B[j], &map_B, tile.n0 + j * BOX, t * BK, &s.full[to]);
+      continue;
+    }
     constexpr int BOXES = BN / BOX / CLUSTER;
     for (int j = rank * BOXES; j < (rank + 1) * BOXES; ++j)
       ptx::tma_load_multicast(s.tiles[to].B[j], &map_B, tile.n0 + j * BOX, t * BK, &s.full[to],
@@ -99,7 +105,8 @@ __device__ __forceinline__ void consume(Shared& s, int tiles, float (&acc)[BN / 
   release(tiles - 1);
 }
 
-static __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THREADS, 1)
+template <bool MULTICAST>
+__global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THREADS, 1)
     gemm_kernel(int M, int N, int K, const __grid_constant__ CUtensorMap map_A,
                 const __grid_constant__ CUtensorMap map_B, half* C, int64_t ldc) {
   Shared& s = dynamic_shared<Shared>();
@@ -117,7 +124,8 @@ static __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THREADS
 
   if (threadIdx.x >= CONSUMERS * WARPGROUP) {
     ptx::setmaxnreg_dec<PRODUCER_REGISTERS>();
-    if (threadIdx.x == CONSUMERS * WARPGROUP) produce(s, map_A, map_B, tile, tiles, rank);
+    if (threadIdx.x == CONSUMERS * WARPGROUP)
+      produce<MULTICAST>(s, map_A, map_B, tile, tiles, rank);
   } else {
     ptx::setmaxnreg_inc<CONSUMER_REGISTERS>();
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
@@ -137,12 +145,21 @@ static __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THREADS
 }
 
 // Throws CudaError where there is no TMA.
-inline void gemm(const Gemm<half, half>& p) {
+template <bool MULTICAST>
+void launch_tiles(const Gemm<half, half>& p) {
   if (done_without_kernel(p)) return;
-  launch(gemm_kernel, dim3(ceil_div(p.M, CLUSTER * BM) * ceil_div(p.N, BN) * CLUSTER),
+  launch(gemm_kernel<MULTICAST>, dim3(ceil_div(p.M, CLUSTER * BM) * ceil_div(p.N, BN) * CLUSTER),
          dim3(THREADS), sizeof(Shared), p.stream, p.M, p.N, p.K,
          ptx::tensor_map(p.A, p.M, p.K, p.lda, BM), ptx::tensor_map(p.B, p.K, p.N, p.ldb, BK), p.C,
          p.ldc);
+}
+
+// The same pairs, in which each block brings all of B for itself.
+inline void gemm_own_reads(const Gemm<half, half>& p) {
+  launch_tiles<false>(p);
+}
+inline void gemm(const Gemm<half, half>& p) {
+  launch_tiles<true>(p);
 }
 
 }  // namespace ladder::cluster

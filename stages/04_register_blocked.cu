@@ -6,6 +6,7 @@ int main(int argc, char** argv) {
       ladder::STAGE,
       {
           {"strip", ladder::register_blocked::gemm_strip},
+          {"one_block", ladder::register_blocked::gemm_one_block},
           {"register_blocked", ladder::register_blocked::gemm},
       },
       argc, argv);

@@ -4,6 +4,7 @@
 int main(int argc, char** argv) {
   return ladder::harness::run<float, float>(ladder::STAGE,
                                             {
+                                                {"scalar", ladder::vectorized::gemm_scalar},
                                                 {"vectorized", ladder::vectorized::gemm},
                                             },
                                             argc, argv);

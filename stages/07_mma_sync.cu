@@ -4,6 +4,7 @@
 int main(int argc, char** argv) {
   return ladder::harness::run<half, half>(ladder::STAGE,
                                           {
+                                              {"plain_stores", ladder::mma_sync::gemm_plain_stores},
                                               {"mma_sync", ladder::mma_sync::gemm},
                                           },
                                           argc, argv,
