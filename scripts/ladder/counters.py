@@ -36,6 +36,24 @@ LIMITS = {
     "l2_hits": "lts__t_sector_hit_rate.pct",
     "clock": "smsp__cycles_elapsed.avg.per_second",
     "threads_per_instruction": "smsp__thread_inst_executed_per_inst_executed.ratio",
+    # L1's data stage passes one wavefront a clock, for global memory or for shared memory. The sum
+    # has wgmma's reads, too, but not the tiles that TMA brings.
+    "wavefronts": "l1tex__data_pipe_lsu_wavefronts.sum",
+    "wavefronts_global": "l1tex__data_pipe_lsu_wavefronts_mem_lg.sum",
+    "wavefronts_shared": "l1tex__data_pipe_lsu_wavefronts_mem_shared.sum",
+    "l1_hits": "l1tex__t_sector_hit_rate.pct",
+    "l2_written": "lts__t_sectors_op_write.sum",
+    # An average over time counts the clocks in which a multiprocessor has no block, or not yet.
+    "tensor_pipe_elapsed": "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed",
+    "cycles_active": "sm__cycles_active.avg",
+    "cycles_elapsed": "sm__cycles_elapsed.max",
+    "waves": "launch__waves_per_multiprocessor",
+    # Instructions by the pipe that executes them. HFMA2.MMA, by which ptxas writes a 0, is one of
+    # the FP16 pipe, and busies the tensor pipe for two clocks.
+    **{
+        f"instructions_{pipe}": f"sm__inst_executed_pipe_{pipe}.sum"
+        for pipe in ("alu", "fma", "fp16", "lsu", "tensor", "uniform")
+    },
 }
 TIME = "gpu__time_duration.sum"
 DRAM_WRITTEN = "dram__bytes_write.sum"

@@ -4,9 +4,9 @@ ncu_counters.py BUILD_FOLDER OUTPUT.json               what the CPU device predi
 ncu_counters.py BUILD_FOLDER OUTPUT.json --size 4096   those, and what limits a kernel
 
 Needs ncu and a GPU. The output is {"device": name, "size": 128, "counters": {stage: {variant:
-{counter: value}}}}. A variant of several kernels has their sum, or for ratios and percentages the
-average weighted by time. OUTPUT.partial holds what an interrupted run has; the same command goes on
-from there.
+{counter: value}}}}. A variant of several kernels has their sum, also of cycles, or for ratios and
+percentages the average weighted by time. OUTPUT.partial holds what an interrupted run has; the same
+command goes on from there.
 """
 
 import argparse
@@ -68,7 +68,7 @@ def number(row: dict, counter: str) -> float:
 
 def combined(rows: list[dict], counter: str) -> float:
     values = [number(row, counter) for row in rows]
-    if counter.endswith(".sum"):
+    if counter.endswith((".sum", "cycles_active.avg", "cycles_elapsed.max")):
         return sum(values)
     if len(rows) == 1:
         return values[0]

@@ -24,6 +24,11 @@ def test_sums_are_added_and_percentages_averaged_over_time():
     assert ncu.combined(rows[:1], ISSUE) == 50.5
 
 
+@pytest.mark.parametrize("cycles", [LIMITS["cycles_active"], LIMITS["cycles_elapsed"]])
+def test_cycles_of_several_kernels_are_added(cycles):
+    assert ncu.combined([{cycles: "100", TIME: "1"}, {cycles: "50", TIME: "9"}], cycles) == 150
+
+
 @pytest.mark.parametrize("value", ["", None])
 def test_a_missing_counter_ends_it_with_its_name(value):
     with pytest.raises(SystemExit, match="ncu reported no gpu__time_duration"):
