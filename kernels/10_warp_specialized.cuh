@@ -4,7 +4,7 @@
 //         mbarriers a buffer, "full" and "empty", and never all together.
 // vs 09   the roles, a function each; the ring of buffers with its second barrier; setmaxnreg,
 //         which gives the registers that a copying warpgroup does not need to the others.
-// Limit   power, as before: the roles gain nothing by themselves. A block still starts with empty
+// Limit   those of 09: the roles gain nothing by themselves. A block still starts with empty
 //         buffers and ends with a store during which nothing multiplies. Next: 11.
 #include "launch.cuh"
 #include "parts/block_order.cuh"

@@ -5,8 +5,7 @@
 // vs 11   two boxes a warp, so that one is written while the other is being stored; stmatrix
 //         instead of each lane's pairs; a third tensor map and TMA stores instead of the lanes'
 //         own.
-// Limit   power: the same products as before, and no fewer bytes. What is left is what the
-//         launcher chooses: 11c.
+// Limit   the clock, as before. What is left is what the launcher chooses: 11c.
 #include <algorithm>
 
 #include "launch.cuh"
