@@ -27,6 +27,9 @@ LIMITS = {
     "dram_bytes": "dram__bytes_read.sum",
     "l2_sectors": "lts__t_sectors_op_read.sum",
     "sm_sectors": "l1tex__m_xbar2l1tex_read_sectors.sum",
+    # Requests of several multiprocessors for the same sectors, answered together.
+    "merged_hardware": "lrc__xbar2gpc_sectors_op_read_coalescing_achieved_type_hardware.sum",
+    "merged_multicast": "lrc__xbar2gpc_sectors_op_read_coalescing_achieved_type_programmatic.sum",
     "issue": "smsp__issue_active.avg.pct_of_peak_sustained_active",
     "fma_pipe": "sm__pipe_fma_cycles_active.avg.pct_of_peak_sustained_active",
     "tensor_pipe": "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active",
@@ -39,7 +42,7 @@ LIMITS = {
     # L1's data stage passes one wavefront a clock, for global memory or for shared memory. The sum
     # has wgmma's reads, too, but not the tiles that TMA brings.
     "wavefronts": "l1tex__data_pipe_lsu_wavefronts.sum",
-    "wavefronts_global": "l1tex__data_pipe_lsu_wavefronts_mem_lg.sum",
+    "wavefronts_global": "l1tex__data_pipe_lsu_wavefronts_mem_lgds.sum",
     "wavefronts_shared": "l1tex__data_pipe_lsu_wavefronts_mem_shared.sum",
     "l1_hits": "l1tex__t_sector_hit_rate.pct",
     "l2_written": "lts__t_sectors_op_write.sum",
