@@ -31,7 +31,8 @@ TEST(Options, Defaults) {
   EXPECT_FALSE(o.iterations);
   EXPECT_FALSE(o.reference);
   EXPECT_TRUE(o.check);
-  EXPECT_FALSE(o.exact || o.sustained || o.profile || o.list);
+  EXPECT_EQ(Data::UNIFORM, o.data);
+  EXPECT_FALSE(o.sustained || o.profile || o.list);
   EXPECT_TRUE(o.json.empty());
   EXPECT_EQ(0, o.device);
 }
@@ -49,7 +50,8 @@ TEST(Options, EveryValueArrives) {
   EXPECT_EQ(4, o.warmup);
   EXPECT_EQ(5, o.iterations);
   EXPECT_FALSE(o.check);
-  EXPECT_TRUE(o.exact && o.sustained && o.list);
+  EXPECT_EQ(Data::EXACT, o.data);
+  EXPECT_TRUE(o.sustained && o.list);
   EXPECT_EQ("a b.json", o.json);
   EXPECT_EQ(6, o.device);
 }
@@ -68,6 +70,16 @@ TEST(Options, ReferenceIsOneOfTwo) {
   EXPECT_EQ(Reference::BEST, parse({"--reference", "best"})->reference);
   EXPECT_EQ(Reference::CUBLAS, parse({"--reference", "cublas"})->reference);
   EXPECT_THROW(parse({"--reference", "best"}, Target::CPU), UsageError);
+}
+
+TEST(Options, DataIsOneOfFour) {
+  for (const Target target : {Target::GPU, Target::CPU}) {
+    EXPECT_EQ(Data::UNIFORM, parse({"--data", "random"}, target)->data);
+    EXPECT_EQ(Data::EXACT, parse({"--data", "exact"}, target)->data);
+    EXPECT_EQ(Data::ZEROS, parse({"--data", "zeros"}, target)->data);
+    EXPECT_EQ(Data::CONSTANT, parse({"--data", "constant"}, target)->data);
+    EXPECT_EQ(Data::EXACT, parse({"--exact"}, target)->data);
+  }
 }
 
 TEST(Options, SizeSetsAllThree) {
@@ -120,7 +132,9 @@ TEST(Options, EachBadInputHasItsMessage) {
       {{"--variant", "fourth"}, "no variant 'fourth'; this stage has: first, second, third"},
       {{"--profile", "--sustained"}, "use one of them"},
       {{"--profile", "--reference", "best"}, "use one of them"},
-      {{"--reference", "worst"}, "--reference: 'worst' is neither cublas nor best"},
+      {{"--data", "ones"}, "--data: 'ones' is none of random, exact, zeros, constant"},
+      {{"--data", "zeros", "--exact"}, "--exact excludes --data"},
+      {{"--reference", "worst"}, "--reference: 'worst' is none of cublas, best"},
       {{"--reference"}, "--reference"},
   };
   for (const BadInput& input : inputs) {

@@ -69,5 +69,26 @@ TEST(Random, IntegersTakeEveryValueEquallyOften) {
   for (const int n : counts) EXPECT_NEAR(COUNT / 9.0, n, 0.06 * COUNT / 9.0);
 }
 
+TEST(Random, DataIsWhatItsNameSays) {
+  for (const uint64_t i : {0, 1, 77}) {
+    for (const Stream stream : {Stream::A, Stream::B}) {
+      EXPECT_EQ(0, draw(Data::ZEROS, 11, stream, i));
+      EXPECT_EQ(CONSTANT, draw(Data::CONSTANT, 11, stream, i));
+      EXPECT_EQ(random_integer(11, stream, i), draw(Data::EXACT, 11, stream, i));
+      EXPECT_EQ(random_uniform(11, stream, i), draw(Data::UNIFORM, 11, stream, i));
+    }
+  }
+  EXPECT_STREQ("random", name(Data::UNIFORM));
+  EXPECT_STREQ("constant", name(Data::CONSTANT));
+}
+
+// Of the longest sums that are taken for exact: fp32 holds each of their numbers, a half the last.
+TEST(Random, SumsOfTheConstantAreExact) {
+  constexpr double UNIT = 0x1p-8;  // of CONSTANT^2 = 9 / 256
+  EXPECT_EQ(9, CONSTANT * CONSTANT / UNIT);
+  EXPECT_LE(EXACT_MAX_K * 9.0, 0x1p24);
+  EXPECT_LE(EXACT_MAX_K * CONSTANT * CONSTANT, 65504);
+}
+
 }  // namespace
 }  // namespace ladder::harness

@@ -37,11 +37,12 @@ TEST(Schedule, ARoundThatExceedsABurstHasNone) {
 }
 
 TEST(Schedule, TurnsOf20MsAndFewerLaunchesOfWhatShowsTheHost) {
-  EXPECT_EQ(20, launches_per_turn(1));
-  EXPECT_EQ(1000, launches_per_turn(0.02));
-  EXPECT_EQ(100, launches_per_turn(0.0199));
-  EXPECT_EQ(100, launches_per_turn(0));
-  EXPECT_EQ(1, launches_per_turn(100));
+  EXPECT_EQ(20, launches_per_turn(1, TURN_MS));
+  EXPECT_EQ(1000, launches_per_turn(0.02, TURN_MS));
+  EXPECT_EQ(100, launches_per_turn(0.0199, TURN_MS));
+  EXPECT_EQ(100, launches_per_turn(0, TURN_MS));
+  EXPECT_EQ(1, launches_per_turn(100, TURN_MS));
+  EXPECT_EQ(5, launches_per_turn(2, BURST_MS));
 }
 
 }  // namespace

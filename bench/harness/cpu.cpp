@@ -79,7 +79,7 @@ Report execute(const Stage& stage, const std::vector<Variant<In, Out>>& variants
   const uint64_t workspace = workspace_bytes(variants, shape);
   require_memory<In, Out>(shape, workspace);
   progress("drawing data and computing the reference");
-  const Problem<In, Out> problem(shape, options.exact ? Data::EXACT : Data::UNIFORM, options.seed);
+  const Problem<In, Out> problem(shape, options.data, options.seed);
   BufferSets<In, Out> sets(problem, 1, variants);
   const Gemm<In, Out> p = sets.gemm(0, nullptr);
   if (options.memory) require_traceable(p, workspace);

@@ -56,4 +56,12 @@ Device select_device(int id, int compute_capability, bool no_other) {
   return device;
 }
 
+std::string current_pci_bus_id() {
+  int id = 0;
+  char text[32] = "";
+  LADDER_CUDA_CHECK(cudaGetDevice(&id));
+  LADDER_CUDA_CHECK(cudaDeviceGetPCIBusId(text, sizeof text, id));
+  return text;
+}
+
 }  // namespace ladder::harness

@@ -26,4 +26,7 @@ struct Device {
 // number is too large.
 Device select_device(int id, int compute_capability, bool no_other);
 
+// Of the current device, as NVML writes it too.
+std::string current_pci_bus_id();
+
 }  // namespace ladder::harness

@@ -139,6 +139,31 @@ VariantReport profile(const Variant<In, Out>& variant, const BufferSets<In, Out>
   return result;
 }
 
+// Each contender by itself, which favours none: their times beside each other are measured already.
+PowerReport sample_power(const std::vector<LaunchOn>& contenders, const std::vector<Timing>& usual,
+                         int sets, Shape shape, cudaStream_t stream) {
+  constexpr const char* NAMES[] = {"stage", "cublas", "best"};
+  try {
+    PowerMeter meter(current_pci_bus_id());
+    PowerReport report{"", meter.sensor(), meter.limit_watts()};
+    const auto in_flight = [&](bool yes) { yes ? meter.begin() : meter.end(); };
+    for (size_t c = 0; c < contenders.size(); ++c) {
+      progress(fmt::format("sampling the power of {}", NAMES[c]));
+      const auto run = [&](const Pace& pace) {
+        const double ms =
+            time_alone(contenders[c], sets, usual[c].median, pace, in_flight, stream);
+        return PowerRun{tflops(shape, ms), meter.take()};
+      };
+      // In this order: after the run without rests the GPU is hot.
+      const PowerRun bursts = run(IN_BURSTS);
+      report.contenders.push_back({NAMES[c], bursts, run(WITHOUT_RESTS)});
+    }
+    return report;
+  } catch (const NoNvml& error) {
+    return {error.what()};
+  }
+}
+
 template <class In, class Out>
 VariantReport measure(const Variant<In, Out>& variant, const Yardsticks<In, Out>& yardsticks,
                       const Problem<In, Out>& problem, BufferSets<In, Out>& sets,
@@ -169,6 +194,8 @@ VariantReport measure(const Variant<In, Out>& variant, const Yardsticks<In, Out>
       result.sustained->percent_of_best =
           100.0 * std::min(steady[BEST], steady[CUBLAS]) / steady[STAGE];
   }
+  if (options.sustained)
+    result.power = sample_power(contenders, times, sets.count(), problem.shape, stream);
   result.kernel = kernel_facts(variant.gemm, sets.gemm(0, stream, variant));
   return result;
 }
@@ -187,7 +214,7 @@ Report execute(const Stage& stage, const std::vector<Variant<In, Out>>& variants
   if (best) with_workspace.push_back(any_of_cublaslt<In, Out>());
   const int count = buffer_sets<In, Out>(shape, workspace_bytes(with_workspace, shape), device);
   progress("drawing data");
-  const Problem<In, Out> problem(shape, options.exact ? Data::EXACT : Data::UNIFORM, options.seed);
+  const Problem<In, Out> problem(shape, options.data, options.seed);
   BufferSets<In, Out> sets(problem, count, with_workspace);
   const Stream stream;
 

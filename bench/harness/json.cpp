@@ -38,6 +38,26 @@ Json to_json(const MemoryRow& row) {
           {"sample", row.sample}};
 }
 
+Json to_json(const PowerRun& run) {
+  const PowerUse& use = run.use;
+  Json json = {{"tflops", run.tflops}, {"samples", use.samples}};
+  if (use.samples == 0) return json;
+  json["watts"] = use.watts;
+  json["sm_mhz"] = use.sm_mhz;
+  json["power_cap"] = use.power_cap;
+  json["hardware_slowdown"] = use.hardware_slowdown;
+  json["thermal"] = use.thermal;
+  return json;
+}
+
+Json to_json(const PowerReport& power) {
+  if (!power.unavailable.empty()) return {{"unavailable", power.unavailable}};
+  Json json = {{"sensor", power.sensor}, {"limit_watts", power.limit_watts}};
+  for (const ContenderPower& c : power.contenders)
+    json[c.contender] = {{"bursts", to_json(c.bursts)}, {"sustained", to_json(c.sustained)}};
+  return json;
+}
+
 // Not a number has no spelling in JSON; null would read as "not measured".
 Json number_or_text(double x) {
   if (std::isfinite(x)) return x;
@@ -67,12 +87,13 @@ std::string to_json(const Report& r) {
                      {"input", r.input},
                      {"accumulate", r.accumulate},
                      {"output", r.output},
+                     {"data", name(r.data)},
                      {"seed", r.seed}};
   json["variants"] = Json::array();
   for (const VariantReport& v : r.variants) {
     Json variant = {{"name", v.name}};
     if (v.check)
-      variant["check"] = {{"mode", r.data == Data::EXACT ? "exact" : "random"},
+      variant["check"] = {{"mode", is_exact(r.data) ? "exact" : "random"},
                           {"ok", v.check->ok},
                           {"max_error", number_or_text(v.check->max_error)},
                           {"bound", v.check->bound}};
@@ -90,6 +111,7 @@ std::string to_json(const Report& r) {
       if (v.sustained->percent_of_best)
         variant["sustained"]["percent_of_best"] = *v.sustained->percent_of_best;
     }
+    if (v.power) variant["power"] = to_json(*v.power);
     if (v.kernel) {
       variant["registers"] = v.kernel->registers;
       variant["shared_bytes"] = v.kernel->shared_bytes;

@@ -34,6 +34,25 @@ CLI::Option* add_integer(CLI::App& app, const std::string& name, Int low, Int hi
   return app.add_option(name, parse, help)->type_name("INT")->expected(1)->take_last();
 }
 
+// An option whose value is one of `names`; `store` gets its number.
+template <class Store>
+CLI::Option* add_choice(CLI::App& app, const std::string& option,
+                        const std::vector<std::string>& names, Store store,
+                        const std::string& help) {
+  const auto parse = [=](const CLI::results_t& texts) {
+    const auto found = std::find(names.begin(), names.end(), texts.back());
+    if (found == names.end())
+      throw CLI::ValidationError(option, fmt::format("'{}' is none of {}", texts.back(),
+                                                     fmt::join(names, ", ")));
+    store(static_cast<size_t>(found - names.begin()));
+    return true;
+  };
+  return app.add_option(option, parse, help)
+      ->type_name(fmt::format("{}", fmt::join(names, "|")))
+      ->expected(1)
+      ->take_last();
+}
+
 void keep_known_variants(std::vector<std::string>& wanted, const std::vector<std::string>& all) {
   for (const std::string& name : wanted)
     if (std::find(all.begin(), all.end(), name) == all.end())
@@ -91,7 +110,15 @@ std::optional<Options> parse_options(const std::string& stage,
   add_integer<uint64_t>(
       app, "--seed", 0, UINT64_MAX, [&](uint64_t v) { o.seed = v; }, "of the random data [1]");
   app.add_flag("--check,!--no-check", o.check, "compare every element with the reference [on]");
-  app.add_flag("--exact", o.exact, "small integers as data, equality as the check");
+  auto* data = add_choice(
+      app, "--data", {std::begin(DATA_NAMES), std::end(DATA_NAMES)},
+      [&](size_t choice) { o.data = static_cast<Data>(choice); },
+      "what A and B are made of: all but random are checked for equality, and a check of zeros or "
+      "of one constant proves little [random]");
+  app.add_flag_callback(
+         "--exact", [&] { o.data = Data::EXACT; },
+         "the same as --data exact: small integers, equality as the check")
+      ->excludes(data);
   app.add_option("--json", o.json, "also write the report to this file")->type_name("FILE");
   app.add_flag("--list", o.list, "print the variants and stop");
   if (gpu) {
@@ -102,21 +129,13 @@ std::optional<Options> parse_options(const std::string& stage,
         app, "--iterations", 1, 1000000, [&](int v) { o.iterations = v; },
         "timed launches [about half a second's worth, at least 20]");
     app.add_flag("--sustained", o.sustained,
-                 "also time each kernel without rests, at the power limit [fp16 stages: on]");
-    app.add_option(
-           "--reference",
-           [&](const CLI::results_t& names) {
-             if (names.back() != "cublas" && names.back() != "best")
-               throw CLI::ValidationError(
-                   "--reference", fmt::format("'{}' is neither cublas nor best", names.back()));
-             o.reference = names.back() == "best" ? Reference::BEST : Reference::CUBLAS;
-             return true;
-           },
-           "best: time the fastest of cublasLt's algorithms, too [the last stages: best, else "
-           "cublas]")
-        ->type_name("cublas|best")
-        ->expected(1)
-        ->take_last();
+                 "also time each kernel without rests, at the power limit [fp16 stages: on]; asked "
+                 "for, sample power, clock and what limits it, too [off]");
+    add_choice(
+        app, "--reference", {"cublas", "best"},
+        [&](size_t choice) { o.reference = choice == 0 ? Reference::CUBLAS : Reference::BEST; },
+        "best: time the fastest of cublasLt's algorithms, too [the last stages: best, else "
+        "cublas]");
     app.add_flag("--profile", o.profile,
                  "launch each variant once: no check, no cuBLAS, no timing (automatic under ncu)");
     add_integer<int>(

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "random.h"
+
 namespace ladder::harness {
 
 // Whatever the user can put right. what() is one line: what is wrong and what would be right.
@@ -29,8 +31,8 @@ struct Options {
   std::optional<int> iterations;       // timed launches; chosen by time when absent
   std::optional<Reference> reference;  // the stage's when absent
   bool check = true;
-  bool exact = false;
-  bool sustained = false;
+  Data data = Data::UNIFORM;
+  bool sustained = false;  // the stages of tensor cores do it anyway, but do not sample power
   bool profile = false;
   bool memory = true;  // CPU: report memory accesses
   std::string json;    // path, empty for none

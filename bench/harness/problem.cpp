@@ -7,13 +7,11 @@
 #include <cstring>
 #include <numeric>
 
-#include "random.h"
-
 namespace ladder::harness {
 namespace {
 
 template <class In>
-std::vector<In> draw(int rows, int columns, int64_t ld, Data data, uint64_t seed, Stream stream) {
+std::vector<In> draw_matrix(int rows, int columns, int64_t ld, Data data, uint64_t seed, Stream stream) {
   std::vector<In> matrix(static_cast<size_t>(rows * ld));
   if (matrix.empty()) return matrix;
   std::memset(static_cast<void*>(matrix.data()), POISON, matrix.size() * sizeof(In));
@@ -22,9 +20,8 @@ std::vector<In> draw(int rows, int columns, int64_t ld, Data data, uint64_t seed
     for (int j = 0; j < columns; ++j) {
       const uint64_t index =
           static_cast<uint64_t>(i) * static_cast<uint64_t>(columns) + static_cast<uint64_t>(j);
-      const float value = data == Data::EXACT ? random_integer(seed, stream, index)
-                                              : random_uniform(seed, stream, index);
-      matrix[static_cast<size_t>(i * ld + j)] = Number<In>::from_float(value);
+      matrix[static_cast<size_t>(i * ld + j)] =
+          Number<In>::from_float(draw(data, seed, stream, index));
     }
   }
   return matrix;
@@ -39,8 +36,8 @@ Problem<In, Out>::Problem(Shape shape, Data data, uint64_t seed, Padding padding
       lda(leading_dimension<In>(shape.k) + padding.a),
       ldb(leading_dimension<In>(shape.n) + padding.b),
       ldc(leading_dimension<Out>(shape.n) + padding.c),
-      a(draw<In>(shape.m, shape.k, lda, data, seed, Stream::A)),
-      b(draw<In>(shape.k, shape.n, ldb, data, seed, Stream::B)),
+      a(draw_matrix<In>(shape.m, shape.k, lda, data, seed, Stream::A)),
+      b(draw_matrix<In>(shape.k, shape.n, ldb, data, seed, Stream::B)),
       row_norms(static_cast<size_t>(shape.m)),
       column_norms(static_cast<size_t>(shape.n)) {
   const auto square = [](In value) {
@@ -64,7 +61,7 @@ Problem<In, Out>::Problem(Shape shape, Data data, uint64_t seed, Padding padding
 
 template <class In, class Out>
 Bound Problem<In, Out>::bound() const {
-  if (data == Data::EXACT) return [](int, int, double) { return 0.0; };
+  if (is_exact(data)) return [](int, int, double) { return 0.0; };
   return [this](int i, int j, double reference) {
     return difference_bound<Out, typename Formats<In, Out>::Accumulate>(
         shape.k, row_norms[static_cast<size_t>(i)], column_norms[static_cast<size_t>(j)],
@@ -117,9 +114,9 @@ std::string check_against_double(const Problem<In, Out>& p, const Output<Out>& r
   for (size_t r = 0; r < rows.size(); ++r) {
     for (int j = 0; j < p.shape.n; ++j) {
       const double exact = references[r][static_cast<size_t>(j)];
-      // In exact mode the only rounding is the one to Out.
+      // Where sums are exact the only rounding is the one to Out.
       const double expected =
-          p.data == Data::EXACT
+          is_exact(p.data)
               ? Number<Out>::to_float(Number<Out>::from_float(static_cast<float>(exact)))
               : exact;
       const double got = Number<Out>::to_float(result.row(rows[r])[j]);

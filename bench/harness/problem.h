@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "bound.h"
+#include "random.h"
 #include "verify.h"
 
 namespace ladder::harness {
@@ -24,11 +25,6 @@ int64_t leading_dimension(int width) {
   constexpr int64_t UNIT = PER_16_BYTES<T>;
   return (width + UNIT - 1) / UNIT * UNIT;
 }
-
-enum class Data {
-  UNIFORM,  // [-1, 1), full entropy; results are compared against difference_bound
-  EXACT,    // small integers; every product and sum is exact and results must be equal
-};
 
 template <class In, class Out>
 struct Problem {

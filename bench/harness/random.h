@@ -5,6 +5,22 @@
 
 namespace ladder::harness {
 
+// What the operands are made of.
+enum class Data {
+  UNIFORM,   // [-1, 1), full entropy; results are compared against difference_bound
+  EXACT,     // small integers
+  ZEROS,     // nothing but 0
+  CONSTANT,  // nothing but CONSTANT
+};
+constexpr const char* DATA_NAMES[] = {"random", "exact", "zeros", "constant"};
+inline const char* name(Data data) {
+  return DATA_NAMES[static_cast<int>(data)];
+}
+// Of all but random data every product and sum is exact, and results must be equal.
+inline bool is_exact(Data data) {
+  return data != Data::UNIFORM;
+}
+
 enum class Stream : uint64_t { A = 1, B = 2 };  // A and B must differ, or swapped operands pass
 
 // The i-th of 2^64 values, uniform over all 64-bit numbers. A hash of (seed, stream, i) by the
@@ -35,6 +51,19 @@ inline float random_integer(uint64_t seed, Stream stream, uint64_t i) {
   const uint64_t high = random_bits(seed, stream, i) >> 32;
   return static_cast<float>(static_cast<int>((high * (2 * EXACT_MAGNITUDE + 1)) >> 32) -
                             EXACT_MAGNITUDE);
+}
+
+// Two bits of the significand are set, and 2^20 of its squares still fit a half: 36,864.
+constexpr float CONSTANT = 0x3p-4f;
+
+inline float draw(Data data, uint64_t seed, Stream stream, uint64_t i) {
+  switch (data) {
+    case Data::EXACT: return random_integer(seed, stream, i);
+    case Data::ZEROS: return 0;
+    case Data::CONSTANT: return CONSTANT;
+    case Data::UNIFORM: break;
+  }
+  return random_uniform(seed, stream, i);
 }
 
 }  // namespace ladder::harness

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "device.h"
+#include "nvml.h"
 #include "problem.h"
 #include "statistics.h"
 
@@ -22,6 +23,24 @@ struct KernelFacts {
 struct Sustained {
   double tflops, percent_of_cublas;
   std::optional<double> percent_of_best{};  // of cublasLt
+};
+
+// One contender by itself, at one pace.
+struct PowerRun {
+  double tflops;
+  PowerUse use;
+};
+
+struct ContenderPower {
+  std::string contender;  // "stage", "cublas", "best"
+  PowerRun bursts, sustained;
+};
+
+struct PowerReport {
+  std::string unavailable;  // why there is nothing else
+  std::string sensor{};
+  double limit_watts = 0;
+  std::vector<ContenderPower> contenders{};
 };
 
 // How the fastest of cublasLt's algorithms was found; its times are with each variant's.
@@ -51,6 +70,7 @@ struct VariantReport {
   std::optional<Timing> cublas;  // of the same interleaved run
   std::optional<Timing> best;    // of the same, too: the best of cublasLt
   std::optional<Sustained> sustained;
+  std::optional<PowerReport> power;
   std::optional<KernelFacts> kernel;             // GPU
   std::optional<std::vector<MemoryRow>> memory;  // CPU
   std::vector<std::string> findings;             // CPU: races, accesses out of bounds, ...

@@ -34,9 +34,9 @@ int run_stage(const Stage& stage, const std::vector<Variant<In, Out>>& variants,
     fmt::print("{}\n", fmt::join(options->variants, "\n"));
     return EXIT_OK;
   }
-  if (options->exact && options->k > EXACT_MAX_K)
-    throw UsageError(fmt::format("--exact: K is {}, but sums stay exact only up to K = {}",
-                                 options->k, EXACT_MAX_K));
+  if (is_exact(options->data) && options->k > EXACT_MAX_K)
+    throw UsageError(fmt::format("--data {}: K is {}, but sums stay exact only up to K = {}",
+                                 name(options->data), options->k, EXACT_MAX_K));
   if (!options->json.empty()) require_writable(options->json);
 
   std::vector<Variant<In, Out>> wanted;

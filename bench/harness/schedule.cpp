@@ -21,9 +21,9 @@ size_t rounds_per_burst(double round_ms) {
   return static_cast<size_t>(BURST_MS / std::max(round_ms, 1e-6));
 }
 
-int launches_per_turn(double launch_ms) {
+int launches_per_turn(double launch_ms, double turn_ms) {
   if (launch_ms < SHORT_MS) return SHORT_TURN;
-  return std::max(1, static_cast<int>(TURN_MS / launch_ms));
+  return std::max(1, static_cast<int>(turn_ms / launch_ms));
 }
 
 }  // namespace ladder::harness

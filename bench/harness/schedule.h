@@ -29,10 +29,11 @@ constexpr double BURST_MS = 10.0, REST_MS = 10.0;
 // How many rounds make a burst; 0 where one is longer than that: each launch then has its own rest.
 size_t rounds_per_burst(double round_ms);
 
-// At the power limit there are no rests, but turns: so many launches of one contender. Of launches
-// that are shorter than SHORT_MS a few will do, as they show the pace of the host.
+// At the power limit there are no rests, but turns: so many launches of one contender, of `turn_ms`
+// together. Of launches that are shorter than SHORT_MS a few will do, as they show the pace of the
+// host.
 constexpr double TURN_MS = 20.0, SHORT_MS = 0.02;
 constexpr int SHORT_TURN = 100;
-int launches_per_turn(double launch_ms);
+int launches_per_turn(double launch_ms, double turn_ms);
 
 }  // namespace ladder::harness

@@ -22,12 +22,40 @@ size_t name_width(const Report& r) {
   return width;
 }
 
+std::string data_text(Data data) {
+  switch (data) {
+    case Data::UNIFORM: break;
+    case Data::EXACT: return "small integers; results must be equal";
+    case Data::ZEROS: return "zeros; results must be equal, which proves little";
+    case Data::CONSTANT:
+      return fmt::format("{} everywhere; results must be equal, which proves little", CONSTANT);
+  }
+  return "random";
+}
+
 std::string check_text(const VariantReport& v) {
   return !v.check ? "off" : v.check->ok ? "ok" : "WRONG";
 }
 
 std::string best_column(std::optional<double> percent) {
   return percent ? fmt::format("  {:>6.1f}", *percent) : "";
+}
+
+std::string power_text(const PowerRun& run) {
+  if (run.use.samples == 0) return "no sample";
+  return fmt::format("{:.0f} TFLOP/s, {:.0f} W, {:.0f} MHz, power cap {:.0f}%", run.tflops,
+                     run.use.watts, run.use.sm_mhz, 100 * run.use.power_cap);
+}
+
+std::string power_table(const VariantReport& v) {
+  if (!v.power->unavailable.empty())
+    return fmt::format("  {}: no power: {}\n", v.name, v.power->unavailable);
+  std::string text =
+      fmt::format("  {}: each by itself, limit {:.0f} W\n", v.name, v.power->limit_watts);
+  for (const ContenderPower& c : v.power->contenders)
+    text += fmt::format("    {:<6}  in bursts {}; without rests {}\n", c.contender,
+                        power_text(c.bursts), power_text(c.sustained));
+  return text;
 }
 
 std::string gpu_table(const Report& r) {
@@ -66,6 +94,8 @@ std::string gpu_table(const Report& r) {
     else
       text += fmt::format("  {0:>9}  {0:>9}  {0:>7}  {0:>11}\n", "unknown");
   }
+  for (const VariantReport& v : r.variants)
+    if (v.power) text += power_table(v);
   if (timed) {
     const Timing& c = *r.variants.back().cublas;
     text +=
@@ -135,6 +165,7 @@ std::string to_table(const Report& r) {
   text += cpu ? " as the device: results and memory traffic, no times\n"
               : fmt::format(" (sm_{}, {} multiprocessors, {:.0f} MHz)\n", r.device.sm,
                             r.device.multiprocessors, r.device.clock_mhz);
+  if (r.data != Data::UNIFORM) text += fmt::format("  A and B: {}\n", data_text(r.data));
   text += cpu ? cpu_table(r) : gpu_table(r);
   for (const VariantReport& v : r.variants) {
     if (v.check && !v.check->ok) text += fmt::format("  WRONG {}: {}\n", v.name, v.check->message);

@@ -97,16 +97,24 @@ std::vector<Timing> time_interleaved(const std::vector<LaunchOn>& contenders, co
   return timings;
 }
 
+namespace {
+
+// ms a launch, of a turn of launches with nothing between them.
+double time_turn(const LaunchOn& launch, int count, int sets, cudaStream_t stream) {
+  EventPair whole;
+  whole.start.record(stream);
+  for (int i = 0; i < count; ++i) launch(i % sets);
+  whole.stop.record(stream);
+  LADDER_CUDA_CHECK(cudaStreamSynchronize(stream));
+  return whole.milliseconds() / count;
+}
+
+}  // namespace
+
 std::vector<double> time_sustained(const std::vector<LaunchOn>& contenders, int sets,
                                    const std::vector<Timing>& usual, cudaStream_t stream) {
   const auto turn = [&](size_t c) {
-    const int count = launches_per_turn(usual[c].median);
-    EventPair whole;
-    whole.start.record(stream);
-    for (int i = 0; i < count; ++i) contenders[c](i % sets);
-    whole.stop.record(stream);
-    LADDER_CUDA_CHECK(cudaStreamSynchronize(stream));
-    return whole.milliseconds() / count;
+    return time_turn(contenders[c], launches_per_turn(usual[c].median, TURN_MS), sets, stream);
   };
   std::vector<double> mean(contenders.size());
   for (int round = -WARMUP_ROUNDS; round < ROUNDS; ++round)
@@ -117,6 +125,29 @@ std::vector<double> time_sustained(const std::vector<LaunchOn>& contenders, int 
         if (round >= 0) mean[c] += ms / (2 * ROUNDS);
       }
   return mean;
+}
+
+double time_alone(const LaunchOn& launch, int sets, double usual_ms, const Pace& pace,
+                  const std::function<void(bool)>& in_flight, cudaStream_t stream) {
+  const int count = launches_per_turn(usual_ms, pace.turn_ms);
+  const bool rests = pace.rest_ms > 0;
+  double sum = 0;
+  int turns = 0;
+  for (double spent = -pace.settle_ms; turns == 0 || spent < pace.counted_ms;) {
+    const bool counts = spent >= 0;
+    launch(0);  // not timed: into an idle stream
+    if (counts && (rests || turns == 0)) in_flight(true);
+    const double ms = time_turn(launch, count, sets, stream);
+    if (counts && rests) in_flight(false);
+    if (counts) {
+      sum += ms;
+      ++turns;
+    }
+    spent += ms * (count + 1) + pace.rest_ms;
+    if (rests) std::this_thread::sleep_for(std::chrono::duration<double, std::milli>(pace.rest_ms));
+  }
+  if (!rests) in_flight(false);
+  return sum / turns;
 }
 
 }  // namespace ladder::harness

@@ -34,4 +34,18 @@ std::vector<Timing> time_interleaved(const std::vector<LaunchOn>& contenders, co
 std::vector<double> time_sustained(const std::vector<LaunchOn>& contenders, int sets,
                                    const std::vector<Timing>& usual, cudaStream_t stream);
 
+// How one contender is launched by itself while power is sampled: `turn_ms` of launches, then a
+// rest, for `settle_ms` of launches and rests that do not count and `counted_ms` that do.
+struct Pace {
+  double turn_ms, rest_ms, settle_ms, counted_ms;
+};
+constexpr Pace IN_BURSTS{BURST_MS, REST_MS, 200, 500}, WITHOUT_RESTS{TURN_MS, 0, 500, 800};
+
+// ms a launch, of the part that counts. `in_flight` is told when launches of it are there, and when
+// they are over: in each burst, or once where there are no rests. By itself, because a sensor of
+// power looks at tens of milliseconds or more: of turns that are shorter it gives the mean of all
+// contenders. So these times are no comparison; those of the two functions above are.
+double time_alone(const LaunchOn& launch, int sets, double usual_ms, const Pace& pace,
+                  const std::function<void(bool)>& in_flight, cudaStream_t stream);
+
 }  // namespace ladder::harness
