@@ -89,6 +89,15 @@ TEST(CliCpu, NoMemoryLeavesTheReportOut) {
   EXPECT_EQ(outcome.text.find("l1tex"), std::string::npos) << outcome.text;
 }
 
+TEST(CliCpu, ZerosAndOneConstantAreCheckedAndSaid) {
+  for (const char* data : {"zeros", "constant"}) {
+    const Outcome outcome =
+        run(LADDER_CPU_STAGE, std::string("--size 40 --no-memory --data ") + data);
+    EXPECT_EQ(0, outcome.code) << outcome.text;
+    EXPECT_NE(outcome.text.find("which proves little"), std::string::npos) << outcome.text;
+  }
+}
+
 // A run of the stage that is wrong on purpose, without the count of its accesses. Its dimensions
 // are beyond the 64 parts that the comparison is made in.
 class CliCpuWrong : public testing::Test {
@@ -286,6 +295,7 @@ TEST_F(CliGpu, RunsChecksAndReports) {
     EXPECT_GT(variant["registers"], 0);
     EXPECT_GT(variant["occupancy"], 0);
     EXPECT_GT(variant["sustained"]["tflops"], 0);
+    EXPECT_TRUE(variant["power"].contains("unavailable") || variant["power"].contains("cublas"));
   }
   EXPECT_GT(report["cublas"]["tflops"], 0);
 }

@@ -214,6 +214,15 @@ TEST_F(HarnessGpu, TimesAreInTheirPlacesOfTheReport) {
   EXPECT_NEAR(1, stage["sustained"]["tflops"].get<double>() / tflops({64, 64, 64}, 2), 0.03);
   EXPECT_LT(stage["sustained"]["percent_of_cublas"], 10);
   EXPECT_LT(stage["sustained"]["percent_of_best"], 10);
+  if (stage["power"].contains("unavailable")) return;
+  // One thread draws less than a matrix product does, and nothing limits it.
+  const nlohmann::json& power = stage["power"]["stage"]["sustained"];
+  EXPECT_GE(power["samples"], 20);
+  EXPECT_GT(power["watts"], 10);
+  EXPECT_LT(power["watts"], 0.7 * stage["power"]["limit_watts"].get<double>());
+  EXPECT_GT(power["sm_mhz"], 500);
+  EXPECT_EQ(0, power["power_cap"]);
+  EXPECT_NEAR(1, power["tflops"].get<double>() / tflops({64, 64, 64}, 2), 0.03);
 }
 
 // cuBLAS against itself: a ratio of 1, if the two are timed alike.

@@ -133,7 +133,7 @@ TEST(Options, EachBadInputHasItsMessage) {
       {{"--profile", "--sustained"}, "use one of them"},
       {{"--profile", "--reference", "best"}, "use one of them"},
       {{"--data", "ones"}, "--data: 'ones' is none of random, exact, zeros, constant"},
-      {{"--data", "zeros", "--exact"}, "--exact excludes --data"},
+      {{"--data", "zeros", "--exact"}, "--data excludes --exact"},
       {{"--reference", "worst"}, "--reference: 'worst' is none of cublas, best"},
       {{"--reference"}, "--reference"},
   };

@@ -53,7 +53,7 @@ TEST(Problem, NormsAndReferenceOfKnownMatrices) {
 }
 
 TEST(Problem, CheckAgainstDoubleFindsOneWrongElement) {
-  for (const Data data : {Data::EXACT, Data::UNIFORM}) {
+  for (const Data data : {Data::EXACT, Data::ZEROS, Data::CONSTANT, Data::UNIFORM}) {
     const Problem<half, half> p({5, 6, 70}, data, 1);
     Output<half> output = reference_output(p);
     EXPECT_EQ("", check_against_double(p, output, {0, 4}));
@@ -86,6 +86,15 @@ TEST(Problem, SeedsAndExactDataDiffer) {
   EXPECT_NE(reference_rows(one, {0, 1, 2}), reference_rows(two, {0, 1, 2}));
   EXPECT_NE(one.b[0], two.b[0]);
   for (int k = 0; k < 7; ++k) EXPECT_EQ(std::round(exact.a[k]), exact.a[k]);
+}
+
+TEST(Problem, ZerosAndTheConstantAreWhatTheySay) {
+  const Shape shape{3, 5, 7};
+  const Problem<half, half> zeros(shape, Data::ZEROS, 1), constant(shape, Data::CONSTANT, 1);
+  EXPECT_EQ(0, Number<half>::to_float(reference_output(zeros).row(2)[4]));
+  EXPECT_EQ(7 * 9 / 256.0f, Number<half>::to_float(reference_output(constant).row(2)[4]));
+  EXPECT_EQ(0, zeros.bound()(0, 0, 0));
+  EXPECT_EQ(0, constant.bound()(0, 0, 1));
 }
 
 // Of sums in fp32, rounded to Out.

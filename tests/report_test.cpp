@@ -75,6 +75,60 @@ TEST(Report, JsonParsesBackWithEveryField) {
   EXPECT_EQ("13.1.0", j["cublas"]["version"]);
 }
 
+PowerReport power_of(const std::string& contender) {
+  const PowerUse bursts{40, 500.5, 1700, 0.25, 0, 0}, sustained{80, 690, 1400, 1, 0.125, 0.0625};
+  return {"", "instant", 700, {{contender, {800, bursts}, {650, sustained}}}};
+}
+
+TEST(Report, PowerIsByContenderAndPace) {
+  EXPECT_FALSE(nlohmann::json::parse(to_json(sample()))["variants"][1].contains("power"));
+  Report r = sample();
+  r.variants[1].power = power_of("cublas");
+  const auto power = nlohmann::json::parse(to_json(r))["variants"][1]["power"];
+  EXPECT_EQ("instant", power["sensor"]);
+  EXPECT_EQ(700, power["limit_watts"]);
+  EXPECT_EQ(40, power["cublas"]["bursts"]["samples"]);
+  EXPECT_EQ(500.5, power["cublas"]["bursts"]["watts"]);
+  EXPECT_EQ(0.25, power["cublas"]["bursts"]["power_cap"]);
+  EXPECT_EQ(650, power["cublas"]["sustained"]["tflops"]);
+  EXPECT_EQ(1400, power["cublas"]["sustained"]["sm_mhz"]);
+  EXPECT_EQ(0.125, power["cublas"]["sustained"]["hardware_slowdown"]);
+  EXPECT_EQ(0.0625, power["cublas"]["sustained"]["thermal"]);
+  EXPECT_NE(to_table(r).find("cublas  in bursts 800 TFLOP/s, 500 W, 1700 MHz, power cap 25%; "
+                             "without rests 650 TFLOP/s, 690 W, 1400 MHz, power cap 100%"),
+            std::string::npos)
+      << to_table(r);
+}
+
+TEST(Report, PowerThatCannotBeSampledIsSaid) {
+  Report r = sample();
+  r.variants[1].power = PowerReport{"no library"};
+  const auto power = nlohmann::json::parse(to_json(r))["variants"][1]["power"];
+  EXPECT_EQ(nlohmann::json({{"unavailable", "no library"}}), power);
+  EXPECT_NE(to_table(r).find("sample: no power: no library"), std::string::npos);
+  r.variants[1].power = power_of("stage");
+  r.variants[1].power->contenders[0].bursts.use = {};
+  const auto run = nlohmann::json::parse(to_json(r))["variants"][1]["power"]["stage"]["bursts"];
+  EXPECT_EQ(nlohmann::json({{"samples", 0}, {"tflops", 800.0}}), run);
+  EXPECT_NE(to_table(r).find("in bursts no sample"), std::string::npos);
+}
+
+TEST(Report, DataAreSaid) {
+  Report r = sample();
+  EXPECT_EQ("random", nlohmann::json::parse(to_json(r))["problem"]["data"]);
+  EXPECT_EQ(to_table(r).find("A and B"), std::string::npos);
+  for (const auto& [data, text] :
+       {std::pair{Data::EXACT, "small integers; results must be equal\n"},
+        std::pair{Data::ZEROS, "zeros; results must be equal, which proves little"},
+        std::pair{Data::CONSTANT, "0.1875 everywhere; results must be equal, which"}}) {
+    r.data = data;
+    const auto j = nlohmann::json::parse(to_json(r));
+    EXPECT_EQ(name(data), j["problem"]["data"].get<std::string>());
+    EXPECT_EQ("exact", j["variants"][0]["check"]["mode"]);
+    EXPECT_NE(to_table(r).find(text), std::string::npos) << to_table(r);
+  }
+}
+
 TEST(Report, TheBestOfCublasLtIsBesideCublas) {
   EXPECT_FALSE(nlohmann::json::parse(to_json(sample())).contains("best_cublaslt"));
   EXPECT_EQ(to_table(sample()).find("% best"), std::string::npos);

@@ -132,5 +132,54 @@ TEST_F(Timer, TheSteadyStateIsInTurns) {
   EXPECT_EQ(round, last(28));
 }
 
+// Launches of a contender by itself, and when they are in flight.
+class TimeAlone : public Timer {
+ protected:
+  double run(double ms, const Pace& pace) {
+    return time_alone(
+        taking(ms), 3, ms, pace,
+        [&](bool yes) {
+          told.push_back({yes, stream_ms});
+        },
+        nullptr);
+  }
+  struct Told {
+    bool in_flight;
+    double at_ms;
+  };
+  std::vector<Told> told;
+};
+
+TEST_F(TimeAlone, EachBurstThatCountsIsTold) {
+  // A burst and its rest: 6 launches of 2 ms, one of them not timed, and 10 ms.
+  EXPECT_NEAR(2, run(2, {10, 10, 40, 60}), 1e-4);
+  ASSERT_EQ(2u * 3, told.size());  // 2 bursts to settle, 22 ms each, and 3 that count
+  for (size_t i = 0; i < told.size(); ++i) {
+    EXPECT_EQ(i % 2 == 0, told[i].in_flight);
+    EXPECT_EQ(12.0 * static_cast<double>(2 + i / 2) + (i % 2 == 0 ? 2 : 12), told[i].at_ms);
+  }
+  EXPECT_EQ(5u * 6, launched.size());
+}
+
+TEST_F(TimeAlone, WithoutRestsItIsToldOnce) {
+  EXPECT_NEAR(2, run(2, {10, 0, 20, 36}), 1e-4);
+  ASSERT_EQ(2u, told.size());
+  EXPECT_TRUE(told[0].in_flight);
+  EXPECT_EQ(2 * 12 + 2, told[0].at_ms);  // launches are there already
+  EXPECT_FALSE(told[1].in_flight);
+  EXPECT_EQ(5 * 12, told[1].at_ms);
+}
+
+TEST_F(TimeAlone, ALaunchThatTakesLongerCountsOnce) {
+  EXPECT_NEAR(3000, run(3000, WITHOUT_RESTS), 1e-2);
+  EXPECT_EQ(4u, launched.size());
+  EXPECT_EQ(2u, told.size());
+}
+
+TEST_F(TimeAlone, WhatIsSampledLastsHalfASecond) {
+  EXPECT_GE(IN_BURSTS.counted_ms, 500);
+  EXPECT_GE(WITHOUT_RESTS.counted_ms, 500);
+}
+
 }  // namespace
 }  // namespace ladder::harness

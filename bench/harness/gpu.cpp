@@ -150,8 +150,7 @@ PowerReport sample_power(const std::vector<LaunchOn>& contenders, const std::vec
     for (size_t c = 0; c < contenders.size(); ++c) {
       progress(fmt::format("sampling the power of {}", NAMES[c]));
       const auto run = [&](const Pace& pace) {
-        const double ms =
-            time_alone(contenders[c], sets, usual[c].median, pace, in_flight, stream);
+        const double ms = time_alone(contenders[c], sets, usual[c].median, pace, in_flight, stream);
         return PowerRun{tflops(shape, ms), meter.take()};
       };
       // In this order: after the run without rests the GPU is hot.

@@ -42,8 +42,8 @@ CLI::Option* add_choice(CLI::App& app, const std::string& option,
   const auto parse = [=](const CLI::results_t& texts) {
     const auto found = std::find(names.begin(), names.end(), texts.back());
     if (found == names.end())
-      throw CLI::ValidationError(option, fmt::format("'{}' is none of {}", texts.back(),
-                                                     fmt::join(names, ", ")));
+      throw CLI::ValidationError(
+          option, fmt::format("'{}' is none of {}", texts.back(), fmt::join(names, ", ")));
     store(static_cast<size_t>(found - names.begin()));
     return true;
   };

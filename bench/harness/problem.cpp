@@ -7,11 +7,14 @@
 #include <cstring>
 #include <numeric>
 
+#include "random.h"
+
 namespace ladder::harness {
 namespace {
 
 template <class In>
-std::vector<In> draw_matrix(int rows, int columns, int64_t ld, Data data, uint64_t seed, Stream stream) {
+std::vector<In> draw_matrix(int rows, int columns, int64_t ld, Data data, uint64_t seed,
+                            Stream stream) {
   std::vector<In> matrix(static_cast<size_t>(rows * ld));
   if (matrix.empty()) return matrix;
   std::memset(static_cast<void*>(matrix.data()), POISON, matrix.size() * sizeof(In));

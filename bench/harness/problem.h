@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "bound.h"
-#include "random.h"
+#include "data.h"
 #include "verify.h"
 
 namespace ladder::harness {

@@ -3,23 +3,9 @@
 // any part can be drawn in any order.
 #include <cstdint>
 
-namespace ladder::harness {
+#include "data.h"
 
-// What the operands are made of.
-enum class Data {
-  UNIFORM,   // [-1, 1), full entropy; results are compared against difference_bound
-  EXACT,     // small integers
-  ZEROS,     // nothing but 0
-  CONSTANT,  // nothing but CONSTANT
-};
-constexpr const char* DATA_NAMES[] = {"random", "exact", "zeros", "constant"};
-inline const char* name(Data data) {
-  return DATA_NAMES[static_cast<int>(data)];
-}
-// Of all but random data every product and sum is exact, and results must be equal.
-inline bool is_exact(Data data) {
-  return data != Data::UNIFORM;
-}
+namespace ladder::harness {
 
 enum class Stream : uint64_t { A = 1, B = 2 };  // A and B must differ, or swapped operands pass
 
@@ -58,10 +44,14 @@ constexpr float CONSTANT = 0x3p-4f;
 
 inline float draw(Data data, uint64_t seed, Stream stream, uint64_t i) {
   switch (data) {
-    case Data::EXACT: return random_integer(seed, stream, i);
-    case Data::ZEROS: return 0;
-    case Data::CONSTANT: return CONSTANT;
-    case Data::UNIFORM: break;
+    case Data::EXACT:
+      return random_integer(seed, stream, i);
+    case Data::ZEROS:
+      return 0;
+    case Data::CONSTANT:
+      return CONSTANT;
+    case Data::UNIFORM:
+      break;
   }
   return random_uniform(seed, stream, i);
 }

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "peak.h"
+#include "random.h"
 #include "report.h"
 #include "schedule.h"
 
@@ -24,9 +25,12 @@ size_t name_width(const Report& r) {
 
 std::string data_text(Data data) {
   switch (data) {
-    case Data::UNIFORM: break;
-    case Data::EXACT: return "small integers; results must be equal";
-    case Data::ZEROS: return "zeros; results must be equal, which proves little";
+    case Data::UNIFORM:
+      break;
+    case Data::EXACT:
+      return "small integers; results must be equal";
+    case Data::ZEROS:
+      return "zeros; results must be equal, which proves little";
     case Data::CONSTANT:
       return fmt::format("{} everywhere; results must be equal, which proves little", CONSTANT);
   }
