@@ -1,0 +1,140 @@
+"""Measures what the data of a product cost: times, power and clock of some stages at 8192^3, with
+each kind of data that the harness has.
+
+power.py DIR        for example power.py /tmp/measured, where scripts/measure.sh has written
+
+Writes DIR/power.json, and DIR/environment.json unless it is there: of every stage and kind of data
+TFLOP/s beside cuBLAS in bursts, as the tables have them, and of the stage and of cuBLAS each by
+itself, in bursts and without rests, TFLOP/s, watts, MHz, and the shares of the samples in which the
+power cap, the hardware or the temperature held the clock down. The GPU is busy for about 75
+seconds of the two minutes it takes. Exit code: 0 all right, 1 a stage failed or there is no NVML, 2
+bad input; then nothing is written.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from ladder import manifest
+from ladder.project import STAGES, BadInput, read_json
+from ladder.results import own
+from ladder.sweep import StageFailed, keep, same_commit, write_environment
+
+FILE = "power.json"
+SIZE = 8192
+# By entropy, the least first. What the harness calls each, and what a reader does.
+DATA = {"zeros": "zeros", "constant": "one value", "exact": "-4 to 4", "random": "random"}
+# A kernel without tensor cores, to compare with: it needs no more than the ends.
+MEASURED = {
+    "05b_split_barrier": ("zeros", "random"),
+    "07b_swizzle": tuple(DATA),
+    "09_wgmma": tuple(DATA),
+    "11c_chosen_by_shape": tuple(DATA),
+}
+# Times of the tables take more; here they only say at which rate the data are multiplied.
+ITERATIONS = 40
+
+# What claims may ask of a variant and a kind of data: where it is in a run of power.json, and the
+# factor to the unit that claims have, Hz for a clock. data_tflops: beside cuBLAS, in bursts; the
+# others: by itself, burst_ in bursts and power_ without rests.
+UNITS = {"tflops": 1, "watts": 1, "clock": 1e6, "cap": 1, "thermal": 1}
+KEYS = {"clock": "sm_mhz", "cap": "power_cap"}
+FUNCTIONS: dict[str, tuple[tuple[str, ...], float]] = {
+    "data_tflops": (("tflops",), 1),
+    "cublas_data_tflops": (("cublas_tflops",), 1),
+} | {
+    f"{prefix}{pace}_{name}": ((contender, place, KEYS.get(name, name)), factor)
+    for prefix, contender in (("", "stage"), ("cublas_", "cublas"))
+    for pace, place in (("burst", "bursts"), ("power", "sustained"))
+    for name, factor in UNITS.items()
+}
+
+
+def load(path: Path) -> dict:
+    """Raises BadInput where nothing was measured yet."""
+    if not path.exists():
+        raise BadInput(f"no {path}; on a GPU, scripts/power.py measures it")
+    return read_json(path)
+
+
+def number(power: dict, function: str, variant: str, data: str) -> float:
+    """A number of power.json for claims: of FUNCTIONS, of a stage/variant, of a kind of data."""
+    path, factor = FUNCTIONS[function]
+    try:
+        found = power["runs"][variant][data]
+        for key in path:
+            found = found[key]
+    except KeyError as error:
+        raise BadInput(f"no {function} of {variant} with {data}: {error} is missing") from error
+    return found * factor
+
+
+def report(executable: Path, variant: str, data: str) -> dict:
+    """Of one process. Raises StageFailed."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "report.json"
+        command = [executable, "--size", SIZE, "--variant", variant, "--data", data]
+        command += ["--sustained", "--reference", "cublas", "--iterations", ITERATIONS]
+        command = [str(part) for part in [*command, "--json", path]]
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode != 0:
+            raise StageFailed(done.stderr.strip() or done.stdout.strip(), done.returncode)
+        return json.loads(path.read_text())
+
+
+def of_report(measured: dict) -> dict:
+    """What of a stage's report is kept. Raises StageFailed where NVML was not there."""
+    variant = own(measured)
+    power = variant["power"]
+    if "unavailable" in power:
+        raise StageFailed(f"no power of {measured['stage']}: {power['unavailable']}", 1)
+    rates = {"tflops": variant["tflops"], "cublas_tflops": measured["cublas"]["tflops"]}
+    return rates | {contender: power[contender] for contender in ("stage", "cublas")}
+
+
+def shown(run: dict) -> str:
+    return f"{run['tflops']:.0f} TFLOP/s, {run['watts']:.0f} W, {run['sm_mhz']:.0f} MHz"
+
+
+def sweep(folder: Path, stages: dict[str, Path]) -> None:
+    """Raises StageFailed."""
+    runs: dict[str, dict] = {}
+    measured: dict = {}
+    for name, kinds in MEASURED.items():
+        listed = subprocess.run([stages[name], "--list"], capture_output=True, text=True)
+        variant = listed.stdout.split()[-1]
+        for data in kinds:
+            measured = report(stages[name], variant, data)
+            kept = runs.setdefault(f"{name}/{variant}", {})[data] = of_report(measured)
+            print(f"{name} {data}: {shown(kept['stage']['sustained'])}", flush=True)
+    sensor = own(measured)["power"]
+    file = {"device": measured["device"]["name"], "size": SIZE}
+    file |= {key: sensor[key] for key in ("sensor", "limit_watts")}
+    keep(json.dumps(file | {"runs": runs}, indent=2) + "\n", folder / FILE)
+    write_environment(folder, measured["device"])
+
+
+def main(arguments: list[str], build: Path = STAGES) -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("folder", type=Path)
+    folder = parser.parse_args(arguments).folder
+    try:
+        there = manifest.built(build)
+        missing = [name for name in MEASURED if name not in there]
+        if missing:
+            raise BadInput(f"no {missing[0]} in {build}; ./scripts/run_all.sh builds the stages")
+        folder.mkdir(parents=True, exist_ok=True)
+        same_commit(folder)
+        sweep(folder, there)
+    except (BadInput, OSError) as error:
+        print(f"power.py: {error}", file=sys.stderr)
+        return 2
+    except StageFailed as error:
+        print(f"power.py: {error}", file=sys.stderr)
+        return 1
+    return 0
