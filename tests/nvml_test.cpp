@@ -52,9 +52,9 @@ TEST_F(Nvml, TheDeviceIsFoundByItsBusId) {
 
 TEST_F(Nvml, MeansAndShares) {
   // The first is read when the device is opened, and counts for nothing.
-  fake->readings = {{900000, 1, 0xFF},    {500000, 1980, 0},
-                    {600000, 1500, 0x4},  {700000, 1400, 0x4 | 0x8 | 0x80},
-                    {650000, 1600, 0x20}, {550000, 1700, 0x48}};
+  fake->readings = {{900000, 1, 0xFF},         {500000, 1980, 0},          {600000, 1500, 0x4},
+                    {700000, 1400, 0x4 | 0x8}, {710000, 1300, 0x4 | 0x80}, {650000, 1600, 0x24},
+                    {550000, 1700, 0x40},      {560000, 1710, 0x40}};
   const std::vector<FakeNvml::Reading> r = fake->readings;
   PowerMeter meter(BUS_ID, LADDER_FAKE_NVML);
   fake->readings.erase(fake->readings.begin());
@@ -63,12 +63,12 @@ TEST_F(Nvml, MeansAndShares) {
   ASSERT_GE(use.samples, 19);
   double watts = 0, mhz = 0, cap = 0, hardware = 0, thermal = 0;
   for (int i = 0; i < use.samples; ++i) {
-    const size_t which = static_cast<size_t>(i % 5) + 1;
+    const size_t which = static_cast<size_t>(i % 7) + 1;
     watts += r[which].milliwatts / 1e3;
     mhz += r[which].sm_mhz;
-    cap += which == 2 || which == 3;
-    hardware += which == 3 || which == 5;
-    thermal += which == 4 || which == 5;
+    cap += which >= 2 && which <= 5;
+    hardware += which == 3 || which == 4;
+    thermal += which >= 5;
   }
   EXPECT_DOUBLE_EQ(watts / use.samples, use.watts);
   EXPECT_DOUBLE_EQ(mhz / use.samples, use.sm_mhz);
