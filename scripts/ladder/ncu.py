@@ -76,11 +76,15 @@ def combined(rows: list[dict], counter: str) -> float:
     return sum(v * t for v, t in zip(values, times, strict=True)) / sum(times)
 
 
+def command(stage: Path, counters: list[str], size: int) -> list[str]:
+    """Units as they are, not scaled: bytes, not Gbyte."""
+    ncu = ["ncu", "--csv", "--page", "raw", "--print-units", "base", "--clock-control", "none"]
+    return [*ncu, "--metrics", ",".join(counters), str(stage), "--size", str(size)]
+
+
 def counted(stage: Path, counters: list[str], size: int) -> tuple[str, dict]:
     """The GPU's name, and the counters of every variant."""
-    # Units as they are, not scaled: bytes, not Gbyte.
-    ncu = ["ncu", "--csv", "--page", "raw", "--print-units", "base", "--clock-control", "none"]
-    ncu += ["--metrics", ",".join(counters), str(stage), "--size", str(size)]
+    ncu = command(stage, counters, size)
     variants = run([str(stage), "--list"]).split()
     rows = kernels(run(ncu))
     by_variant = dict(zip(variants, ([row] for row in rows), strict=False))

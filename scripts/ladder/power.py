@@ -4,27 +4,30 @@ each kind of data that the harness has.
 power.py DIR        for example power.py /tmp/measured, where scripts/measure.sh has written
 
 Writes DIR/power.json, and DIR/environment.json unless it is there: of every stage and kind of data
-TFLOP/s beside cuBLAS in bursts, as the tables have them, and of the stage and of cuBLAS each by
-itself, in bursts and without rests, TFLOP/s, watts, MHz, and the shares of the samples in which the
-power cap, the hardware or the temperature held the clock down. The GPU is busy for about 75
-seconds of the two minutes it takes. Exit code: 0 all right, 1 a stage failed or there is no NVML, 2
-bad input; then nothing is written.
+TFLOP/s beside cuBLAS in bursts, as the tables have them; of the stage and of cuBLAS each by itself,
+in bursts and without rests, TFLOP/s, watts, MHz, and the shares of the samples in which the power
+cap, the hardware or the temperature held the clock down; and of one launch of the stage at 4096^3,
+which ncu surrounds with rest, the clock and how busy the tensor pipe is. The GPU is busy for about
+75 seconds of the three minutes that it takes. Needs ncu. Exit code: 0 all right, 1 a stage or ncu
+failed or there is no NVML, 2 bad input; then nothing is written.
 """
 
 import argparse
 import json
+import shutil
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-from ladder import manifest
+from ladder import manifest, ncu
+from ladder.counters import LIMITS, TIME
 from ladder.project import STAGES, BadInput, read_json
 from ladder.results import own
 from ladder.sweep import StageFailed, keep, same_commit, write_environment
 
 FILE = "power.json"
-SIZE = 8192
+SIZE, LAUNCH_SIZE = 8192, 4096
 # By entropy, the least first. What the harness calls each, and what a reader does.
 DATA = {"zeros": "zeros", "constant": "one value", "exact": "-4 to 4", "random": "random"}
 # A kernel without tensor cores, to compare with: it needs no more than the ends.
@@ -39,12 +42,14 @@ ITERATIONS = 40
 
 # What claims may ask of a variant and a kind of data: where it is in a run of power.json, and the
 # factor to the unit that claims have, Hz for a clock. data_tflops: beside cuBLAS, in bursts; the
-# others: by itself, burst_ in bursts and power_ without rests.
+# others: by itself, launch_ one launch under ncu, burst_ in bursts, power_ without rests.
 UNITS = {"tflops": 1, "watts": 1, "clock": 1e6, "cap": 1, "thermal": 1}
 KEYS = {"clock": "sm_mhz", "cap": "power_cap"}
 FUNCTIONS: dict[str, tuple[tuple[str, ...], float]] = {
     "data_tflops": (("tflops",), 1),
     "cublas_data_tflops": (("cublas_tflops",), 1),
+    "launch_clock": (("launch", "sm_mhz"), 1e6),
+    "launch_tensor_pipe": (("launch", "tensor_pipe"), 1),
 } | {
     f"{prefix}{pace}_{name}": ((contender, place, KEYS.get(name, name)), factor)
     for prefix, contender in (("", "stage"), ("cublas_", "cublas"))
@@ -85,6 +90,20 @@ def report(executable: Path, variant: str, data: str) -> dict:
         return json.loads(path.read_text())
 
 
+def launch(executable: Path, variant: str, data: str) -> dict:
+    """Of one launch, before and after which ncu lets the GPU rest: what no power cap, which takes
+    milliseconds, can have done."""
+    counters = {"clock": LIMITS["clock"], "tensor_pipe": LIMITS["tensor_pipe"], "time": TIME}
+    command = ncu.command(executable, list(counters.values()), LAUNCH_SIZE)
+    rows = ncu.kernels(ncu.run([*command, "--variant", variant, "--data", data]))
+    found = {name: ncu.combined(rows, counter) for name, counter in counters.items()}
+    return {
+        "sm_mhz": found["clock"] / 1e6,
+        "tensor_pipe": found["tensor_pipe"],
+        "ms": found["time"] / 1e6,
+    }
+
+
 def of_report(measured: dict) -> dict:
     """What of a stage's report is kept. Raises StageFailed where NVML was not there."""
     variant = own(measured)
@@ -109,9 +128,10 @@ def sweep(folder: Path, stages: dict[str, Path]) -> None:
         for data in kinds:
             measured = report(stages[name], variant, data)
             kept = runs.setdefault(f"{name}/{variant}", {})[data] = of_report(measured)
+            kept["launch"] = launch(stages[name], variant, data)
             print(f"{name} {data}: {shown(kept['stage']['sustained'])}", flush=True)
     sensor = own(measured)["power"]
-    file = {"device": measured["device"]["name"], "size": SIZE}
+    file = {"device": measured["device"]["name"], "size": SIZE, "launch_size": LAUNCH_SIZE}
     file |= {key: sensor[key] for key in ("sensor", "limit_watts")}
     keep(json.dumps(file | {"runs": runs}, indent=2) + "\n", folder / FILE)
     write_environment(folder, measured["device"])
@@ -128,6 +148,8 @@ def main(arguments: list[str], build: Path = STAGES) -> int:
         missing = [name for name in MEASURED if name not in there]
         if missing:
             raise BadInput(f"no {missing[0]} in {build}; ./scripts/run_all.sh builds the stages")
+        if not shutil.which("ncu"):
+            raise BadInput("ncu is not on the PATH; it comes with the CUDA toolkit")
         folder.mkdir(parents=True, exist_ok=True)
         same_commit(folder)
         sweep(folder, there)

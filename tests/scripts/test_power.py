@@ -1,4 +1,5 @@
 import json
+from itertools import pairwise
 
 import pytest
 from test_figures import faults
@@ -35,9 +36,21 @@ Path(sys.argv[sys.argv.index("--json") + 1]).write_text(json.dumps(report))
 """
 
 
+def profiled(command):
+    """What ncu prints of a kernel at 1.5 GHz."""
+    options = dict(pairwise(command))
+    assert options["--size"] == "4096" and options["--clock-control"] == "none"
+    names = options["--metrics"].split(",")
+    values = {name: "1,500,000,000" if "per_second" in name else "91.5" for name in names}
+    rows = [names, ["" for _ in names], [values[name] for name in names]]
+    return "==PROF== noise\n" + "\n".join(",".join(f'"{v}"' for v in row) for row in rows)
+
+
 @pytest.fixture
 def build(tmp_path, monkeypatch):
     monkeypatch.setattr(sweep, "commit", lambda: "abc")
+    monkeypatch.setattr(power.shutil, "which", lambda name: f"/bin/{name}")
+    monkeypatch.setattr(power.ncu, "run", profiled)
     folder = tmp_path / "stages"
     folder.mkdir()
     for name in power.MEASURED:
@@ -75,6 +88,8 @@ def test_numbers_for_claims(build, tmp_path):
     expected = {
         "data_tflops": 710,
         "cublas_data_tflops": 700,
+        "launch_clock": 1.5e9,
+        "launch_tensor_pipe": 91.5,
         "power_watts": 4,
         "burst_watts": 40,
         "cublas_power_watts": 3,
@@ -86,7 +101,7 @@ def test_numbers_for_claims(build, tmp_path):
     }
     for name, value in expected.items():
         assert power.number(found, name, variant, "random") == value
-    assert len(power.FUNCTIONS) == 2 + 4 * 5
+    assert len(power.FUNCTIONS) == 4 + 4 * 5
     with pytest.raises(BadInput, match="no power_watts of 09_wgmma/own with noise: 'noise'"):
         power.number(found, "power_watts", variant, "noise")
 
@@ -117,6 +132,13 @@ def test_bad_input_is_one_line_and_code_2(build, tmp_path, capsys):
     assert power.main([str(tmp_path / "out")], build) == 2
     error = capsys.readouterr().err.splitlines()
     assert len(error) == 2 and "no 09_wgmma in" in error[1] and "run_all.sh" in error[1]
+
+
+def test_without_ncu_nothing_is_begun(build, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(power.shutil, "which", lambda name: None)
+    assert power.main([str(tmp_path / "out")], build) == 2
+    assert capsys.readouterr().err.startswith("power.py: ncu is not on the PATH")
+    assert not (tmp_path / "out").exists()
 
 
 def test_what_was_not_measured_is_said(tmp_path):
