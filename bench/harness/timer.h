@@ -21,8 +21,8 @@ struct Plan {
 
 // The times of each contender. They are launched in turn, in bursts of about 10 ms with rests
 // between them, without which clocks wander at the power limit; where a round is longer than a
-// burst, each launch comes after the same rest. Never one contender after the other: clocks drift with
-// temperature and power, and a ratio of two separate runs is off by up to 10%.
+// burst, each launch comes after the same rest. Never one contender after the other: clocks drift
+// with temperature and power, and a ratio of two separate runs is off by up to 10%.
 std::vector<Timing> time_interleaved(const std::vector<LaunchOn>& contenders, const Plan& plan,
                                      cudaStream_t stream);
 

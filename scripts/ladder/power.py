@@ -8,7 +8,7 @@ TFLOP/s beside cuBLAS in bursts, as the tables have them; of the stage and of cu
 in bursts and without rests, TFLOP/s, watts, MHz, and the shares of the samples in which the power
 cap, the hardware or the temperature held the clock down; and of one launch of the stage at 4096^3,
 which ncu surrounds with rest, the clock and how busy the tensor pipe is. The GPU is busy for about
-75 seconds of the three minutes that it takes. Needs ncu. Exit code: 0 all right, 1 a stage or ncu
+80 seconds of the three minutes that it takes. Needs ncu. Exit code: 0 all right, 1 a stage or ncu
 failed or there is no NVML, 2 bad input; then nothing is written.
 """
 
