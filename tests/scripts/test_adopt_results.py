@@ -68,13 +68,6 @@ def test_a_file_belongs_to_the_newest_measurement_and_others_stay(measured):
     assert (new["commit"], new["files"]) == ("def", ["01_naive_4096.json", "counters.json"])
 
 
-def test_power_is_taken_over(measured):
-    write(measured / "power.json", {"device": "Some GPU"})
-    assert run(measured) == 0
-    assert "power.json" in names(measured)
-    assert "power.json" in provenance(measured)[0]["files"]
-
-
 def test_counters_at_128_go_to_the_tests_that_compare_them(measured):
     write(measured / "counters_128.json", {"device": "Some GPU", "counters": {}})
     assert run(measured) == 0
