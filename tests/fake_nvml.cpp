@@ -1,10 +1,11 @@
 #include "fake_nvml.h"
 
+#include <memory>
 #include <thread>
 
 namespace {
 
-FakeNvml* fake = new FakeNvml;
+auto fake = std::make_unique<FakeNvml>();
 int a_device;
 
 const FakeNvml::Reading& reading() {
@@ -35,8 +36,8 @@ struct Field {
 extern "C" {
 
 FakeNvml* start_again() {
-  delete fake;
-  return fake = new FakeNvml;
+  fake = std::make_unique<FakeNvml>();
+  return fake.get();
 }
 
 int nvmlInit_v2() {
