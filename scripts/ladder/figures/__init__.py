@@ -2,9 +2,9 @@
 
 from collections.abc import Callable
 
-from ladder.figures import swizzle, tiles
+from ladder.figures import swizzle, tiles, timelines
 from ladder.figures.svg import Figure
 
-FIGURES: dict[str, Callable[[], Figure]] = {**tiles.FIGURES, **swizzle.FIGURES}
+FIGURES: dict[str, Callable[[], Figure]] = {**tiles.FIGURES, **swizzle.FIGURES, **timelines.FIGURES}
 
 __all__ = ["FIGURES", "Figure"]
