@@ -13,15 +13,15 @@ __global__ void record_kernel() {
 
 // The smallest step above 0 between two readings that follow each other.
 __global__ void timer_kernel(uint32_t* smallest) {
-  uint32_t before, now;
-  *smallest = UINT32_MAX;
+  uint32_t before, now, least = UINT32_MAX;
   asm volatile("mov.u32 %0, %%globaltimer_lo;" : "=r"(before));
 #pragma unroll 1
   for (int i = 0; i < 1000000; ++i) {
     asm volatile("mov.u32 %0, %%globaltimer_lo;" : "=r"(now));
-    if (now != before) *smallest = min(*smallest, now - before);
+    if (now != before) least = min(least, now - before);
     before = now;
   }
+  *smallest = least;
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ enum class Kind : uint32_t {
   WGMMA = 5,       // waited until no more than a given number of its wgmmas were running
   WGMMA_ALL = 6,   // waited for all of them
   BULK_READ = 7,   // waited until TMA had read its staged part of C
-  COPY = 8,        // an instant: closed a group of cp.asyncs, or announced TMA's bytes
+  COPY = 8,        // an instant: goes on to order TMA's copies of a tile
   BULK_STORE = 9,  // an instant: ordered a store by TMA
 };
 

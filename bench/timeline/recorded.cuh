@@ -111,10 +111,6 @@ struct at {
   static __device__ __forceinline__ void cp_async_wait_group() {
     record<Kind::CP_ASYNC>([] { ptx::cp_async_wait_group<N>(); });
   }
-  static __device__ __forceinline__ void cp_async_commit_group() {
-    ptx::cp_async_commit_group();
-    record<Kind::COPY>([] {});
-  }
   // Waits, as its callers do with it; so one wait is one event.
   static __device__ __forceinline__ bool mbarrier_test_wait_parity(uint64_t* b, uint32_t parity) {
     record<Kind::MBARRIER>([=] {
@@ -152,7 +148,6 @@ struct at {
 
 #define __syncthreads()           timeline::sync_threads<__LINE__>()
 #define cp_async_wait_group       at<__LINE__>::template cp_async_wait_group
-#define cp_async_commit_group     at<__LINE__>::cp_async_commit_group
 #define mbarrier_test_wait_parity at<__LINE__>::mbarrier_test_wait_parity
 #define mbarrier_wait_parity      at<__LINE__>::mbarrier_wait_parity
 #define mbarrier_arrive_expect_tx at<__LINE__>::mbarrier_arrive_expect_tx

@@ -23,8 +23,10 @@ class Doing(Enum):
     """What a warp does or waits for, in the order of legends."""
 
     MULTIPLIES = "multiplies"
-    WGMMA = "waits for its wgmmas: tensor cores multiply"
-    COPIES = "copies a tile, or orders its copy"
+    ISSUES = "orders wgmmas"
+    WGMMA = "waits for its wgmmas, which run"
+    COPIES = "copies a tile, waiting for memory"
+    ORDERS = "orders copies of tiles"
     DATA = "waits for a tile of operands"
     BARRIER = "waits at a barrier"
     EMPTY = "waits for an empty buffer"
@@ -129,13 +131,13 @@ def pieces(stage: str, warp: Warp, clocks: int) -> list[Piece]:
         if following is None:
             break
         if warp.role == "copies":
-            work = Doing.COPIES
+            work = Doing.ORDERS
         elif storing:
             work = Doing.STORES
-        elif span.kind == "barrier":
+        elif span.kind == "barrier" and not has_wgmma:
             work = work_behind_barrier(stage, span.line, barriers)
-        elif span.kind == "copy" and has_wgmma:
-            work = Doing.COPIES
+        elif has_wgmma:
+            work = Doing.ORDERS if span.kind == "copy" else Doing.ISSUES
         else:
             work = Doing.MULTIPLIES
         add(work, span.end, following.begin)

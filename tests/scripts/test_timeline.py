@@ -112,14 +112,14 @@ def test_04c_copies_between_its_barriers():
 def test_a_producer_waits_for_empty_buffers_and_a_consumer_for_full_ones():
     assert pieces_of("10_warp_specialized", 0)[:3] == [
         Piece(Doing.EMPTY, 0, 900),
-        Piece(Doing.COPIES, 900, 910),
-        Piece(Doing.COPIES, 910, 1000),
+        Piece(Doing.ORDERS, 900, 910),
+        Piece(Doing.ORDERS, 910, 1000),
     ]
     assert [p.doing for p in pieces_of("10_warp_specialized", 1)[:4]] == [
         Doing.DATA,
-        Doing.MULTIPLIES,
+        Doing.ISSUES,
         Doing.WGMMA,
-        Doing.MULTIPLIES,
+        Doing.ISSUES,
     ]
 
 

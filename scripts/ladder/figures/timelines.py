@@ -10,7 +10,9 @@ from ladder.timeline import Doing, Warp
 COLORS = {
     Doing.MULTIPLIES: "c strong",
     Doing.WGMMA: "c",
+    Doing.ISSUES: "c strong",
     Doing.COPIES: "a strong",
+    Doing.ORDERS: "a strong",
     Doing.DATA: "b strong",
     Doing.BARRIER: "hot strong",
     Doing.EMPTY: "gray",
@@ -20,7 +22,7 @@ COLORS = {
 LEFT, RIGHT = 118, 12  # of the time axis
 ROW, BAR = 20, 16
 PANELS = {"steady": "In the middle of a tile of C", "change": "From one tile of C to the next"}
-LARGEST = 8  # rows of a panel
+BESIDE, MOST = 4, 8  # rows of warps that multiply: beside one that copies, and alone
 
 WORDS = {
     Doing.WGMMA: "for their wgmmas, while the tensor cores work",
@@ -33,11 +35,11 @@ WHO = {"all": "the warps", "multiplies": "those that multiply", "copies": "the o
 
 
 def chosen(rows: list[list[Warp]]) -> list[list[Warp]]:
-    """Who copies, then as many of the others as there is room for, evenly."""
+    """Who copies, then some of the others, evenly."""
     ordered = sorted(rows, key=lambda row: (row[0].role != "copies", row[0].block, row[0].warp))
     copying = [row for row in ordered if row[0].role == "copies"]
     others = [row for row in ordered if row[0].role != "copies"]
-    room = LARGEST - len(copying)
+    room = BESIDE if copying else MOST
     if len(others) > room:
         others = [others[i * len(others) // room] for i in range(room)]
     return copying + others
