@@ -74,6 +74,12 @@ TEST(Recording, LeavesOutWarpsThatOnlyBeginAndEnd) {
   EXPECT_THROW(recording_of({}), std::runtime_error);
 }
 
+TEST(Recording, NeedsATimerThatGoesOn) {
+  RawWarp stopped = plain(0, 0, 0, 20);
+  for (Event& event : stopped.events) event.timer = TIMER;
+  EXPECT_THROW(recording_of({stopped}), std::runtime_error);
+}
+
 TEST(Recording, KnowsWhoCopiesWhereOthersMultiply) {
   const Recording roles = recording_of({consumer(0, 0, 10, 64, 1), producer(0, 8, 64)});
   EXPECT_EQ(Role::COPIES, roles.warps[0].role);

@@ -122,9 +122,9 @@ Recording recording_of(const std::vector<RawWarp>& raw) {
       recording.warps.begin(), recording.warps.end(),
       [](const Warp& a, const Warp& b) { return a.spans[0].begin < b.spans[0].begin; });
   const int64_t clocks = since(last->end, first->events[0].end);
-  if (clocks <= 0) throw std::runtime_error("no time went by while events were recorded");
-  recording.ns_per_clock =
-      static_cast<double>(since(last->timer, first->events[0].timer)) / static_cast<double>(clocks);
+  const int64_t ns = since(last->timer, first->events[0].timer);
+  if (clocks <= 0 || ns <= 0) throw std::runtime_error("no time went by while it was recorded");
+  recording.ns_per_clock = static_cast<double>(ns) / static_cast<double>(clocks);
   return recording;
 }
 

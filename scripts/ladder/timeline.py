@@ -22,6 +22,7 @@ COPIES_BETWEEN = {"04c_warp_tiled", "04d_register_banks"}
 class Doing(Enum):
     """What a warp does or waits for, in the order of legends."""
 
+    STARTS = "starts, as its block does"
     MULTIPLIES = "multiplies"
     ISSUES = "orders wgmmas"
     WGMMA = "waits for its wgmmas, which run"
@@ -112,7 +113,7 @@ def pieces(stage: str, warp: Warp, clocks: int) -> list[Piece]:
     """All that the warp did inside the window, without gaps between its first span and its last."""
     barriers = sorted({span.line for span in warp.spans if span.kind == "barrier"})
     landed = min((s.line for s in warp.spans if s.kind == "mbarrier"), default=0)
-    has_wgmma = any(span.kind == "wgmma" for span in warp.spans)
+    has_wgmma = warp.role != "all" or any(span.kind == "wgmma" for span in warp.spans)
     result: list[Piece] = []
 
     def add(doing: Doing, begin: int, end: int) -> None:
@@ -120,6 +121,7 @@ def pieces(stage: str, warp: Warp, clocks: int) -> list[Piece]:
         if begin < end:
             result.append(Piece(doing, begin, end))
 
+    starting = warp.spans[0].begin > 0  # before the window there would be one more span
     storing = False
     for span, following in zip(warp.spans, (*warp.spans[1:], None), strict=True):
         if span.kind not in INSTANTS:
@@ -128,9 +130,13 @@ def pieces(stage: str, warp: Warp, clocks: int) -> list[Piece]:
             storing = True
         elif span.kind == "mbarrier" and span.line == landed:
             storing = False
+        if span.kind == "mbarrier":
+            starting = False
         if following is None:
             break
-        if warp.role == "copies":
+        if starting and has_wgmma and span.kind != "copy":
+            work = Doing.STARTS
+        elif warp.role == "copies":
             work = Doing.ORDERS
         elif storing:
             work = Doing.STORES
@@ -164,7 +170,7 @@ def of_row(stage: str, row: list[Warp], clocks: int) -> list[Piece]:
     result: list[Piece] = []
     for warp, following in zip(row, (*row[1:], None), strict=True):
         result += pieces(stage, warp, clocks)
-        if following is not None:
+        if following is not None and warp.role != "copies":
             begin, end = max(warp.spans[-1].end, 0), min(following.spans[0].begin, clocks)
             if begin < end:
                 result.append(Piece(Doing.STORES, begin, end))

@@ -1,6 +1,7 @@
 import json
 import re
 import xml.etree.ElementTree as ElementTree
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -128,6 +129,21 @@ def test_behind_the_last_wgmma_of_a_tile_c_is_stored_until_operands_are_waited_f
     assert [(p.begin, p.end) for p in stores] == [(2500, 2510), (2520, 3000)]
 
 
+def test_a_block_starts_until_it_waits_for_operands():
+    start = [["barrier", 40, 100, 200], ["copy", 61, 300, 300], ["mbarrier", 80, 400, 900]]
+    spans = [*start, ["wgmma", 90, 1000, 1900]]
+    found = timeline.warps_of({"warps": [warp(0, spans)]})[0]
+    doings = [piece.doing for piece in timeline.pieces("09_wgmma", found, 2000)]
+    assert doings == [
+        Doing.BARRIER,
+        Doing.STARTS,
+        Doing.ORDERS,
+        Doing.DATA,
+        Doing.ISSUES,
+        Doing.WGMMA,
+    ]
+
+
 def test_pieces_cover_the_window_without_overlap():
     for name, number in (("04_register_blocked", 3), ("10_warp_specialized", 2)):
         pieces = pieces_of(name, number)
@@ -144,6 +160,8 @@ def test_a_row_goes_on_with_the_next_block():
     assert timeline.rows([second, beside, first]) == [[first, second], [beside]]
     between = timeline.of_row("09_wgmma", [first, second], 200)[1]
     assert between == Piece(Doing.STORES, 10, 100)
+    producers = [replace(warp, role="copies") for warp in (first, second)]
+    assert all(p.doing != Doing.STORES for p in timeline.of_row("10", producers, 200))
 
 
 @pytest.mark.parametrize("name", ["04_register_blocked", "10_warp_specialized"])
@@ -157,7 +175,7 @@ def test_the_drawing_can_be_read_on_a_phone(recorded, name):
 
 def test_the_caption_says_how_long_who_waits_for_what(recorded):
     caption = timelines.draw("10_warp_specialized").caption
-    assert "those that multiply wait 5% for operands, 82% for their wgmmas" in caption
+    assert "that multiply wait 82% for wgmmas of their own, 5% for operands;" in caption
     assert "the one that copies waits 90% for empty buffers" in caption
     assert "4.0% slower" in caption
 

@@ -8,6 +8,7 @@ from ladder.figures.svg import WIDTH, Canvas, Figure
 from ladder.timeline import Doing, Warp
 
 COLORS = {
+    Doing.STARTS: "gray strong",
     Doing.MULTIPLIES: "c strong",
     Doing.WGMMA: "c",
     Doing.ISSUES: "c strong",
@@ -25,13 +26,17 @@ PANELS = {"steady": "In the middle of a tile of C", "change": "From one tile of 
 BESIDE, MOST = 4, 8  # rows of warps that multiply: beside one that copies, and alone
 
 WORDS = {
-    Doing.WGMMA: "for their wgmmas, while the tensor cores work",
+    Doing.WGMMA: "for wgmmas of their own",
     Doing.DATA: "for operands",
     Doing.BARRIER: "at barriers",
     Doing.EMPTY: "for empty buffers",
     Doing.STAGED: "for C's store",
 }
-WHO = {"all": "the warps", "multiplies": "those that multiply", "copies": "the one that copies"}
+WHO = {
+    "all": "the warps wait",
+    "multiplies": "the warps that multiply wait",
+    "copies": "the one that copies waits",
+}
 
 
 def chosen(rows: list[list[Warp]]) -> list[list[Warp]]:
@@ -104,21 +109,19 @@ def draw_legend(canvas: Canvas, y: float, used: set[Doing]) -> float:
     return y
 
 
-def percent(value: float) -> str:
-    return f"{value:.0%}" if value >= 0.01 else "under 1%"
+def waits(stage: dict, role: str) -> str:
+    """What takes at least a percent of the time, the most first."""
+    parts = sorted(timeline.share(stage, role).items(), key=lambda item: -item[1])
+    return ", ".join(f"{part:.0%} {WORDS[doing]}" for doing, part in parts if part >= 0.01)
 
 
 def caption(stage: dict) -> str:
-    parts = []
-    for role, who in WHO.items():
-        waits = [f"{percent(part)} {WORDS[d]}" for d, part in timeline.share(stage, role).items()]
-        if waits:
-            parts.append(f"{who} wait{'s' if role == 'copies' else ''} {', '.join(waits)}")
+    parts = [f"{who} {waits(stage, role)}" for role, who in WHO.items() if waits(stage, role)]
     slower = timeline.slower(stage)
     change = f"{abs(slower):.1f}% {'slower' if slower > 0 else 'faster'}"
     return (
-        f"Of their time {'; '.join(parts)}. Recording every multiprocessor makes the kernel "
-        f"{change}, which is what the recording costs here at most."
+        f"Of their time {'; '.join(parts)}. With the recording on all multiprocessors, not only on "
+        f"this one, the kernel is {change}."
     )
 
 
