@@ -51,7 +51,7 @@ RawWarp plain(int block, int warp, int begin, int steps) {
   return raw;
 }
 
-TEST(Recording, CountsClocksFromTheFirstEventThoughTheyWrap) {
+TEST(TimelineRecording, CountsClocksFromTheFirstEventThoughTheyWrap) {
   const Recording recording = recording_of({plain(9, 0, 500, 20), plain(8, 0, 0, 20)});
   ASSERT_EQ(2u, recording.warps.size());
   EXPECT_EQ(8, recording.warps[0].block);
@@ -62,11 +62,11 @@ TEST(Recording, CountsClocksFromTheFirstEventThoughTheyWrap) {
   EXPECT_EQ(88, recording.warps[0].spans[1].line);
 }
 
-TEST(Recording, TellsTheLengthOfAClockByTheTimer) {
+TEST(TimelineRecording, TellsTheLengthOfAClockByTheTimer) {
   EXPECT_NEAR(1.0 / CLOCKS_A_NS, recording_of({plain(0, 0, 0, 50)}).ns_per_clock, 1e-3);
 }
 
-TEST(Recording, LeavesOutWarpsThatOnlyBeginAndEnd) {
+TEST(TimelineRecording, LeavesOutWarpsThatOnlyBeginAndEnd) {
   const RawWarp idle{0, 9, {event(Kind::BARRIER, 50, -100, 0)}};
   const Recording recording = recording_of({consumer(0, 0, 0, 64, 1), idle});
   EXPECT_EQ(1u, recording.warps.size());
@@ -74,13 +74,13 @@ TEST(Recording, LeavesOutWarpsThatOnlyBeginAndEnd) {
   EXPECT_THROW(recording_of({}), std::runtime_error);
 }
 
-TEST(Recording, NeedsATimerThatGoesOn) {
+TEST(TimelineRecording, NeedsATimerThatGoesOn) {
   RawWarp stopped = plain(0, 0, 0, 20);
   for (Event& event : stopped.events) event.timer = TIMER;
   EXPECT_THROW(recording_of({stopped}), std::runtime_error);
 }
 
-TEST(Recording, KnowsWhoCopiesWhereOthersMultiply) {
+TEST(TimelineRecording, KnowsWhoCopiesWhereOthersMultiply) {
   const Recording roles = recording_of({consumer(0, 0, 10, 64, 1), producer(0, 8, 64)});
   EXPECT_EQ(Role::COPIES, roles.warps[0].role);
   EXPECT_EQ(Role::MULTIPLIES, roles.warps[1].role);
@@ -88,25 +88,25 @@ TEST(Recording, KnowsWhoCopiesWhereOthersMultiply) {
   EXPECT_EQ(Role::ALL, recording_of({consumer(0, 0, 0, 64, 1)}).warps[0].role);
 }
 
-TEST(Window, IsInTheMiddleOfABlockThatIsNotTheFirst) {
+TEST(TimelineWindow, IsInTheMiddleOfABlockThatIsNotTheFirst) {
   const Recording recording = recording_of({plain(0, 0, 0, 100), plain(1, 0, 100 * STEP, 100)});
   const Window window = steady_window(recording);
   EXPECT_EQ(150 * STEP, window.begin);
   EXPECT_EQ(156 * STEP, window.end);
 }
 
-TEST(Window, IsInTheMiddleOfATileWhereABlockHasSeveral) {
+TEST(TimelineWindow, IsInTheMiddleOfATileWhereABlockHasSeveral) {
   const Window window = steady_window(recording_of({consumer(0, 0, 0, 64, 4)}));
   EXPECT_EQ((2 * 64 + 32) * STEP, window.begin);
 }
 
-TEST(Window, OfAChangeLiesAroundTheEndOfATile) {
+TEST(TimelineWindow, OfAChangeLiesAroundTheEndOfATile) {
   const Window window = change_window(recording_of({consumer(0, 0, 0, 64, 4)}));
   EXPECT_EQ((2 * 64 - 3) * STEP, window.begin);
   EXPECT_EQ((2 * 64 + 3) * STEP, window.end);
 }
 
-TEST(Window, OfAChangeIsBetweenTwoBlocksAsWell) {
+TEST(TimelineWindow, OfAChangeIsBetweenTwoBlocksAsWell) {
   const Recording recording =
       recording_of({consumer(0, 0, 0, 64, 1), consumer(132, 0, 65 * STEP, 64, 1)});
   const Window window = change_window(recording);
@@ -114,16 +114,16 @@ TEST(Window, OfAChangeIsBetweenTwoBlocksAsWell) {
   EXPECT_EQ(68 * STEP, window.end);
 }
 
-TEST(Window, OfAChangeIsEmptyWhereNoEndIsKnown) {
+TEST(TimelineWindow, OfAChangeIsEmptyWhereNoEndIsKnown) {
   const Window window = change_window(recording_of({plain(0, 0, 0, 100)}));
   EXPECT_EQ(window.begin, window.end);
 }
 
-TEST(Window, NeedsEnoughSteps) {
+TEST(TimelineWindow, NeedsEnoughSteps) {
   EXPECT_THROW(steady_window(recording_of({plain(0, 0, 0, 8)})), std::runtime_error);
 }
 
-TEST(Waiting, IsWhatPartOfTheTimeARoleWaits) {
+TEST(TimelineWaiting, IsWhatPartOfTheTimeARoleWaits) {
   const Recording recording = recording_of({consumer(0, 0, 0, 100, 1), producer(0, 8, 100)});
   const auto multiplies = waiting(recording, Role::MULTIPLIES);
   EXPECT_NEAR(0.1, multiplies.at(Kind::MBARRIER), 0.001);
@@ -134,7 +134,7 @@ TEST(Waiting, IsWhatPartOfTheTimeARoleWaits) {
   EXPECT_TRUE(waiting(recording, Role::ALL).empty());
 }
 
-TEST(Spans, AreThoseOfTheWindowAndTheirNeighbours) {
+TEST(TimelineSpans, AreThoseOfTheWindowAndTheirNeighbours) {
   const Recording recording = recording_of({plain(0, 0, 0, 20)});
   const auto spans = spans_around(recording.warps[0], {5 * STEP, 6 * STEP});
   ASSERT_EQ(4u, spans.size());

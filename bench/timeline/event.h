@@ -9,15 +9,16 @@ namespace timeline {
 // What a warp did between `begin` and `end`. Numbers, not 0, because memory is zeroed before a
 // launch.
 enum class Kind : uint32_t {
-  BARRIER = 1,     // waited in __syncthreads
-  CLUSTER = 2,     // waited for all threads of the cluster
-  CP_ASYNC = 3,    // waited for its own cp.asyncs
-  MBARRIER = 4,    // waited for a phase of an mbarrier
-  WGMMA = 5,       // waited until no more than a given number of its wgmmas were running
-  WGMMA_ALL = 6,   // waited for all of them
-  BULK_READ = 7,   // waited until TMA had read its staged part of C
-  COPY = 8,        // an instant: goes on to order TMA's copies of a tile
-  BULK_STORE = 9,  // an instant: ordered a store by TMA
+  BARRIER = 1,         // waited in __syncthreads
+  CLUSTER = 2,         // waited for all threads of the cluster
+  CP_ASYNC = 3,        // waited for its own cp.asyncs
+  MBARRIER = 4,        // waited for TMA's bytes, or for a buffer to be empty
+  WGMMA = 5,           // waited until no more than a given number of its wgmmas were running
+  WGMMA_ALL = 6,       // waited for all of them
+  BULK_READ = 7,       // waited until TMA had read its staged part of C
+  COPY = 8,            // an instant: goes on to order TMA's copies of a tile
+  BULK_STORE = 9,      // an instant: ordered a store by TMA
+  SPLIT_BARRIER = 10,  // waited for the other threads to arrive at an mbarrier
 };
 
 // 16 bytes, one store.

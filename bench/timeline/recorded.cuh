@@ -111,9 +111,9 @@ struct at {
   static __device__ __forceinline__ void cp_async_wait_group() {
     record<Kind::CP_ASYNC>([] { ptx::cp_async_wait_group<N>(); });
   }
-  // Waits, as its callers do with it; so one wait is one event.
+  // What calls it repeats it until it is true, so this waits, and that is one event.
   static __device__ __forceinline__ bool mbarrier_test_wait_parity(uint64_t* b, uint32_t parity) {
-    record<Kind::MBARRIER>([=] {
+    record<Kind::SPLIT_BARRIER>([=] {
       while (!ptx::mbarrier_test_wait_parity(b, parity)) {
       }
     });

@@ -80,6 +80,8 @@ const char* name_of(Kind kind) {
       return "bulk_read";
     case Kind::COPY:
       return "copy";
+    case Kind::SPLIT_BARRIER:
+      return "split_barrier";
     case Kind::BULK_STORE:
       return "bulk_store";
   }

@@ -38,6 +38,7 @@ class Doing(Enum):
 WAITS = {
     "barrier": Doing.BARRIER,
     "cluster": Doing.BARRIER,
+    "split_barrier": Doing.BARRIER,
     "cp_async": Doing.DATA,
     "mbarrier": Doing.DATA,
     "wgmma": Doing.WGMMA,

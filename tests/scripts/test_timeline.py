@@ -190,6 +190,13 @@ def test_what_is_not_there_or_no_recording_is_one_line(tmp_path):
         timeline.stage_of(report(), "09_wgmma")
 
 
+def test_every_kind_of_event_has_a_meaning():
+    text = (ROOT / "bench/timeline/windows.cpp").read_text()
+    kinds = set(re.findall(r'case Kind::\w+:\s+return "(\w+)"', text))
+    assert len(kinds) == 10
+    assert kinds == timeline.WAITS.keys() | timeline.INSTANTS
+
+
 def test_what_is_drawn_is_what_the_program_records():
     text = (ROOT / "bench/timeline/CMakeLists.txt").read_text()
     lists = re.findall(r"set\(fp(?:32|16) ([^)]*)\)", text)
