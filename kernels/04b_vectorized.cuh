@@ -56,20 +56,20 @@ __global__ void __launch_bounds__(THREADS, 2)
     __syncthreads();
   }
 
-  if (!QUADS) {
-    for (int i = 0; i < TM; ++i)
-      for (int j = 0; j < TN; ++j) {
-        const int m = row0 + ty + i * 16, n = col0 + tx + j * 16;
-        if (m < M && n < N) C[m * ldc + n] = acc[i][j];
-      }
-    return;
-  }
   for (int i = 0; i < TM; ++i) {
-    const int row = row0 + ty * 4 + i / 4 * 64 + i % 4;
-    for (int j = 0; j < TN; j += 4) {
-      const int col = col0 + tx * 4 + j * 16;
-      const float4 quad = make_float4(acc[i][j], acc[i][j + 1], acc[i][j + 2], acc[i][j + 3]);
-      if (row < M) store4(&C[row * ldc + col], quad, N - col);
+    if constexpr (QUADS) {
+      const int row = row0 + ty * 4 + i / 4 * 64 + i % 4;
+      for (int j = 0; j < TN; j += 4) {
+        const int col = col0 + tx * 4 + j * 16;
+        const float4 quad = make_float4(acc[i][j], acc[i][j + 1], acc[i][j + 2], acc[i][j + 3]);
+        if (row < M) store4(&C[row * ldc + col], quad, N - col);
+      }
+    } else {
+      const int row = row0 + ty + i * 16;
+      for (int j = 0; j < TN; ++j) {
+        const int col = col0 + tx + j * 16;
+        if (row < M && col < N) C[row * ldc + col] = acc[i][j];
+      }
     }
   }
 }

@@ -2,9 +2,12 @@
 
 from collections.abc import Callable
 
-from ladder.figures import power, swizzle, tiles
+from ladder.figures import power, swizzle, tiles, timelines
 from ladder.figures.svg import Figure
 
-FIGURES: dict[str, Callable[[], Figure]] = {**tiles.FIGURES, **swizzle.FIGURES, **power.FIGURES}
+TOPICS = (tiles, swizzle, power, timelines)
+FIGURES: dict[str, Callable[[], Figure]] = {
+    name: draw for topic in TOPICS for name, draw in topic.FIGURES.items()
+}
 
 __all__ = ["FIGURES", "Figure"]
