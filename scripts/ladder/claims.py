@@ -1,17 +1,24 @@
 """Checks what the documentation claims of the kernels against what was measured.
 
-claims.py                    every claim of docs/claims.yaml, its numbers, the verdict
-claims.py --results DIR      with other measurements than the committed ones
+claims.py                    every claim of docs/claims.yaml, its numbers on each GPU, the verdict
+claims.py --results DIR      with the measurements in DIR instead of the committed ones
 claims.py --cpu-stages DIR   claims on counters at 128 once more, with those that the CPU device
                              predicts now (DIR: build/stages/cpu)
+claims.py --lint             what is wrong with a claim itself, whatever was measured
+claims.py --unused           the claims that no page cites
+claims.py --stages           the claims by stage, as a table
 
 A claim is a sentence and an expression over named variants that has to hold:
 
-  - id: transposed-conflicts
-    claim: Storing B transposed without padding makes it five times slower.
-    holds: time(03_transposed_b/conflicted) > 5 * time(03_transposed_b/padded)
+  - id: transposed-slower
+    claim: Storing B transposed without padding makes it five to six times slower.
+    holds: 5 < time(03_transposed_b/conflicted) / time(03_transposed_b/padded) < 6
 
-and, where the CPU device's counters are known to be others than ncu's, `not_predicted`: why.
+It may have, too:
+  on, why_not_elsewhere   the GPUs that it is about ([h200]), and why it is not about all of them
+  wide                    why a bound may be far from what was measured, or be missing
+  given                   numbers of the sentence that are no results, as a tile's size
+  not_predicted           why the CPU device's counters are known to be others than ncu's
 
 Results, at 4096 or the shape given (tflops(05_cp_async/cp_async, 8192)): time (ms), tflops,
 percent_of_cublas, percent_of_best (of cuBLAS's own and cublasLt's best), percent_of_peak,
@@ -21,9 +28,13 @@ Counters of ncu, at 128 or, with a second argument, at 4096: requests_ld, sector
 sectors_per_request_ld, wavefronts_ld, bank_conflicts_ld, and the same with _st. At 4096 only:
 instructions, copies (cp.async), matrix_loads (ldmatrix), dram_bytes, l2_sectors (read from L2),
 sm_sectors (that the SMs received), issue, fma_pipe, tensor_pipe, shared_pipe, dram, warps_active,
-l2_hits (all in %), clock (Hz), threads_per_instruction, stall_REASON (warps that wait for it, by
-issued instruction). Numbers, + - * /, comparisons, and, or, not. A number that is not there is an
-error. Exit code: 0 all hold, 1 one does not or cannot be told, 2 bad input.
+l2_hits (all in %), clock (Hz), threads_per_instruction, ncu_time (s), stall_REASON (warps that
+wait for it, by issued instruction). Made of them: l1_wavefronts (of L1's data stage, whoever
+asked), possible_share (% of the FLOPs that all multiprocessors could do at this clock in this
+time: 4096 a clock with fp16 operands, 256 with fp32). Numbers, + - * /, comparisons, `and`.
+
+A number that is not there is an error. Exit code: 0 all hold, 1 one does not or cannot be told, 2
+bad input.
 """
 
 import argparse
@@ -42,9 +53,9 @@ except ModuleNotFoundError:
     print("claims.py needs PyYAML; ./scripts/test.sh installs it into .venv", file=sys.stderr)
     raise SystemExit(2) from None
 
-from ladder.counters import LIMITS, PREDICTED, PREDICTED_SIZE, STALL, load_counters
-from ladder.project import RESULTS as ADOPTED
-from ladder.project import ROOT, BadInput
+from ladder import manifest
+from ladder.counters import LIMITS, PREDICTED, PREDICTED_SIZE, STALL, TIME, load_counters
+from ladder.project import GPUS, ROOT, BadInput
 from ladder.results import load, percent_of_best, shape
 
 CLAIMS = ROOT / "docs/claims.yaml"
@@ -67,8 +78,21 @@ RESULTS = {
     "shared_bytes": lambda v: v["shared_bytes"],
     "threads": lambda v: v["threads"],
     "occupancy": lambda v: v["occupancy"],
+    "multiprocessors": lambda v: v["device"]["multiprocessors"],
+    "flops_per_clock": lambda v: FLOPS_PER_CLOCK[v["problem"]["input"]],
+    "flops": lambda v: 2 * v["problem"]["m"] * v["problem"]["n"] * v["problem"]["k"],
 }
-RATIOS = {f"sectors_per_request_{op}": (f"sectors_{op}", f"requests_{op}") for op in ("ld", "st")}
+# Operations that a multiprocessor can do in a clock, by the type of A and B.
+FLOPS_PER_CLOCK = {"fp16": 4096, "fp32": 256}
+# Made of other numbers of the same variant, which `n` finds by their names.
+DERIVED = {
+    "sectors_per_request_ld": lambda n: n("sectors_ld") / n("requests_ld"),
+    "sectors_per_request_st": lambda n: n("sectors_st") / n("requests_st"),
+    "ncu_time": lambda n: n("ncu_nanoseconds") / 1e9,
+    "sm_cycles": lambda n: n("clock") * n("ncu_time") * n("multiprocessors"),
+    "l1_wavefronts": lambda n: n("shared_pipe") / 100 * n("sm_cycles"),
+    "possible_share": lambda n: 100 * n("flops") / (n("flops_per_clock") * n("sm_cycles")),
+}
 OPERATORS = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -79,15 +103,21 @@ OPERATORS = {
     ast.Gt: operator.gt,
     ast.GtE: operator.ge,
     ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
 }
+REQUIRED = {"id", "claim", "holds"}
+OPTIONAL = {"on", "why_not_elsewhere", "wide", "given", "not_predicted"}
 
 
 def counter_of(name: str) -> str | None:
     """ncu's name of a counter."""
     if name.startswith("stall_"):
         return STALL.format(name.removeprefix("stall_"))
-    return PREDICTED.get(name) or LIMITS.get(name)
+    return PREDICTED.get(name) or LIMITS.get(name) or {"ncu_nanoseconds": TIME}.get(name)
+
+
+def default_size(name: str) -> int:
+    """Where a counter is looked up if no size is given."""
+    return PREDICTED_SIZE if name in PREDICTED else 4096
 
 
 class Measurements:
@@ -97,7 +127,11 @@ class Measurements:
         self.variants = {}
         for report in load(results):
             for variant in report["variants"]:
-                self.variants[f"{report['stage']}/{variant['name']}", shape(report)] = variant
+                at = f"{report['stage']}/{variant['name']}", shape(report)
+                self.variants[at] = variant | {
+                    "device": report.get("device"),
+                    "problem": report["problem"],
+                }
         self.counters = {
             (f"{stage}/{variant}", str(of_size["size"])): numbers
             for of_size in counters
@@ -106,29 +140,32 @@ class Measurements:
         }
 
     def number(self, name: str, variant: str, at: str | None) -> float:
-        if name in RATIOS:
-            above, below = (self.number(part, variant, at) for part in RATIOS[name])
-            return above / below
-        counter = counter_of(name)
-        if counter:
-            at = at or str(PREDICTED_SIZE if name in PREDICTED else 4096)
-            if (variant, at) not in self.counters:
-                raise Untold(f"no counters of {variant} at {at}")
-            if counter not in self.counters[variant, at]:
-                raise Untold(f"no {counter} of {variant} at {at}")
-            return self.counters[variant, at][counter]
+        if name in DERIVED:
+            return DERIVED[name](lambda part: self.number(part, variant, at))
+        if counter := counter_of(name):
+            return self.counter(counter, variant, at or str(default_size(name)))
+        return self.result(name, variant, at or "4096")
+
+    def counter(self, counter: str, variant: str, at: str) -> float:
+        if (variant, at) not in self.counters:
+            raise Untold(f"no counters of {variant} at {at}")
+        if counter not in self.counters[variant, at]:
+            raise Untold(f"no {counter} of {variant} at {at}")
+        return self.counters[variant, at][counter]
+
+    def result(self, name: str, variant: str, at: str) -> float:
         if name not in RESULTS:
-            known = ", ".join([*RESULTS, *PREDICTED, *RATIOS, *LIMITS, "stall_REASON"])
+            known = ", ".join([*RESULTS, *PREDICTED, *DERIVED, *LIMITS, "stall_REASON"])
             raise Untold(f"no function '{name}'; there are: {known}")
-        found = self.variants.get((variant, at or "4096"))
+        found = self.variants.get((variant, at))
         if found is None:
-            raise Untold(f"no results of {variant} at {at or '4096'}")
+            raise Untold(f"no results of {variant} at {at}")
         try:
             value = RESULTS[name](found)
-        except KeyError:
+        except (KeyError, TypeError):
             value = None
         if value is None:
-            raise Untold(f"no {name} in the results of {variant} at {at or '4096'}")
+            raise Untold(f"no {name} in the results of {variant} at {at}")
         return value
 
 
@@ -153,10 +190,10 @@ def evaluate(node: ast.expr, measured: Measurements, numbers: dict):
             return number
         case ast.BinOp(left, op, right) if type(op) in OPERATORS:
             return OPERATORS[type(op)](value(left), value(right))
-        case ast.UnaryOp(ast.Not(), operand):
-            return not value(operand)
-        case ast.BoolOp(op, values):  # all of them: a number that is missing is an error
-            return (all if isinstance(op, ast.And) else any)([value(v) for v in values])
+        case ast.UnaryOp(ast.USub(), operand):
+            return -value(operand)
+        case ast.BoolOp(ast.And(), values):  # all of them: a number that is missing is an error
+            return all([value(v) for v in values])
         case ast.Compare(left, ops, others) if all(type(op) in OPERATORS for op in ops):
             sides = [value(side) for side in [left, *others]]
             return all(
@@ -192,7 +229,8 @@ def stages_of(claim: dict) -> set[str]:
 def is_predicted(claim: dict) -> bool:
     """Made of nothing but counters at 128."""
     made_of = calls(claim)
-    known = all(name in {*PREDICTED, *RATIOS} and at is None for name, _, at in made_of)
+    ratios = {"sectors_per_request_ld", "sectors_per_request_st"}
+    known = all(name in {*PREDICTED, *ratios} and at is None for name, _, at in made_of)
     return bool(made_of) and known and "not_predicted" not in claim
 
 
@@ -206,46 +244,68 @@ def shapes_claimed(claims: list[dict]) -> set[tuple[str, str, str]]:
     }
 
 
+def with_on(claim: object) -> object:
+    """YAML takes the key `on` for a truth value."""
+    if not isinstance(claim, dict):
+        return claim
+    return {"on" if key is True else key: value for key, value in claim.items()}
+
+
 def load_claims(path: Path) -> list[dict]:
     try:
         claims = yaml.safe_load(path.read_text())
     except (OSError, yaml.YAMLError) as error:
         raise BadInput(f"{path}: {' '.join(str(error).split())}") from error
     seen = set()
-    for claim in claims if isinstance(claims, list) else [None]:
-        if not isinstance(claim, dict) or set(claim) - {"not_predicted"} != {
-            "id",
-            "claim",
-            "holds",
-        }:
+    claims = [with_on(claim) for claim in claims] if isinstance(claims, list) else [None]
+    for claim in claims:
+        if not isinstance(claim, dict) or set(claim) - OPTIONAL != REQUIRED:
             raise BadInput(f"{path}: a claim has an id, a claim and holds; found: {claim}")
         if not isinstance(claim["holds"], str):
             raise BadInput(f"{path}: '{claim['id']}' holds no expression: {claim['holds']}")
+        if ("on" in claim) != ("why_not_elsewhere" in claim):
+            raise BadInput(f"{path}: '{claim['id']}' has one of on and why_not_elsewhere alone")
+        if not isinstance(claim.get("on", []), list) or not claim.get("on", ["all"]):
+            raise BadInput(f"{path}: '{claim['id']}': on is a list of GPUs, [h200]")
         if claim["id"] in seen:
             raise BadInput(f"{path}: the id '{claim['id']}' stands twice")
         seen.add(claim["id"])
     return claims
 
 
-def check(claims: list[dict], measured: Measurements, heading: str) -> int:
-    """Prints every claim with its numbers. How many do not hold."""
-    bad = 0
+def is_about(claim: dict, gpu: str) -> bool:
+    return gpu in claim.get("on", [gpu])
+
+
+def verdict(claim: dict, measured: Measurements) -> tuple[str, dict[str, float]]:
+    """holds, FALSE or ERROR, and the numbers that it was told from."""
+    numbers: dict[str, float] = {}
+    try:
+        holds = evaluate(parse(claim["holds"]), measured, numbers)
+        if not isinstance(holds, bool):
+            raise Untold(f"'{claim['holds']}' is a number, not a comparison")
+    except (Untold, ZeroDivisionError) as reason:
+        return f"ERROR: {reason}", numbers
+    return "holds" if holds else "FALSE", numbers
+
+
+def check(claims: list[dict], measured: dict[str, Measurements], heading: str) -> int:
+    """Prints every claim with its numbers on each GPU. How many do not hold."""
+    bad = set()
     for claim in claims:
-        numbers: dict[str, float] = {}
-        try:
-            holds = evaluate(parse(claim["holds"]), measured, numbers)
-            if not isinstance(holds, bool):
-                raise Untold(f"'{claim['holds']}' is a number, not a comparison")
-            verdict = "holds" if holds else "FALSE"
-        except (Untold, ZeroDivisionError) as reason:
-            holds, verdict = False, f"ERROR: {reason}"
-        bad += not holds
         print(f"{claim['id']}: {claim['claim']}\n  {claim['holds']}")
-        for name, number in numbers.items():
-            print(f"    {name} = {number:.6g}")
-        print(f"  {verdict}")
-    print(f"== {heading}: {len(claims) - bad} of {len(claims)} claims hold")
-    return bad
+        for gpu, its in measured.items():
+            if not is_about(claim, gpu):
+                print(f"  {gpu}: not claimed: {claim['why_not_elsewhere']}")
+                continue
+            said, numbers = verdict(claim, its)
+            print(f"  {gpu}: {said}")
+            for name, number in numbers.items():
+                print(f"    {name} = {number:.6g}")
+            if said != "holds":
+                bad.add(claim["id"])
+    print(f"== {heading}: {len(claims) - len(bad)} of {len(claims)} claims hold")
+    return len(bad)
 
 
 def measured_counters(results: Path) -> list[dict]:
@@ -278,23 +338,71 @@ def predicted_counters(stages: Path, wanted: set[str]) -> dict:
     return {"size": PREDICTED_SIZE, "counters": counters}
 
 
+def adopted() -> dict[str, Measurements]:
+    """What is committed, by GPU."""
+    return {gpu: Measurements(path, measured_counters(path)) for gpu, path in GPUS.items()}
+
+
+def cited(root: Path) -> set[str]:
+    """The claims that pages show."""
+    pages = "".join(path.read_text() for path in sorted((root / "docs").rglob("*.md")))
+    blocks = re.findall(r"<!-- claims ([^>]*) -->", pages)
+    return {name for block in blocks for name in block.split()}
+
+
+def by_stage(claims: list[dict]) -> str:
+    """A table: each stage with the claims whose last stage it is, which is where they are told."""
+    told: dict[str, list[str]] = {stage: [] for stage in manifest.load()}
+    for claim in claims:
+        last = max(stages_of(claim), key=manifest.place)
+        told[last].append(f"`{claim['id']}`")
+    rows = [f"| {stage} | {' '.join(ids)} |" for stage, ids in told.items()]
+    return "\n".join(["| stage | claims |", "| --- | --- |", *rows])
+
+
+def print_lines(lines: list[str], heading: str) -> int:
+    """Findings, and how many they are."""
+    print("\n".join([*lines, f"== {heading}: {len(lines)}"]))
+    return len(lines)
+
+
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--claims", type=Path, default=CLAIMS)
-    parser.add_argument("--results", type=Path, default=ADOPTED)
+    parser.add_argument("--results", type=Path)
     parser.add_argument("--cpu-stages", type=Path)
+    parser.add_argument("--lint", action="store_true")
+    parser.add_argument("--unused", action="store_true")
+    parser.add_argument("--stages", action="store_true")
     options = parser.parse_args(arguments)
     try:
         claims = load_claims(options.claims)
-        counters = measured_counters(options.results)
-        bad = check(claims, Measurements(options.results, counters), "as measured")
+        if options.stages:
+            print(by_stage(claims))
+            return 0
+        if options.unused:
+            known = cited(ROOT)
+            unused = [claim["id"] for claim in claims if claim["id"] not in known]
+            return 1 if print_lines(unused, "cited by no page") else 0
+        measured = adopted()
+        if options.results:
+            counters = measured_counters(options.results)
+            measured = {options.results.name: Measurements(options.results, counters)}
+        if options.lint:
+            from ladder import claims_lint  # which imports this module
+
+            return 1 if print_lines(claims_lint.findings(claims, measured), "findings") else 0
+        bad = check(claims, measured, "as measured")
         if options.cpu_stages:
             predictable = [claim for claim in claims if is_predicted(claim)]
             stages = {stage for claim in predictable for stage in stages_of(claim)}
-            predicted = predicted_counters(options.cpu_stages, stages)
-            bad += check(predictable, Measurements(options.results, [predicted]), "as predicted")
+            counters = predicted_counters(options.cpu_stages, stages)
+            # Sectors and wavefronts are the same on every GPU: the first one's results will do.
+            results = options.results or next(iter(GPUS.values()))
+            cpu = {"cpu device": Measurements(results, [counters])}
+            bad += check(predictable, cpu, "as predicted")
     except BadInput as error:
         print(f"claims.py: {error}", file=sys.stderr)
         return 2
