@@ -179,6 +179,11 @@ def parse(text: str) -> ast.expr:
         raise Untold(f"'{text}' is no expression: {error.msg}") from error
 
 
+def argument(rest: list[ast.expr]) -> str | None:
+    """What a call has after its variant: a shape."""
+    return str(rest[0].value) if rest and isinstance(rest[0], ast.Constant) else None
+
+
 def evaluate(node: ast.expr, measured: Measurements, numbers: dict):
     """The value of an expression; `numbers` collects those it is made of."""
 
@@ -200,7 +205,7 @@ def evaluate(node: ast.expr, measured: Measurements, numbers: dict):
                 OPERATORS[type(op)](a, b) for op, a, b in zip(ops, sides, sides[1:], strict=False)
             )
         case ast.Call(ast.Name(name), [ast.Constant(str() as variant), *rest], []) if len(rest) < 2:
-            at = str(rest[0].value) if rest and isinstance(rest[0], ast.Constant) else None
+            at = argument(rest)
             number = measured.number(name, variant, at)
             numbers[f"{name}({variant}{', ' + at if at else ''})"] = number
             return number
@@ -217,8 +222,7 @@ def calls(claim: dict) -> list[tuple[str, str, str | None]]:
     for part in parts:
         match part:
             case ast.Call(ast.Name(name), [ast.Constant(str() as variant), *rest]):
-                at = str(rest[0].value) if rest and isinstance(rest[0], ast.Constant) else None
-                found.append((name, variant, at))
+                found.append((name, variant, argument(rest)))
     return found
 
 

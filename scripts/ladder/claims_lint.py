@@ -5,12 +5,14 @@ numbers, and to be told from counters that can see what it speaks of.
 """
 
 import ast
+import math
 import re
 
 from ladder import manifest
 from ladder.claims import Measurements, Untold, calls, evaluate, is_about, parse
 
 SPAN = 2.0  # a bound is at most this factor away from what was measured
+ROUNDING = 0.06  # a sentence may say "a fifth" of 19%
 POINTS = 6.0  # and a difference's bounds at most this far apart
 # What a function cannot leave, so that a bound there, or beyond, is none.
 PERCENT = (
@@ -139,15 +141,11 @@ def has_difference(node: ast.AST) -> bool:
     )
 
 
-def too_wide(quantity: ast.AST, low: float, high: float, measured: Measurements) -> str | None:
-    if low == high:
+def too_wide(quantity: ast.AST, low: float, high: float, value: float | None) -> str | None:
+    if low == high or value is None:
         return None
     if isinstance(quantity, ast.BinOp) and isinstance(quantity.op, ast.Sub):
         return f"leaves {high - low:g} points" if high - low > POINTS else None
-    try:
-        value = evaluate(quantity, measured, {})
-    except (Untold, ZeroDivisionError):
-        return None  # claims.py says so
     if low * SPAN < value or value * SPAN < high:
         return f"is further than a factor of {SPAN:g} from {value:.4g}"
     return None
@@ -186,22 +184,18 @@ def readings(said: str, number: float) -> list[float]:
     return [*scaled, *shares, *(1 / share for share in shares if share)]
 
 
-def is_within(number: float, low: float | None, high: float | None) -> bool:
-    room = 1e-3 * abs(number)  # a third has no end
-    return (low is None or low - room <= number) and (high is None or number <= high + room)
+def is_told(number: float, low: float | None, high: float | None, value: float | None) -> bool:
+    """Whether a number is a bound, or what was measured, rounded."""
+    bound = any(math.isclose(number, end, rel_tol=1e-3) for end in (low, high) if end is not None)
+    return bound or (value is not None and math.isclose(number, value, rel_tol=ROUNDING))
 
 
-def unsupported(claim: dict, intervals: list[tuple]) -> list[str]:
-    """Numbers of the sentence that no comparison has within its bounds."""
+def unsupported(claim: dict, told: list[tuple]) -> list[str]:
+    """Numbers of the sentence that no comparison has."""
     return [
-        f"says {said}, which no bound has"
+        f"says {said}, which is no bound and not what was measured"
         for said, number in numbers_said(claim)
-        if not any(
-            is_within(reading, low, high)
-            for reading in readings(said, number)
-            for _, low, high in intervals
-            if low is not None or high is not None
-        )
+        if not any(is_told(reading, *tells) for reading in readings(said, number) for tells in told)
     ]
 
 
@@ -216,22 +210,36 @@ def unseen(claim: dict) -> list[str]:
     ]
 
 
+def measured_value(quantity: ast.AST, measured: Measurements) -> float | None:
+    """None where it cannot be told, which claims.py says."""
+    try:
+        return evaluate(quantity, measured, {})
+    except (Untold, ZeroDivisionError):
+        return None
+
+
 def findings_of(claim: dict, measured: dict[str, Measurements]) -> list[str]:
     try:
         parts = comparisons(claim)
         intervals = [bounds(part) for part in parts]
     except Untold as reason:
         return [str(reason)]
+    about = {gpu: its for gpu, its in measured.items() if is_about(claim, gpu)}
+    told = [
+        (low, high, measured_value(quantity, its))
+        for quantity, low, high in intervals
+        for its in about.values()
+    ]
     found = [f"'{normalized(p)}' {why}" for p in parts if (why := follows_from_its_form(p))]
-    found += unsupported(claim, intervals) + unseen(claim)
+    found += unsupported(claim, told) + unseen(claim)
     if "wide" in claim:
         return found
     for part, (quantity, low, high) in zip(parts, intervals, strict=True):
         if low is None or high is None:
             found.append(f"'{normalized(part)}' can fail in one direction only")
             continue
-        for gpu, its in measured.items():
-            if is_about(claim, gpu) and (why := too_wide(quantity, low, high, its)):
+        for gpu, its in about.items():
+            if why := too_wide(quantity, low, high, measured_value(quantity, its)):
                 found.append(f"'{normalized(part)}' {why} ({gpu})")
     return found
 
