@@ -28,8 +28,9 @@ Counters of ncu, at 128 or, with a second argument, at 4096: requests_ld, sector
 sectors_per_request_ld, wavefronts_ld, bank_conflicts_ld, and the same with _st. At 4096 only:
 instructions, copies (cp.async), matrix_loads (ldmatrix), dram_bytes, l2_sectors (read from L2),
 sm_sectors (that the SMs received), issue, fma_pipe, tensor_pipe, shared_pipe, dram, warps_active,
-l2_hits (all in %), clock (Hz), threads_per_instruction, ncu_time (s), stall_REASON (warps that
-wait for it, by issued instruction). Made of them: l1_wavefronts (of L1's data stage, whoever
+l2_hits (all in %), clock (Hz), threads_per_instruction, ncu_time (s), sm_throughput (the
+busiest pipe over all clocks, %: the tensor pipe in tensor kernels), stall_REASON (warps that wait
+for it, by issued instruction). Made of them: l1_wavefronts (of L1's data stage, whoever
 asked), possible_share (% of the FLOPs that all multiprocessors could do at this clock in this
 time: 4096 a clock with fp16 operands, 256 with fp32). Numbers, + - * /, comparisons, `and`.
 
@@ -93,6 +94,11 @@ DERIVED = {
     "l1_wavefronts": lambda n: n("shared_pipe") / 100 * n("sm_cycles"),
     "possible_share": lambda n: 100 * n("flops") / (n("flops_per_clock") * n("sm_cycles")),
 }
+# Counters that no table of the pages has.
+MORE = {
+    "ncu_nanoseconds": TIME,
+    "sm_throughput": "sm__throughput.avg.pct_of_peak_sustained_elapsed",
+}
 OPERATORS = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -112,7 +118,7 @@ def counter_of(name: str) -> str | None:
     """ncu's name of a counter."""
     if name.startswith("stall_"):
         return STALL.format(name.removeprefix("stall_"))
-    return PREDICTED.get(name) or LIMITS.get(name) or {"ncu_nanoseconds": TIME}.get(name)
+    return PREDICTED.get(name) or LIMITS.get(name) or MORE.get(name)
 
 
 def default_size(name: str) -> int:

@@ -17,7 +17,7 @@ POINTS = 6.0  # and a difference's bounds at most this far apart
 # What a function cannot leave, so that a bound there, or beyond, is none.
 PERCENT = (
     *("issue", "fma_pipe", "tensor_pipe", "shared_pipe", "dram", "warps_active", "l2_hits"),
-    *("possible_share", "percent_of_peak"),
+    *("possible_share", "percent_of_peak", "sm_throughput"),
 )
 LIMITS = {name: (0, 100) for name in PERCENT} | {
     "occupancy": (0, 1),
@@ -46,7 +46,7 @@ CAN_SEE = {
     r"device memory": ("dram_bytes", "dram"),
     r"occupancy": ("occupancy", "warps_active"),
     r"FMA pipe": ("fma_pipe",),
-    r"tensor pipe": ("tensor_pipe",),
+    r"tensor pipe": ("tensor_pipe", "sm_throughput"),
     r"issue slots": ("issue", "instructions"),
     r"cuBLAS|cublasLt": TIMES[2:],
     r"GHz|clock": ("clock", "possible_share"),
