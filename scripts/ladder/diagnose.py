@@ -22,7 +22,7 @@ from pathlib import Path
 
 from ladder import manifest
 from ladder.counters import LIMITS, PREDICTED, STALL, TIME
-from ladder.project import ROOT, BadInput
+from ladder.project import BadInput
 
 # What a warp can wait for that something can be done about. `wait` is the latency that every
 # instruction has, and `gmma` a short part of the wait for wgmma.
@@ -53,8 +53,14 @@ class Kernel:
 
 @dataclass(frozen=True)
 class Threshold:
+    """`said` stands for the limit where that says more than the number."""
+
     limit: float
     source: str
+    said: str = ""
+
+    def __str__(self) -> str:
+        return self.said or f"yes from {self.limit:g} on"
 
 
 @dataclass(frozen=True)
@@ -65,10 +71,14 @@ class Remedy:
     stages: tuple[str, ...]
 
 
+def always(_: Kernel) -> bool:
+    return True
+
+
 @dataclass(frozen=True)
 class Question:
     """`shown` is what the value is called; the answer is yes where it is at least the threshold's
-    limit. Without a value it is no."""
+    limit, `when` the question makes sense. Without a value it is no."""
 
     asks: str
     shown: str
@@ -76,10 +86,11 @@ class Question:
     threshold: Threshold
     yes: "Question | Remedy"
     no: "Question | Remedy"
+    when: Callable[[Kernel], bool] = always
 
     def answer(self, kernel: Kernel) -> bool:
         value = self.value(kernel)
-        return value is not None and value >= self.threshold.limit
+        return value is not None and value >= self.threshold.limit and self.when(kernel)
 
 
 # --- what is asked of a kernel ---
@@ -99,43 +110,49 @@ def missing_part_of_last_wave(kernel: Kernel) -> float | None:
     return 100 * (1 - waves / math.ceil(waves)) if waves else None
 
 
-def data_stage_if_busiest(kernel: Kernel) -> float:
-    busy = kernel["shared_pipe"]
-    return busy if busy > max(kernel["fma_pipe"], kernel["tensor_pipe"]) else 0.0
-
-
-def sectors_of_plain_loads(kernel: Kernel) -> float:
-    """cp.async into padded rows has a few more than its bytes are."""
-    return 0.0 if kernel["copies"] else ratio("sectors_ld", "requests_ld")(kernel)
-
-
-def data_stage_over_tensor_pipe(kernel: Kernel) -> float:
-    return kernel["shared_pipe"] / kernel["tensor_pipe"]
-
-
 def other_slots(kernel: Kernel) -> float:
     """Percent of the used issue slots that no FMA had."""
     return 100 * (1 - kernel["fma_pipe"] / kernel["issue"]) if kernel["issue"] else 0.0
 
 
-def leads(*reasons: str) -> Callable[[Kernel], float]:
-    """Of some reasons to wait the longest, if none of the others is longer."""
-
-    def value(kernel: Kernel) -> float:
-        longest = max(kernel[f"stall_{reason}"] for reason in reasons)
-        return longest if longest == max(kernel[f"stall_{r}"] for r in REASONS) else 0.0
-
-    return value
+def conflicts(kernel: Kernel) -> float:
+    return 100 * ratio("bank_conflicts_ld", "wavefronts_ld")(kernel)
 
 
-def waits_without_copies(kernel: Kernel) -> float:
-    """For global memory, where its loads go through registers: no cp.async, and not TMA's tiles."""
-    plain = kernel["requests_ld"] > 0 and not kernel["copies"]
-    return leads("long_scoreboard")(kernel) if plain else 0.0
+def wait_for(*reasons: str) -> Callable[[Kernel], float]:
+    """The longest wait of some."""
+    return lambda kernel: max(kernel[f"stall_{reason}"] for reason in reasons)
 
 
-def padded_copies(kernel: Kernel) -> float:
-    return ratio("sectors_ld", "requests_ld")(kernel) if kernel["copies"] else 0.0
+def leads(*reasons: str) -> Callable[[Kernel], bool]:
+    return lambda kernel: wait_for(*reasons)(kernel) == wait_for(*REASONS)(kernel)
+
+
+def computes_less(kernel: Kernel) -> bool:
+    """Than L1's data stage passes."""
+    return kernel["shared_pipe"] > max(kernel["fma_pipe"], kernel["tensor_pipe"])
+
+
+def copies_ahead(kernel: Kernel) -> bool:
+    """With cp.async; its requests into padded rows have a few sectors more than their bytes are."""
+    return kernel["copies"] > 0
+
+
+def loads_to_registers(kernel: Kernel) -> bool:
+    """And neither with cp.async nor with TMA, whose tiles are no loads."""
+    return kernel["requests_ld"] > 0 and not copies_ahead(kernel)
+
+
+def waits_for_plain_loads(kernel: Kernel) -> bool:
+    return loads_to_registers(kernel) and leads("long_scoreboard")(kernel)
+
+
+def waits_for_wgmma(kernel: Kernel) -> bool:
+    return kernel["stall_gmma"] >= 0.1 and leads("barrier")(kernel)
+
+
+def issues(kernel: Kernel) -> bool:
+    return kernel["issue"] >= BUSY.limit
 
 
 # --- thresholds ---
@@ -147,97 +164,98 @@ WIDEST = Threshold(16.25, "32 lanes of 16 bytes are 16 sectors of 32 bytes; a qu
 AGAIN = Threshold(2, "measured: 1.2 in 06, 5.7 where its tiles are left out, 21 in 01")
 CONFLICTS = Threshold(10, "measured: at most 2% of arbitration, 82% and more of real conflicts")
 TENSOR = Threshold(3, "measured: at most 1% where there are no tensor instructions, 8.5% where few")
-LARGER = Threshold(1, "the pipe that should be the limit is the less busy one")
+LARGER = Threshold(1, "the tensor pipe should be the busier one")
 OTHERS = Threshold(20, "measured: 37% in 04, at most 13% from 04b on")
-ANY = Threshold(0.001, "there are some")
-LEADS = Threshold(0.001, "it is the longest wait of the seven")
+ANY = Threshold(1, "one is enough", "yes if there are any")
+LEADS = Threshold(0.001, "the others are shorter", "yes if it is the longest of seven waits")
 STOPS = Threshold(0.05, "measured: 0.06 in 05, less than 0.03 in 05b")
 
 # --- what is found ---
 
 NO_LIMIT = Remedy(
-    "No pipe is busy and no wait of the seven leads. Look at the launch: a kernel of a few "
-    "microseconds is its own start and end.",
+    "None of the questions decides. Compare with another version of the kernel that differs "
+    "by one thing: many remedies show in no single report.",
     ("11c_chosen_by_shape",),
 )
 IDLE = Remedy(
-    "In the last wave of blocks most multiprocessors have none, and it takes as long as a full one. "
-    "Divide the tiles of that wave along K, or choose a width of tile that fills it.",
+    "In the last wave of blocks most multiprocessors have none, and it takes as long as a "
+    "full one. Divide the tiles of that wave along K, or choose a width of tile that fills "
+    "it.",
     ("05c_split_k", "11c_chosen_by_shape"),
 )
 DEVICE_MEMORY = Remedy(
-    "Bytes of device memory are the limit, which no kernel of this ladder at 4096^3 shows. Read each "
-    "byte less often: larger tiles, and an order of blocks that shares them in L2.",
+    "Bytes of device memory are the limit, which no kernel of this ladder at 4096^3 shows. "
+    "Read each byte less often: larger tiles, and an order of blocks that shares them in L2.",
     ("04c_warp_tiled",),
 )
 UNCOALESCED = Remedy(
-    "The lanes of a request lie in more sectors than their bytes need, and L1 passes them one after "
-    "another. Let neighbouring lanes read neighbouring elements.",
+    "The lanes of a request lie in more sectors than their bytes need, and L1 passes them one "
+    "after another. Let neighbouring lanes read neighbouring elements.",
     ("01_naive",),
 )
 AGAIN_AND_AGAIN = Remedy(
-    "L1 is asked for the same sectors again and again, by every thread that needs them. Copy a tile to "
-    "shared memory once, and read it from there.",
+    "L1 is asked for the same sectors again and again, by every thread that needs them. Copy "
+    "a tile to shared memory once, and read it from there.",
     ("02_smem_tiled", "06_wmma"),
 )
 PAD = Remedy(
-    "Lanes of one request want different words of the same bank, and take turns. Pad the rows of the "
-    "tile, so that they begin in different banks.",
+    "Lanes of one request want different words of the same bank, and take turns. Pad the rows "
+    "of the tile, so that they begin in different banks.",
     ("03_transposed_b",),
 )
 SWIZZLE = Remedy(
-    "The rows that ldmatrix reads together begin in the same banks, and take turns. Swizzle the tile; "
-    "where WMMA wants rows at one distance, pad them by 16 bytes.",
+    "The rows that ldmatrix reads together begin in the same banks, and take turns. Swizzle "
+    "the tile; where WMMA wants rows at one distance, pad them by 16 bytes.",
     ("07b_swizzle", "06_wmma"),
 )
 REGISTER_TILE = Remedy(
-    "L1's data stage is full of wavefronts that are needed: too few operations for each operand that is "
-    "read. Give a thread or a warp more elements of C.",
+    "L1's data stage is full of wavefronts that are needed: too few operations for each "
+    "operand that is read. Give a thread or a warp more elements of C.",
     ("04_register_blocked", "06b_wmma_pipelined"),
 )
 RING = Remedy(
-    "Warps wait for global memory, and nothing is on its way while a tile is multiplied. Copy tiles "
-    "ahead with cp.async, into a ring of buffers.",
+    "Warps wait for global memory, and nothing is on its way while a tile is multiplied. Copy "
+    "tiles ahead with cp.async, into a ring of buffers.",
     ("06b_wmma_pipelined",),
 )
 WARP_TILE = Remedy(
-    "L1's data stage is busier than the tensor pipe: each fragment that is read serves too few "
-    "multiplications. Give a warp a larger tile.",
+    "L1's data stage is busier than the tensor pipe: each fragment that is read serves too "
+    "few multiplications. Give a warp a larger tile.",
     ("06b_wmma_pipelined",),
 )
 BUFFERS = Remedy(
-    "Warps wait for global memory although copies run ahead: they do not run far enough ahead. One "
-    "more buffer gives a copy the time of one more tile.",
+    "Warps wait for global memory although copies run ahead: they do not run far enough "
+    "ahead. One more buffer gives a copy the time of one more tile.",
     ("07b_swizzle",),
 )
 FRAGMENTS = Remedy(
-    "A multiplication waits for its fragments from shared memory, which are read just before it. Read "
-    "those of the next step while this one is multiplied.",
+    "A multiplication waits for its fragments from shared memory, which are read just before "
+    "it. Read those of the next step while this one is multiplied.",
     ("06c_fragments_ahead",),
 )
 DRAINED = Remedy(
-    "The warps wait for their own wgmma, which ncu counts as barrier, and the tensor pipe runs dry "
-    "between two groups. Leave one group in flight while the next is started.",
+    "The warps wait for their own wgmma, which ncu counts as barrier, and the tensor pipe "
+    "runs dry between two groups. Leave one group in flight while the next is started.",
     ("09_wgmma",),
 )
 MEETING = Remedy(
-    "Warps wait for each other, and while all wait nobody multiplies. Make a tile deeper, or split the "
-    "barrier into an arrival and a wait.",
+    "Warps wait for each other, and while all wait nobody multiplies. Make a tile deeper, or "
+    "split the barrier into an arrival and a wait.",
     ("06c_fragments_ahead", "05b_split_barrier"),
 )
 PADDED = Remedy(
-    "The tensor pipe is the limit, and copies bring more sectors than their bytes are: padded rows "
-    "are off the sectors. A swizzle needs no padding.",
+    "The tensor pipe is the limit, and copies bring more sectors than their bytes are: padded "
+    "rows are off the sectors. A swizzle needs no padding.",
     ("07b_swizzle",),
 )
 MMA_SYNC = Remedy(
-    "The tensor pipe is the limit through mma.sync, which in a busy cycle does two thirds of the work "
-    "that wgmma does. Change the instruction.",
+    "The tensor pipe is the limit through mma.sync, which in a busy cycle does two thirds of "
+    "the work that wgmma does. Change the instruction.",
     ("09_wgmma",),
 )
 WGMMA = Remedy(
-    "The tensor pipe is full through wgmma, and on an H200 the clock falls below its highest. What "
-    "is left lies between tiles of C and in the number of blocks.",
+    "The tensor pipe is full through wgmma, and on an H200 the clock falls below its highest. "
+    "What is left lies between tiles of C and in the number of blocks.",
     ("11_persistent", "11c_chosen_by_shape"),
 )
 WIDE = Remedy(
@@ -246,28 +264,28 @@ WIDE = Remedy(
     ("04b_vectorized",),
 )
 AHEAD = Remedy(
-    "Warps wait for global memory where they load from it, and nobody multiplies meanwhile. Load the "
-    "next tile into registers before this one is multiplied.",
+    "Warps wait for global memory where they load from it, and nobody multiplies meanwhile. "
+    "Load the next tile into registers before this one is multiplied.",
     ("04c_warp_tiled",),
 )
 BANKS = Remedy(
-    "FFMAs wait for their operands from the register file. Order them, and place the sums, so that "
-    "both banks deliver.",
+    "FFMAs wait for their operands from the register file. Order them, and place the sums, so "
+    "that both banks deliver.",
     ("04d_register_banks",),
 )
 OPERANDS = Remedy(
-    "FMAs wait for their operands from shared memory, most of all behind a barrier where all warps read "
-    "at once. Read operands ahead and split the barrier.",
+    "FMAs wait for their operands from shared memory, most of all behind a barrier where all "
+    "warps read at once. Read operands ahead and split the barrier.",
     ("05b_split_barrier",),
 )
 SPLIT = Remedy(
-    "The FMA pipe is nearly full, and warps still stop together at a barrier. Split it into an arrival "
-    "in the middle of a tile and a wait at its end.",
+    "The FMA pipe is nearly full, and warps still stop together at a barrier. Split it into "
+    "an arrival in the middle of a tile and a wait at its end.",
     ("05b_split_barrier",),
 )
 FP32_FULL = Remedy(
-    "The FMA pipe and the issue slots are full, which is as good as fp32 gets here. Fill the last wave "
-    "of blocks, or leave fp32 for the tensor cores.",
+    "The FMA pipe and the issue slots are full, which is as good as fp32 gets here. Fill the "
+    "last wave of blocks, or leave fp32 for the tensor cores.",
     ("05c_split_k", "06_wmma"),
 )
 
@@ -284,39 +302,52 @@ _instruction = Question(
 _tensor_pipe = Question(
     "Do cp.async's requests cost more than 16 sectors?",
     "sectors a request",
-    padded_copies,
+    ratio("sectors_ld", "requests_ld"),
     WIDEST,
     PADDED,
     _instruction,
+    when=copies_ahead,
 )
 _tensor_waits = Question(
     "Is the longest wait the one for wgmma?",
     "stall barrier, with stall gmma",
-    lambda kernel: leads("barrier")(kernel) if kernel["stall_gmma"] > 0.1 else 0.0,
+    wait_for("barrier"),
     LEADS,
     DRAINED,
     Question(
         "Is it the one for copies that run ahead?",
         "stall long_scoreboard",
-        leads("long_scoreboard"),
+        wait_for("long_scoreboard"),
         LEADS,
         BUFFERS,
         Question(
             "Is it the one for shared memory?",
             "stall mio_throttle or short_scoreboard",
-            leads("mio_throttle", "short_scoreboard"),
+            wait_for("mio_throttle", "short_scoreboard"),
             LEADS,
             FRAGMENTS,
             Question(
                 "Is it the one for other warps?",
                 "stall barrier",
-                leads("barrier"),
+                wait_for("barrier"),
                 LEADS,
                 MEETING,
-                _tensor_pipe,
+                Question(
+                    "Is it the one for the pipe itself?",
+                    "stall math_pipe_throttle",
+                    wait_for("math_pipe_throttle"),
+                    LEADS,
+                    _tensor_pipe,
+                    NO_LIMIT,
+                    when=leads("math_pipe_throttle"),
+                ),
+                when=leads("barrier"),
             ),
+            when=leads("mio_throttle", "short_scoreboard"),
         ),
+        when=leads("long_scoreboard"),
     ),
+    when=waits_for_wgmma,
 )
 _tensor = Question(
     "Is the tensor pipe full?",
@@ -327,40 +358,44 @@ _tensor = Question(
     Question(
         "Is the longest wait the one for plain loads from global memory?",
         "stall long_scoreboard",
-        waits_without_copies,
+        wait_for("long_scoreboard"),
         LEADS,
         RING,
         Question(
             "Is L1's data stage busier than the tensor pipe?",
             "data stage / tensor pipe",
-            data_stage_over_tensor_pipe,
+            ratio("shared_pipe", "tensor_pipe"),
             LARGER,
             WARP_TILE,
             _tensor_waits,
         ),
+        when=waits_for_plain_loads,
     ),
 )
 _fp32_waits = Question(
     "Is the longest wait the one for global memory?",
     "stall long_scoreboard or lg_throttle",
-    leads("long_scoreboard", "lg_throttle"),
+    wait_for("long_scoreboard", "lg_throttle"),
     LEADS,
     AHEAD,
     Question(
         "Is it the one for the register file?",
         "stall dispatch_stall",
-        leads("dispatch_stall"),
+        wait_for("dispatch_stall"),
         LEADS,
         BANKS,
         Question(
             "Is it the one for shared memory or for other warps?",
             "stall short_scoreboard, mio_throttle or barrier",
-            leads("short_scoreboard", "mio_throttle", "barrier"),
+            wait_for("short_scoreboard", "mio_throttle", "barrier"),
             LEADS,
             OPERANDS,
             NO_LIMIT,
+            when=leads("short_scoreboard", "mio_throttle", "barrier"),
         ),
+        when=leads("dispatch_stall"),
     ),
+    when=leads("long_scoreboard", "lg_throttle"),
 )
 _fp32 = Question(
     "Are the issue slots full?",
@@ -378,10 +413,11 @@ _fp32 = Question(
     Question(
         "Do instructions that are no FMAs take the slots?",
         "of the used slots, %",
-        lambda kernel: other_slots(kernel) if kernel["issue"] >= BUSY.limit else 0.0,
+        other_slots,
         OTHERS,
         WIDE,
         _fp32_waits,
+        when=issues,
     ),
 )
 _pipes = Question(
@@ -395,7 +431,7 @@ _pipes = Question(
 _data_stage = Question(
     "Do plain loads cost more than 16 sectors a request?",
     "sectors a request",
-    sectors_of_plain_loads,
+    ratio("sectors_ld", "requests_ld"),
     WIDEST,
     UNCOALESCED,
     Question(
@@ -407,7 +443,7 @@ _data_stage = Question(
         Question(
             "Are wavefronts of shared loads bank conflicts?",
             "of the wavefronts, %",
-            lambda kernel: 100 * ratio("bank_conflicts_ld", "wavefronts_ld")(kernel),
+            conflicts,
             CONFLICTS,
             Question(
                 "Are the tiles read by ldmatrix?",
@@ -427,9 +463,10 @@ _data_stage = Question(
             ),
         ),
     ),
+    when=loads_to_registers,
 )
 TREE = Question(
-    "Is the last wave of blocks mostly empty?",
+    "Does the last wave of blocks leave multiprocessors idle?",
     "of all waves missing, %",
     missing_part_of_last_wave,
     LAST_WAVE,
@@ -443,10 +480,11 @@ TREE = Question(
         Question(
             "Is L1's data stage busy, more than the pipes that compute?",
             "L1's data stage, %",
-            data_stage_if_busiest,
+            counter("shared_pipe"),
             BUSY,
             _data_stage,
             _pipes,
+            when=computes_less,
         ),
     ),
 )
@@ -459,3 +497,197 @@ def walk(kernel: Kernel) -> tuple[list[Question], Remedy]:
         asked.append(node)
         node = node.yes if node.answer(kernel) else node.no
     return asked, node
+
+
+# --- reports ---
+
+
+def seconds(value: float, unit: str) -> float:
+    return value * UNITS.get(unit[:1].lower(), 1.0)
+
+
+def from_json(text: str, path: Path) -> list[Kernel]:
+    try:
+        stages = json.loads(text)["counters"]
+        return [
+            Kernel(f"{stage}/{variant}", {name: float(value) for name, value in counted.items()})
+            for stage, variants in stages.items()
+            for variant, counted in variants.items()
+        ]
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise BadInput(f"{path} holds no counters: {error!r}") from error
+
+
+def numbers(cells: dict[str, str], units: dict[str, str]) -> dict[str, float]:
+    """Those of a row's cells that are numbers; times in seconds."""
+    found = {}
+    for name, cell in cells.items():
+        try:
+            value = float((cell or "").replace(",", ""))
+        except (ValueError, AttributeError):
+            continue
+        found[name] = seconds(value, units.get(name) or "") if name == TIME else value
+    return found
+
+
+def from_csv(text: str, path: Path) -> list[Kernel]:
+    """ncu's table follows whatever the program printed. It has a row a kernel below a row of units,
+    or a row a counter."""
+    lines = [line for line in text.splitlines() if line.startswith('"')]
+    rows = list(csv.DictReader(io.StringIO("\n".join(lines))))
+    if not rows or "Kernel Name" not in rows[0]:
+        raise BadInput(f"{path} is no table of ncu's: no column 'Kernel Name'")
+    if "Metric Name" not in rows[0]:
+        units = rows[0] if not rows[0]["Kernel Name"] else {}
+        measured = rows[1:] if units else rows
+        return [Kernel(row["Kernel Name"], numbers(row, units)) for row in measured]
+    kernels: dict[tuple, Kernel] = {}
+    for row in rows:
+        name = row["Kernel Name"]
+        kernel = kernels.setdefault((row.get("ID"), name), Kernel(name, {}))
+        metric = row["Metric Name"]
+        one = numbers({metric: row["Metric Value"]}, {metric: row.get("Metric Unit", "")})
+        kernel.counters.update(one)
+    return list(kernels.values())
+
+
+def exported(path: Path) -> str:
+    """What ncu says of a report of its own."""
+    command = ["ncu", "--import", str(path), "--csv", "--page", "raw", "--print-units", "base"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True)
+    except OSError as error:
+        raise BadInput(
+            f"{path}: no ncu here to read it; where there is one: {' '.join(command)} > report.csv"
+        ) from error
+    if done.returncode != 0:
+        said = " ".join((done.stdout + done.stderr).split())
+        raise BadInput(f"{path}: ncu cannot read it: {said[-200:]}")
+    return done.stdout
+
+
+def kernels_of(path: Path) -> list[Kernel]:
+    if path.suffix == ".ncu-rep":
+        return from_csv(exported(path), path)
+    try:
+        text = path.read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadInput(f"{path}: {getattr(error, 'strerror', 'is no text')}") from error
+    kernels = from_json(text, path) if path.suffix == ".json" else from_csv(text, path)
+    if not kernels:
+        raise BadInput(f"{path} has no kernel")
+    return kernels
+
+
+def chosen(kernels: list[Kernel], part: str, path: Path) -> Kernel:
+    """The one of a name if it is whole, otherwise the longest of those that have it in theirs."""
+    matching = [k for k in kernels if k.name == part] or [k for k in kernels if part in k.name]
+    if not matching:
+        names = ", ".join(sorted({kernel.name for kernel in kernels}))
+        raise BadInput(f"{path} has no kernel '{part}'; there are: {names[:300]}")
+    return max(matching, key=lambda kernel: kernel.counters.get(TIME, 0.0))
+
+
+def complete(kernel: Kernel, path: Path) -> Kernel:
+    missing = [NAMES[name] for name in NEEDED if NAMES[name] not in kernel.counters]
+    if missing:
+        raise BadInput(f"{path}: {kernel.name} lacks {', '.join(missing)} (ncu --metrics)")
+    return kernel
+
+
+# --- what is printed ---
+
+
+def page(stage: str) -> str:
+    return manifest.stage(stage).page
+
+
+def answered(question: Question, kernel: Kernel) -> str:
+    """A line: the question, its value, its answer."""
+    value = question.value(kernel)
+    said = "not in the report" if value is None else f"{value:.3g}"
+    answer = "yes" if question.answer(kernel) else "no"
+    return f"  {question.asks} {answer} ({question.shown}: {said}; {question.threshold})"
+
+
+def deciding(asked: list[Question], kernel: Kernel) -> Question | None:
+    """The last question that was answered by a measurement; what there is any of says only which
+    instruction it was."""
+    return next((q for q in reversed(asked) if q.answer(kernel) and q.threshold != ANY), None)
+
+
+def report(kernel: Kernel, others: int) -> str:
+    """One screen."""
+    asked, remedy = walk(kernel)
+    decided = deciding(asked, kernel)
+    lines = [kernel.name, *(answered(question, kernel) for question in asked), ""]
+    if decided:
+        value = f"{decided.shown} = {decided.value(kernel):.3g}"
+        lines.append(f"Decided by: {value} ({decided.threshold})")
+        lines.append(f"Threshold:  {decided.threshold.source}")
+    lines.append(f"It means:   {remedy.means}")
+    lines.append(f"Remedy:     {', '.join(page(stage) for stage in remedy.stages)}")
+    if others:
+        lines.append(f"({others} more kernels in the report: diagnose.py REPORT KERNEL)")
+    return "\n".join(lines)
+
+
+# --- what the page has of this ---
+
+
+def tree(node: Question | Remedy = TREE, seen: dict[int, int] | None = None, depth: int = 0) -> str:
+    """The questions as indented text. What two questions lead to stands once, and has a number."""
+    seen = {} if seen is None else seen
+    indent = "  " * depth
+    if isinstance(node, Remedy):
+        return f"{indent}-> {', '.join(manifest.stage(stage).label for stage in node.stages)}"
+    if id(node) in seen:
+        return f"{indent}go on at {seen[id(node)]}"
+    seen[id(node)] = len(seen) + 1
+    head = f"{indent}{seen[id(node)]}. {node.asks} ({node.shown}: {node.threshold})"
+    return "\n".join([head, tree(node.yes, seen, depth + 1), tree(node.no, seen, depth)])
+
+
+def thresholds() -> str:
+    """A table of those that are numbers, with where they are from."""
+    found: dict[int, Question] = {}
+
+    def collect(node: Question | Remedy) -> None:
+        if isinstance(node, Question):
+            found.setdefault(id(node), node)
+            collect(node.yes)
+            collect(node.no)
+
+    collect(TREE)
+    rows = {
+        f"| {q.shown} | {q.threshold} | {q.threshold.source} |": None
+        for q in found.values()
+        if not q.threshold.said
+    }
+    return "\n".join(["| value | threshold | from |", "| --- | --- | --- |", *rows])
+
+
+def block(what: str) -> str:
+    """For scripts/update_docs.py."""
+    if what == "tree":
+        return f"```\n{tree()}\n```"
+    if what == "thresholds":
+        return thresholds()
+    raise BadInput(f"diagnosis is of tree or thresholds, not of '{what}'")
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("report", type=Path)
+    parser.add_argument("kernel", nargs="?", default="")
+    options = parser.parse_args(arguments)
+    try:
+        kernels = kernels_of(options.report)
+        kernel = complete(chosen(kernels, options.kernel, options.report), options.report)
+        print(report(kernel, len(kernels) - 1))
+    except BadInput as error:
+        print(f"diagnose.py: {error}", file=sys.stderr)
+        return 2
+    return 0
