@@ -18,11 +18,12 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from ladder import manifest
 from ladder.counters import LIMITS, PREDICTED, STALL, TIME
-from ladder.project import BadInput
+from ladder.project import ROOT, BadInput, read_json
 
 # What a warp can wait for that something can be done about. `wait` is the latency that every
 # instruction has, and `gmma` a short part of the wait for wgmma.
@@ -172,122 +173,10 @@ STOPS = Threshold(0.05, "measured: 0.06 in 05, less than 0.03 in 05b")
 
 # --- what is found ---
 
-NO_LIMIT = Remedy(
-    "None of the questions decides. Compare with another version of the kernel that differs "
-    "by one thing: many remedies show in no single report.",
-    ("11c_chosen_by_shape",),
-)
-IDLE = Remedy(
-    "In the last wave of blocks most multiprocessors have none, and it takes as long as a "
-    "full one. Divide the tiles of that wave along K, or choose a width of tile that fills "
-    "it.",
-    ("05c_split_k", "11c_chosen_by_shape"),
-)
-DEVICE_MEMORY = Remedy(
-    "Bytes of device memory are the limit, which no kernel of this ladder at 4096^3 shows. "
-    "Read each byte less often: larger tiles, and an order of blocks that shares them in L2.",
-    ("04c_warp_tiled",),
-)
-UNCOALESCED = Remedy(
-    "The lanes of a request lie in more sectors than their bytes need, and L1 passes them one "
-    "after another. Let neighbouring lanes read neighbouring elements.",
-    ("01_naive",),
-)
-AGAIN_AND_AGAIN = Remedy(
-    "L1 is asked for the same sectors again and again, by every thread that needs them. Copy "
-    "a tile to shared memory once, and read it from there.",
-    ("02_smem_tiled", "06_wmma"),
-)
-PAD = Remedy(
-    "Lanes of one request want different words of the same bank, and take turns. Pad the rows "
-    "of the tile, so that they begin in different banks.",
-    ("03_transposed_b",),
-)
-SWIZZLE = Remedy(
-    "The rows that ldmatrix reads together begin in the same banks, and take turns. Swizzle "
-    "the tile; where WMMA wants rows at one distance, pad them by 16 bytes.",
-    ("07b_swizzle", "06_wmma"),
-)
-REGISTER_TILE = Remedy(
-    "L1's data stage is full of wavefronts that are needed: too few operations for each "
-    "operand that is read. Give a thread or a warp more elements of C.",
-    ("04_register_blocked", "06b_wmma_pipelined"),
-)
-RING = Remedy(
-    "Warps wait for global memory, and nothing is on its way while a tile is multiplied. Copy "
-    "tiles ahead with cp.async, into a ring of buffers.",
-    ("06b_wmma_pipelined",),
-)
-WARP_TILE = Remedy(
-    "L1's data stage is busier than the tensor pipe: each fragment that is read serves too "
-    "few multiplications. Give a warp a larger tile.",
-    ("06b_wmma_pipelined",),
-)
-BUFFERS = Remedy(
-    "Warps wait for global memory although copies run ahead: they do not run far enough "
-    "ahead. One more buffer gives a copy the time of one more tile.",
-    ("07b_swizzle",),
-)
-FRAGMENTS = Remedy(
-    "A multiplication waits for its fragments from shared memory, which are read just before "
-    "it. Read those of the next step while this one is multiplied.",
-    ("06c_fragments_ahead",),
-)
-DRAINED = Remedy(
-    "The warps wait for their own wgmma, which ncu counts as barrier, and the tensor pipe "
-    "runs dry between two groups. Leave one group in flight while the next is started.",
-    ("09_wgmma",),
-)
-MEETING = Remedy(
-    "Warps wait for each other, and while all wait nobody multiplies. Make a tile deeper, or "
-    "split the barrier into an arrival and a wait.",
-    ("06c_fragments_ahead", "05b_split_barrier"),
-)
-PADDED = Remedy(
-    "The tensor pipe is the limit, and copies bring more sectors than their bytes are: padded "
-    "rows are off the sectors. A swizzle needs no padding.",
-    ("07b_swizzle",),
-)
-MMA_SYNC = Remedy(
-    "The tensor pipe is the limit through mma.sync, which in a busy cycle does two thirds of "
-    "the work that wgmma does. Change the instruction.",
-    ("09_wgmma",),
-)
-WGMMA = Remedy(
-    "The tensor pipe is full through wgmma, and on an H200 the clock falls below its highest. "
-    "What is left lies between tiles of C and in the number of blocks.",
-    ("11_persistent", "11c_chosen_by_shape"),
-)
-WIDE = Remedy(
-    "Of the issue slots too many go to instructions that are no FMAs. Move 16 bytes with each "
-    "instruction.",
-    ("04b_vectorized",),
-)
-AHEAD = Remedy(
-    "Warps wait for global memory where they load from it, and nobody multiplies meanwhile. "
-    "Load the next tile into registers before this one is multiplied.",
-    ("04c_warp_tiled",),
-)
-BANKS = Remedy(
-    "FFMAs wait for their operands from the register file. Order them, and place the sums, so "
-    "that both banks deliver.",
-    ("04d_register_banks",),
-)
-OPERANDS = Remedy(
-    "FMAs wait for their operands from shared memory, most of all behind a barrier where all "
-    "warps read at once. Read operands ahead and split the barrier.",
-    ("05b_split_barrier",),
-)
-SPLIT = Remedy(
-    "The FMA pipe is nearly full, and warps still stop together at a barrier. Split it into "
-    "an arrival in the middle of a tile and a wait at its end.",
-    ("05b_split_barrier",),
-)
-FP32_FULL = Remedy(
-    "The FMA pipe and the issue slots are full, which is as good as fp32 gets here. Fill the "
-    "last wave of blocks, or leave fp32 for the tensor cores.",
-    ("05c_split_k", "06_wmma"),
-)
+REMEDIES = {
+    name: Remedy(remedy["means"], tuple(remedy["stages"]))
+    for name, remedy in read_json(ROOT / "stages/remedies.json").items()
+}
 
 # --- the questions, the last one first ---
 
@@ -296,15 +185,15 @@ _instruction = Question(
     "ldmatrix instructions",
     counter("matrix_loads"),
     ANY,
-    MMA_SYNC,
-    WGMMA,
+    REMEDIES["mma_sync"],
+    REMEDIES["wgmma"],
 )
 _tensor_pipe = Question(
     "Do cp.async's requests cost more than 16 sectors?",
     "sectors a request",
     ratio("sectors_ld", "requests_ld"),
     WIDEST,
-    PADDED,
+    REMEDIES["padded"],
     _instruction,
     when=copies_ahead,
 )
@@ -313,32 +202,32 @@ _tensor_waits = Question(
     "stall barrier, with stall gmma",
     wait_for("barrier"),
     LEADS,
-    DRAINED,
+    REMEDIES["drained"],
     Question(
         "Is it the one for copies that run ahead?",
         "stall long_scoreboard",
         wait_for("long_scoreboard"),
         LEADS,
-        BUFFERS,
+        REMEDIES["buffers"],
         Question(
             "Is it the one for shared memory?",
             "stall mio_throttle or short_scoreboard",
             wait_for("mio_throttle", "short_scoreboard"),
             LEADS,
-            FRAGMENTS,
+            REMEDIES["fragments"],
             Question(
                 "Is it the one for other warps?",
                 "stall barrier",
                 wait_for("barrier"),
                 LEADS,
-                MEETING,
+                REMEDIES["meeting"],
                 Question(
                     "Is it the one for the pipe itself?",
                     "stall math_pipe_throttle",
                     wait_for("math_pipe_throttle"),
                     LEADS,
                     _tensor_pipe,
-                    NO_LIMIT,
+                    REMEDIES["no_limit"],
                     when=leads("math_pipe_throttle"),
                 ),
                 when=leads("barrier"),
@@ -360,13 +249,13 @@ _tensor = Question(
         "stall long_scoreboard",
         wait_for("long_scoreboard"),
         LEADS,
-        RING,
+        REMEDIES["ring"],
         Question(
             "Is L1's data stage busier than the tensor pipe?",
             "data stage / tensor pipe",
             ratio("shared_pipe", "tensor_pipe"),
             LARGER,
-            WARP_TILE,
+            REMEDIES["warp_tile"],
             _tensor_waits,
         ),
         when=waits_for_plain_loads,
@@ -377,20 +266,20 @@ _fp32_waits = Question(
     "stall long_scoreboard or lg_throttle",
     wait_for("long_scoreboard", "lg_throttle"),
     LEADS,
-    AHEAD,
+    REMEDIES["ahead"],
     Question(
         "Is it the one for the register file?",
         "stall dispatch_stall",
         wait_for("dispatch_stall"),
         LEADS,
-        BANKS,
+        REMEDIES["banks"],
         Question(
             "Is it the one for shared memory or for other warps?",
-            "stall short_scoreboard, mio_throttle or barrier",
+            "stall short_scoreboard, mio_throttle, barrier",
             wait_for("short_scoreboard", "mio_throttle", "barrier"),
             LEADS,
-            OPERANDS,
-            NO_LIMIT,
+            REMEDIES["operands"],
+            REMEDIES["no_limit"],
             when=leads("short_scoreboard", "mio_throttle", "barrier"),
         ),
         when=leads("dispatch_stall"),
@@ -407,15 +296,15 @@ _fp32 = Question(
         "stall barrier",
         counter("stall_barrier"),
         STOPS,
-        SPLIT,
-        FP32_FULL,
+        REMEDIES["split"],
+        REMEDIES["fp32_full"],
     ),
     Question(
         "Do instructions that are no FMAs take the slots?",
         "of the used slots, %",
         other_slots,
         OTHERS,
-        WIDE,
+        REMEDIES["wide"],
         _fp32_waits,
         when=issues,
     ),
@@ -433,13 +322,13 @@ _data_stage = Question(
     "sectors a request",
     ratio("sectors_ld", "requests_ld"),
     WIDEST,
-    UNCOALESCED,
+    REMEDIES["uncoalesced"],
     Question(
-        "Is L1 asked for each sector that L2 sends more than twice?",
+        "Does L1 load each sector that L2 sends more than twice?",
         "sectors loaded / received from L2",
         ratio("sectors_ld", "sm_sectors"),
         AGAIN,
-        AGAIN_AND_AGAIN,
+        REMEDIES["again_and_again"],
         Question(
             "Are wavefronts of shared loads bank conflicts?",
             "of the wavefronts, %",
@@ -450,15 +339,15 @@ _data_stage = Question(
                 "ldmatrix instructions",
                 counter("matrix_loads"),
                 ANY,
-                SWIZZLE,
-                PAD,
+                REMEDIES["swizzle"],
+                REMEDIES["pad"],
             ),
             Question(
                 "Is the data stage full?",
                 "L1's data stage, %",
                 counter("shared_pipe"),
                 FULL,
-                REGISTER_TILE,
+                REMEDIES["register_tile"],
                 _pipes,
             ),
         ),
@@ -470,13 +359,13 @@ TREE = Question(
     "of all waves missing, %",
     missing_part_of_last_wave,
     LAST_WAVE,
-    IDLE,
+    REMEDIES["idle"],
     Question(
         "Is device memory busy?",
         "device memory, %",
         counter("dram"),
         BUSY,
-        DEVICE_MEMORY,
+        REMEDIES["device_memory"],
         Question(
             "Is L1's data stage busy, more than the pipes that compute?",
             "L1's data stage, %",
@@ -488,6 +377,25 @@ TREE = Question(
         ),
     ),
 )
+
+
+def places(node: Question | Remedy, depth: int = 0) -> list[tuple[Question, int]]:
+    """Every question as often as others lead to it, with how far to the right it stands there, in
+    the order of the lines."""
+    if isinstance(node, Remedy):
+        return []
+    return [(node, depth), *places(node.yes, depth + 1), *places(node.no, depth)]
+
+
+@cache
+def stands() -> dict[int, tuple[int, int]]:
+    """By question: its number, and how far to the right it stands. One that several lead to stands
+    once, furthest to the left."""
+    left: dict[int, int] = {}
+    for question, depth in places(TREE):
+        left[id(question)] = min(depth, left.get(id(question), depth))
+    order = dict.fromkeys(id(q) for q, depth in places(TREE) if depth == left[id(q)])
+    return {question: (number, left[question]) for number, question in enumerate(order, 1)}
 
 
 def walk(kernel: Kernel) -> tuple[list[Question], Remedy]:
@@ -607,7 +515,8 @@ def answered(question: Question, kernel: Kernel) -> str:
     value = question.value(kernel)
     said = "not in the report" if value is None else f"{value:.3g}"
     answer = "yes" if question.answer(kernel) else "no"
-    return f"  {question.asks} {answer} ({question.shown}: {said}; {question.threshold})"
+    number, _ = stands()[id(question)]
+    return f"  {number}. {question.asks} {answer} ({question.shown}: {said}; {question.threshold})"
 
 
 def deciding(asked: list[Question], kernel: Kernel) -> Question | None:
@@ -635,36 +544,34 @@ def report(kernel: Kernel, others: int) -> str:
 # --- what the page has of this ---
 
 
-def tree(node: Question | Remedy = TREE, seen: dict[int, int] | None = None, depth: int = 0) -> str:
-    """The questions as indented text. What two questions lead to stands once, and has a number."""
-    seen = {} if seen is None else seen
-    indent = "  " * depth
-    if isinstance(node, Remedy):
-        return f"{indent}-> {', '.join(manifest.stage(stage).label for stage in node.stages)}"
-    if id(node) in seen:
-        return f"{indent}go on at {seen[id(node)]}"
-    seen[id(node)] = len(seen) + 1
-    head = f"{indent}{seen[id(node)]}. {node.asks} ({node.shown}: {node.threshold})"
-    return "\n".join([head, tree(node.yes, seen, depth + 1), tree(node.no, seen, depth)])
+def tree() -> str:
+    """The questions as indented text."""
+    written = set()
+
+    def lines(node: Question | Remedy, depth: int) -> list[str]:
+        indent = "  " * depth
+        if isinstance(node, Remedy):
+            labels = ", ".join(manifest.stage(stage).label for stage in node.stages)
+            return [f"{indent}-> {labels}"]
+        number, left = stands()[id(node)]
+        if depth > left or number in written:
+            return [f"{indent}go on at {number}"]
+        written.add(number)
+        limit = "" if node.threshold.said else f": from {node.threshold.limit:g}"
+        head = f"{indent}{number}. {node.asks} ({node.shown}{limit})"
+        return [head, *lines(node.yes, depth + 1), *lines(node.no, depth)]
+
+    return "\n".join(lines(TREE, 0))
 
 
 def thresholds() -> str:
     """A table of those that are numbers, with where they are from."""
-    found: dict[int, Question] = {}
-
-    def collect(node: Question | Remedy) -> None:
-        if isinstance(node, Question):
-            found.setdefault(id(node), node)
-            collect(node.yes)
-            collect(node.no)
-
-    collect(TREE)
     rows = {
-        f"| {q.shown} | {q.threshold} | {q.threshold.source} |": None
-        for q in found.values()
+        f"| {q.shown} | {q.threshold.limit:g} | {q.threshold.source} |": None
+        for q, _ in places(TREE)
         if not q.threshold.said
     }
-    return "\n".join(["| value | threshold | from |", "| --- | --- | --- |", *rows])
+    return "\n".join(["| value | yes from | why there |", "| --- | ---: | --- |", *rows])
 
 
 def block(what: str) -> str:

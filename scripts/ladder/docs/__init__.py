@@ -19,6 +19,7 @@ Generated text stands between `<!-- KIND ARGUMENTS -->` and `<!-- end -->`. The 
   figure NAME "WORDS"        a figure of scripts/plot.py with its caption; what it shows in words
   claims ID ...              claims of docs/claims.yaml, with their values in footnotes
   machine                    the GPUs that were measured
+  diagnosis tree             the questions of scripts/diagnose.py; thresholds: a table of its limits
 
 A value in the prose stands between `<!--= EXPRESSION | FORMAT -->` and `<!--/-->`: an expression as
 claims have it, of the first GPU, and a format of Python's, such as .1f. It does not begin a line,
@@ -39,6 +40,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from ladder import diagnose
 from ladder.docs import claimed, counters, modelled, pictures, results, source, sources
 from ladder.docs.text import from_page
 from ladder.project import BadInput
@@ -60,6 +62,7 @@ KINDS = {
     "access": pictures.access,
     "figure": pictures.figure,
     "machine": results.machine,
+    "diagnosis": diagnose.block,
 }
 
 
