@@ -261,7 +261,7 @@ _tensor = Question(
         when=waits_for_plain_loads,
     ),
 )
-_fp32_waits = Question(
+_fma_waits = Question(
     "Is the longest wait the one for global memory?",
     "stall long_scoreboard or lg_throttle",
     wait_for("long_scoreboard", "lg_throttle"),
@@ -297,7 +297,7 @@ _fp32 = Question(
         counter("stall_barrier"),
         STOPS,
         REMEDIES["split"],
-        REMEDIES["fp32_full"],
+        REMEDIES["fma_full"],
     ),
     Question(
         "Do instructions that are no FMAs take the slots?",
@@ -305,7 +305,7 @@ _fp32 = Question(
         other_slots,
         OTHERS,
         REMEDIES["wide"],
-        _fp32_waits,
+        _fma_waits,
         when=issues,
     ),
 )
