@@ -32,7 +32,10 @@ l2_hits (all in %), clock (Hz), threads_per_instruction, ncu_time (s), sm_throug
 busiest pipe over all clocks, %: the tensor pipe in tensor kernels), stall_REASON (warps that wait
 for it, by issued instruction). Made of them: l1_wavefronts (of L1's data stage, whoever
 asked), possible_share (% of the FLOPs that all multiprocessors could do at this clock in this
-time: 4096 a clock with fp16 operands, 256 with fp32). Numbers, + - * /, comparisons, `and`.
+time: 4096 a clock with fp16 operands, 256 with fp32).
+Of scripts/power.py, at 8192 with a kind of data (power_watts(09_wgmma/wgmma, zeros)): data_tflops;
+with power_, burst_, cublas_power_ or cublas_burst_ before it tflops, watts, clock, cap, thermal;
+launch_clock, launch_tensor_pipe. Numbers, + - * /, comparisons, `and`.
 
 A number that is not there is an error. Exit code: 0 all hold, 1 one does not or cannot be told, 2
 bad input.
@@ -54,7 +57,7 @@ except ModuleNotFoundError:
     print("claims.py needs PyYAML; ./scripts/test.sh installs it into .venv", file=sys.stderr)
     raise SystemExit(2) from None
 
-from ladder import manifest
+from ladder import manifest, power
 from ladder.counters import LIMITS, PREDICTED, PREDICTED_SIZE, STALL, TIME, load_counters
 from ladder.project import GPUS, ROOT, BadInput
 from ladder.results import load, percent_of_best, shape
@@ -130,6 +133,7 @@ class Measurements:
     """Numbers by (stage/variant, shape), and counters by stage/variant."""
 
     def __init__(self, results: Path, counters: list[dict]):
+        self.results = results
         self.variants = {}
         for report in load(results):
             for variant in report["variants"]:
@@ -146,11 +150,19 @@ class Measurements:
         }
 
     def number(self, name: str, variant: str, at: str | None) -> float:
+        if name in power.FUNCTIONS:
+            return self.of_data(name, variant, at or "random")
         if name in DERIVED:
             return DERIVED[name](lambda part: self.number(part, variant, at))
         if counter := counter_of(name):
             return self.counter(counter, variant, at or str(default_size(name)))
         return self.result(name, variant, at or "4096")
+
+    def of_data(self, name: str, variant: str, data: str) -> float:
+        try:
+            return power.number(power.load(self.results / power.FILE), name, variant, data)
+        except BadInput as error:
+            raise Untold(str(error)) from error
 
     def counter(self, counter: str, variant: str, at: str) -> float:
         if (variant, at) not in self.counters:
@@ -161,7 +173,9 @@ class Measurements:
 
     def result(self, name: str, variant: str, at: str) -> float:
         if name not in RESULTS:
-            known = ", ".join([*RESULTS, *PREDICTED, *DERIVED, *LIMITS, "stall_REASON"])
+            known = ", ".join(
+                [*RESULTS, *PREDICTED, *DERIVED, *LIMITS, "stall_REASON", *power.FUNCTIONS]
+            )
             raise Untold(f"no function '{name}'; there are: {known}")
         found = self.variants.get((variant, at))
         if found is None:
@@ -186,8 +200,13 @@ def parse(text: str) -> ast.expr:
 
 
 def argument(rest: list[ast.expr]) -> str | None:
-    """What a call has after its variant: a shape."""
-    return str(rest[0].value) if rest and isinstance(rest[0], ast.Constant) else None
+    """What a call has after its variant: a shape, or a kind of data."""
+    match rest:
+        case [ast.Constant(value)]:
+            return str(value)
+        case [ast.Name(name)]:
+            return name
+    return None
 
 
 def evaluate(node: ast.expr, measured: Measurements, numbers: dict):

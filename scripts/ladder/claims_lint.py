@@ -25,12 +25,15 @@ LIMITS = {name: (0, 100) for name in PERCENT} | {
     "sectors_per_request_ld": (1, 32),
     "sectors_per_request_st": (1, 32),
     "registers": (0, 255),
+    "power_cap": (0, 1),
+    "burst_cap": (0, 1),
 }
 # A sentence that has the words needs one of the functions.
 TIMES = (
     *("time", "tflops", "percent_of_cublas", "percent_of_best"),
     *("sustained_percent_of_cublas", "sustained_percent_of_best"),
 )
+OF_DATA = ("data_", "power_", "burst_", "launch_", "cublas_")
 CAN_SEE = {
     r"bank conflicts?": ("bank_conflicts_ld", "bank_conflicts_st"),
     r"wavefronts?": (
@@ -48,11 +51,12 @@ CAN_SEE = {
     r"FMA pipe": ("fma_pipe",),
     r"tensor pipe": ("tensor_pipe", "sm_throughput"),
     r"issue slots": ("issue", "instructions"),
-    r"cuBLAS|cublasLt": TIMES[2:],
-    r"GHz|clock": ("clock", "possible_share"),
+    r"cuBLAS|cublasLt": (*TIMES[2:], "cublas_"),
+    r"GHz|clock": ("clock", "possible_share", *OF_DATA),
+    r"power|watts": ("clock", "sustained_", *OF_DATA),
     r"registers (?:a thread|each)": ("registers",),
     r"ldmatrix": ("matrix_loads",),
-    r"faster|slower|times as fast": TIMES,
+    r"faster|slower|times as fast": (*TIMES, *OF_DATA),
     r"warps wait|waits?\b": ("stall_",),
     r"dispatch stall": ("stall_dispatch_stall",),
 }
@@ -154,7 +158,7 @@ def too_wide(quantity: ast.AST, low: float, high: float, value: float | None) ->
 def numbers_said(claim: dict) -> list[tuple[str, float]]:
     """The numbers of a sentence as it has them, without those that are given and the shapes."""
     text = claim["claim"]
-    shapes = {at or "4096" for _, _, at in calls(claim)} | {"4096", "128"}
+    shapes = {at or "4096" for _, _, at in calls(claim)} | {"4096", "8192", "128"}
     names = shapes | {stage.label for stage in manifest.load().values()}
     found = [
         (number, float(number.replace(",", "")))

@@ -115,6 +115,21 @@ def test_what_cannot_be_told_is_an_error_that_names_the_claim(place, holds, reas
     assert "0 of 1 claims hold" in text
 
 
+def test_numbers_of_data_and_power(place, capsys):
+    holds = "power_watts(01_naive/naive, zeros) == 400 and power_clock(01_naive/naive) == 1.5e9"
+    assert run(place, one(holds)) == 1
+    assert "scripts/power.py measures it" in capsys.readouterr().out
+    kinds = {
+        kind: {"stage": {"sustained": {"watts": watts, "sm_mhz": mhz}}}
+        for kind, watts, mhz in (("zeros", 400, 1700), ("random", 700, 1500))
+    }
+    text = json.dumps({"runs": {"01_naive/naive": kinds}})
+    (place / "results/power.json").write_text(text)
+    assert run(place, one(holds)) == 0
+    assert run(place, one("power_watts(01_naive/naive, exact) == 400")) == 1
+    assert "no power_watts of 01_naive/naive with exact" in capsys.readouterr().out
+
+
 def test_one_bad_claim_among_good_ones_fails(place, capsys):
     good = one("1 < 2")
     bad = one("2 < 1").replace("the-claim", "another")
