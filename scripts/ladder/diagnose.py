@@ -31,7 +31,6 @@ REASONS = (
     *("barrier", "dispatch_stall", "lg_throttle", "long_scoreboard", "math_pipe_throttle"),
     *("mio_throttle", "short_scoreboard"),
 )
-WAVES = "launch__waves_per_multiprocessor"  # of the counters the only one that may be missing
 NAMES = PREDICTED | LIMITS | {f"stall_{r}": STALL.format(r) for r in (*REASONS, "gmma")}
 NEEDED = (
     *("requests_ld", "sectors_ld", "wavefronts_ld", "bank_conflicts_ld", "copies"),
@@ -107,7 +106,7 @@ def counter(name: str) -> Callable[[Kernel], float]:
 
 def missing_part_of_last_wave(kernel: Kernel) -> float | None:
     """Percent of the time in which a multiprocessor has no block, if all blocks take as long."""
-    waves = kernel.counters.get(WAVES)
+    waves = kernel.counters.get(LIMITS["waves"])  # the only one that may be missing
     return 100 * (1 - waves / math.ceil(waves)) if waves else None
 
 

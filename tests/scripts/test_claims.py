@@ -343,6 +343,14 @@ def test_claims_without_findings(place, claim, holds):
             "the same on both sides of an operator",
         ),
         ("So.", "0 < tflops(01_naive/naive) - tflops(01_naive/naive) < 1", "of an operator"),
+        ("So.", "0 <= shared_pipe(01_naive/naive) <= 100", "true whatever was measured"),
+        ("So.", "-1 < time(01_naive/naive) + instructions(01_naive/naive)", "true whatever"),
+        (
+            "So.",
+            "0.9 < sectors_per_request_ld(01_naive/naive) * requests_ld(01_naive/naive)"
+            " / sectors_ld(01_naive/naive) < 1.1",
+            "true whatever was measured",
+        ),
         ("So.", "time(01_naive/naive) < 3", "in one direction only"),
         ("So.", "time(01_naive/naive) < time(01_naive/slow)", "in one direction only"),
         ("So.", "0 <= time(01_naive/naive) < 3", "in one direction only"),

@@ -5,7 +5,7 @@ import subprocess
 import pytest
 
 from ladder import diagnose, manifest, steps
-from ladder.counters import load_counters
+from ladder.counters import LIMITS, load_counters
 from ladder.project import GPUS, ROOT, BadInput
 
 H200 = GPUS["h200"] / "counters.json"
@@ -190,7 +190,7 @@ def test_tables_of_ncu_give_what_the_counters_give(kernels, tmp_path, capsys, fo
 
 
 def test_a_last_wave_that_is_mostly_empty(kernels, tmp_path, capsys):
-    waves = wide(kernels["05b_split_barrier/split_barrier"], **{diagnose.WAVES: 1.24})
+    waves = wide(kernels["05b_split_barrier/split_barrier"], **{LIMITS["waves"]: 1.24})
     (tmp_path / "report.csv").write_text(waves)
     text = diagnosed(capsys, tmp_path / "report.csv")
     assert "of all waves missing, % = 38" in text and "docs/05c_split_k.md" in text
