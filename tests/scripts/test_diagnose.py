@@ -66,6 +66,7 @@ OWN_REMEDY = {
     "01_naive/uncoalesced": "sectors a request",
     "03_transposed_b/conflicted": "of the wavefronts, %",
     "04_register_blocked/strip": "L1's data stage, %",
+    "04c_warp_tiled/not_ahead": "stall long_scoreboard or lg_throttle",
     "04d_register_banks/through_shared": "stall dispatch_stall",
     "04d_register_banks/there_and_back": "stall dispatch_stall",
     "05b_split_barrier/full_barrier": "stall barrier",
@@ -87,6 +88,11 @@ NOT_FROM_ONE_REPORT = {
     "05_cp_async/eight_buffers": "the same time and counters as with four",
     "05_cp_async/bk_16": "1% of the time, and fewer waits at the barrier",
     "05b_split_barrier/single_fragments": "its waits are those of the stage; 1% more instructions",
+    "07_mma_sync/plain_stores": "the epilogue is a small part of the time",
+    "08_tma/three_buffers": "a fourth buffer is not waited for",
+    "09_wgmma/row_by_row": "what another order reads less shows in another report",
+    "10_warp_specialized/fixed_registers": "how registers are divided among the warps is not counted",
+    "10b_cluster/own_reads": "what multicast reads less shows in another report",
     "06c_fragments_ahead/shallow": "the tensor pipe leads the waits, as in the stage",
     "11_persistent/forward": "0.5% of the time; device memory is far from its limit",
     "11b_overlapped_stores/by_lanes": "0.3% of the time",
@@ -108,6 +114,8 @@ def test_where_every_variant_leads(kernels):
 
 @pytest.mark.parametrize("name", OWN_REMEDY)
 def test_a_counterexample_leads_to_its_own_remedy(kernels, name):
+    if name not in kernels:
+        pytest.skip("not measured yet")
     asked, remedy = diagnose.walk(kernels[name])
     assert name.split("/")[0] in remedy.stages
     assert diagnose.deciding(asked, kernels[name]).shown == OWN_REMEDY[name]
@@ -265,3 +273,24 @@ def test_the_page_has_the_tree_and_the_thresholds_of_the_code():
     assert diagnose.block("thresholds") in page
     with pytest.raises(BadInput):
         diagnose.block("bark")
+
+
+def stages_below(node):
+    if isinstance(node, diagnose.Remedy):
+        return set(node.stages)
+    return stages_below(node.yes) | stages_below(node.no)
+
+
+def test_techniques_name_the_questions_that_lead_to_their_stages():
+    page = (ROOT / "docs/techniques.md").read_text()
+    questions = {diagnose.stands()[id(q)][0]: q for q, _ in diagnose.places(diagnose.TREE)}
+    labels = {stage.label: name for name, stage in manifest.load().items()}
+    named = 0
+    for section in page.split("\n## ")[1:]:
+        sign = re.search(r"\*\*The sign\*\* \(([\d, ]+)\)", section)
+        linked = {labels[label] for label in re.findall(r"\[(\d\d\w?)\]\(", section)}
+        for number in re.findall(r"\d+", sign[1]) if sign else ():
+            question, named = questions[int(number)], named + 1
+            no = stages_below(question.no) if isinstance(question.no, diagnose.Remedy) else set()
+            assert (stages_below(question.yes) | no) & linked, (section.splitlines()[0], number)
+    assert named > 10
