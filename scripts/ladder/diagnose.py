@@ -160,7 +160,9 @@ def issues(kernel: Kernel) -> bool:
 BUSY = Threshold(60, "ncu's rule: where no pipe is above 60%, warps wait")
 FULL = Threshold(80, "ncu's rule: above 80% a pipe is the limit")
 LAST_WAVE = Threshold(15, "05c divides a last wave that is filled below 85%")
-WIDEST = Threshold(16.25, "32 lanes of 16 bytes are 16 sectors of 32 bytes; a quarter is room")
+WIDEST = Threshold(
+    16.25, "32 lanes of 16 bytes, the widest load, are 16 sectors; the rest is for edges"
+)
 AGAIN = Threshold(2, "measured: 1.2 in 06, 5.7 where its tiles are left out, 21 in 01")
 CONFLICTS = Threshold(10, "measured: at most 2% of arbitration, 82% and more of real conflicts")
 TENSOR = Threshold(3, "measured: at most 1% where there are no tensor instructions, 8.5% where few")
