@@ -11,6 +11,7 @@ MACHINE names. docs/model.md explains the rules. Exit code: 0 all right, 2 bad i
 
 import argparse
 import json
+import math
 import subprocess
 import sys
 import tempfile
@@ -241,9 +242,7 @@ SHAPES = {
     "10_warp_specialized/warp_specialized": Shape(
         WGMMA, "warp_specialized::gemm_kernel", together=False, multiply="wgmma"
     ),
-    "10b_cluster/cluster": Shape(
-        WGMMA, "cluster::gemm_kernel", together=False, multiply="wgmma"
-    ),
+    "10b_cluster/cluster": Shape(WGMMA, "cluster::gemm_kernel", together=False, multiply="wgmma"),
     "11_persistent/forward": Shape(
         WGMMA,
         "persistent::gemm_kernel<false>",
@@ -647,6 +646,11 @@ class Error:
     def missed(self) -> bool:
         return abs(self.relative) > self.goal
 
+    @property
+    def calibrated(self) -> bool:
+        """The model was made with this measurement."""
+        return self.variant in CALIBRATIONS and self.size == PAGE_SIZE
+
 
 def errors() -> list[Error]:
     """Of every variant at every size where it was timed."""
@@ -724,25 +728,28 @@ class Row:
 def busiest(variant: str, p: Prediction, counters: dict) -> Row:
     """Percentages of ncu are of the clocks in which a multiprocessor has a block, but those of the
     data stage, which are of all."""
-    with_a_block = p.waves / -(-p.waves // 1)
+    active = p.waves / math.ceil(p.waves)
     if p.work.busiest == "dispatch":
         slots = instructions(variant, p.size) / rate("schedulers") / rate("multiprocessors")
         return Row(
             "busiest: issue slots, %",
-            100 * slots / p.cycles / with_a_block,
+            100 * slots / p.cycles / active,
             counters[LIMITS["issue"]],
             ".1f",
         )
     if p.work.busiest == "tensor cores":
         return Row(
             "busiest: tensor cores, %",
-            100 * p.share / with_a_block,
+            100 * p.share / active,
             counters[LIMITS["tensor_pipe"]],
             ".1f",
         )
     wavefronts = total(variant, p.size).wavefronts / rate("multiprocessors")
     return Row(
-        "busiest: data stage, %", 100 * wavefronts / p.cycles, counters[LIMITS["shared_pipe"]], ".1f"
+        "busiest: data stage, %",
+        100 * wavefronts / p.cycles,
+        counters[LIMITS["shared_pipe"]],
+        ".1f",
     )
 
 
@@ -751,13 +758,21 @@ def sectors(variant: str, size: int, counters: dict) -> Row:
     bm, bn, bk = shape.tile
     loaded = counters[PREDICTED["sectors_ld"]]
     if loaded:
-        return Row("sectors of global loads, M", total(variant, size).load_sectors / 1e6, loaded / 1e6, ",.1f")
+        return Row(
+            "sectors of global loads, M",
+            total(variant, size).load_sectors / 1e6,
+            loaded / 1e6,
+            ",.1f",
+        )
     received = tile_bytes(shape) / SECTOR * size**3 / (bm * bn * bk)
-    return Row("sectors received from L2, M", received / 1e6, counters[LIMITS["sm_sectors"]] / 1e6, ",.1f")
+    return Row(
+        "sectors received from L2, M", received / 1e6, counters[LIMITS["sm_sectors"]] / 1e6, ",.1f"
+    )
 
 
 def rows(variant: str) -> list[Row]:
     """Prediction beside measurement at 4096: counters by ncu, the time beside cuBLAS."""
+    shape = shape_of(variant)
     p, counters = predict(variant, PAGE_SIZE, resident(variant)), counters_of(variant)
     wavefronts = total(variant, PAGE_SIZE).wavefronts
     found = [
@@ -772,7 +787,7 @@ def rows(variant: str) -> list[Row]:
         ),
         Row("waves of blocks", p.waves, None, ".2f"),
     ]
-    if shape_of(variant).multiply != "ffma":
+    if shape.multiply != "ffma":
         found.append(Row("clock, GHz", p.clock / 1e9, counters[LIMITS["clock"]] / 1e9, ".2f"))
     told = measured(variant, PAGE_SIZE)["time_ms"]["median"]
     return [*found, Row("time, ms", p.seconds * 1e3, told, ".3g")]
@@ -793,9 +808,7 @@ def key(quantity: str) -> str:
 def why(variant: str, row: Row) -> str:
     if not row.differs:
         return ""
-    said = reasons()
-    of_variant = said.get(variant, {}) | {}
-    return of_variant.get(key(row.quantity), NOT_KNOWN)
+    return reasons().get(variant, {}).get(key(row.quantity), NOT_KNOWN)
 
 
 def page_rows(variant: str) -> list[tuple[str, str, str, str]]:
@@ -809,6 +822,104 @@ def page_rows(variant: str) -> list[tuple[str, str, str, str]]:
         )
         for row in rows(variant)
     ]
+
+
+def constants() -> tuple[list[str], list[list[str]]]:
+    """The machine, as a table."""
+
+    def written(value: float) -> str:
+        return f"{value / 1e9:.3g} x 10^9" if value >= 1e6 else f"{value:.3g}"
+
+    rows = [[name, written(c.value), c.unit, c.source] for name, c in MACHINE.items()]
+    return ["constant", "value", "unit", "source"], rows
+
+
+def with_a_block(counters: dict) -> float:
+    """The share of the launch's clocks in which a multiprocessor has a block: issue slots are given
+    in percent of those, instructions as a number."""
+    slots = counters[LIMITS["issue"]] / 100 * rate("schedulers") * rate("multiprocessors")
+    return counters[LIMITS["instructions"]] / slots / elapsed(counters)
+
+
+def shares() -> tuple[list[str], list[list[str]]]:
+    """Of the stages with tensor cores: what was delivered, of what is possible at the clock, and of
+    what tensor cores could deliver that are busy for as many clocks."""
+    found = []
+    for variant in (v for v in SHAPES if shape_of(v).multiply != "ffma" and is_own(v)):
+        counters = counters_of(variant)
+        busy, there = counters[LIMITS["tensor_pipe"]], with_a_block(counters)
+        ratio = flops_of_share(counters, PAGE_SIZE)
+        found.append(
+            [
+                f"`{variant}`",
+                f"{counters[LIMITS['clock']] / 1e9:.2f}",
+                f"{busy:.1f}",
+                f"{ratio * busy:.1f}",
+                f"{ratio:.3f}",
+                f"{there:.3f}",
+                f"{ratio / there:.2f}",
+            ]
+        )
+    head = [
+        "variant",
+        "clock, GHz",
+        "tensor cores busy, %",
+        "of the FLOPs possible at this clock, %",
+        "ratio",
+        "clocks with a block",
+        "work of a busy clock",
+    ]
+    return head, found
+
+
+def wavefront_table() -> tuple[list[str], list[list[str]]]:
+    """The law against the counters: for stages, and where the data stage is the busiest pipe."""
+    found = []
+    for variant in SHAPES:
+        if not is_own(variant) and work(variant).busiest != "data stage":
+            continue
+        counters = counters_of(variant)
+        mine, ncus = total(variant, PAGE_SIZE).wavefronts, counted_wavefronts(counters)
+        share = 100 * mine / rate("multiprocessors") / elapsed(counters)
+        found.append(
+            [
+                f"`{variant}`",
+                f"{mine / 1e6:,.1f}",
+                f"{ncus / 1e6:,.1f}",
+                f"{100 * (mine / ncus - 1):.1f}",
+                f"{share:.1f}",
+                f"{counters[LIMITS['shared_pipe']]:.1f}",
+            ]
+        )
+    head = [
+        "variant",
+        "wavefronts, M",
+        "ncu",
+        "error, %",
+        "in percent of the clocks",
+        "ncu",
+    ]
+    return head, found
+
+
+TABLES = {"constants": constants, "shares": shares, "wavefronts": wavefront_table}
+
+
+def error_line(error: Error) -> str:
+    goal = "calibration" if error.calibrated else "missed" if error.missed else "met"
+    return (
+        f"{error.variant:42} {error.size}  {error.predicted * 1e3:8.3f} {error.measured * 1e3:8.3f}"
+        f" {100 * error.relative:+6.1f}%  {goal}"
+    )
+
+
+def error_lines(found: list[Error]) -> str:
+    head = f"{'variant':42} size  {'predicted':>8} {'measured':>8}  error"
+    free = [abs(e.relative) for e in found if not e.calibrated]
+    missed = sum(e.missed for e in found)
+    average = 100 * sum(free) / len(free)
+    end = f"{len(free)} without calibrations: {average:.1f}% off on average; missed: {missed}"
+    return "\n".join([head, *map(error_line, found), end])
 
 
 # --- Reading.
@@ -884,7 +995,7 @@ def main(arguments: list[str]) -> int:
         elif options.read_sass:
             write(SASS, read_sass())
         else:
-            print(table())
+            print(error_lines(errors()))
     except BadInput as error:
         print(f"model.py: {error}", file=sys.stderr)
         return 2

@@ -4,11 +4,13 @@ from ladder.docs.text import number, table
 
 
 def model(*variant: str) -> str:
-    """Of a variant, or the errors of all."""
+    """Of a variant, or one of the model's tables, or the errors of all."""
     from ladder import model as predictions  # which asks for the CPU device's reports
 
     if not variant:
         return error_table(predictions.errors())
+    if variant[0] in predictions.TABLES:
+        return table(*predictions.TABLES[variant[0]]())
     rows = [[*row] for row in predictions.page_rows(*variant)]
     return table(["4096^3", "predicted", "measured", "why different"], rows)
 
@@ -18,7 +20,7 @@ def error_table(errors: list) -> str:
     rows = []
     for error in errors:
         ms = (number(1e3 * seconds) for seconds in (error.predicted, error.measured))
-        goal = "missed" if error.missed else "met"
+        goal = "calibration" if error.calibrated else "missed" if error.missed else ""
         percent = f"{100 * error.relative:+.1f}"
         rows.append([f"`{error.variant}`", str(error.size), *ms, percent, goal])
-    return table(["variant", "size", "predicted, ms", "measured, ms", "error, %", "goal"], rows)
+    return table(["variant", "size", "predicted, ms", "measured, ms", "error, %", ""], rows)
