@@ -66,7 +66,9 @@ MACHINE = {
     "load_latency": Constant(
         520, "clocks, from a load to its use", "calibrated on 03_transposed_b/conflicted"
     ),
-    "l2_bandwidth": Constant(64, "bytes a clock and multiprocessor", "width of the path from L2"),
+    "l2_bandwidth": Constant(
+        64, "bytes a clock and multiprocessor", "assumed: two sectors; 09 has received 42 bytes"
+    ),
     "mma": Constant(
         6.0,
         "clocks of a scheduler for an m16n8k16",
