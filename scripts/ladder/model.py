@@ -27,6 +27,7 @@ from ladder.project import CPU_STAGES, RESULTS, ROOT, STAGES, BadInput, read_jso
 
 REQUESTS = ROOT / "docs/results/requests.json"
 SASS = ROOT / "docs/results/sass.json"
+FIRST = ROOT / "docs/results/predicted_first.json"
 WHY = ROOT / "docs/model.yaml"
 SIZES = (4096, 8192)
 PAGE_SIZE = 4096
@@ -159,15 +160,24 @@ SHAPES = {
         TILE_32, "register_blocked::strip::gemm_kernel", loads="waited"
     ),
     # The loads of A are waited for before those of B begin: a branch stands between them.
+    "04_register_blocked/one_block": Shape(
+        (128, 128, 8), "register_blocked::gemm_kernel<1>", loads="waited", waits=2, merged=ROWS_OF_A
+    ),
     "04_register_blocked/register_blocked": Shape(
-        (128, 128, 8), "register_blocked::gemm_kernel", loads="waited", waits=2, merged=ROWS_OF_A
+        (128, 128, 8), "register_blocked::gemm_kernel<2>", loads="waited", waits=2, merged=ROWS_OF_A
+    ),
+    "04b_vectorized/scalar": Shape(
+        (128, 128, 8), "vectorized::gemm_kernel<false>", loads="waited", waits=2
     ),
     "04b_vectorized/vectorized": Shape(
-        (128, 128, 8), "vectorized::gemm_kernel", loads="waited", waits=2
+        (128, 128, 8), "vectorized::gemm_kernel<true>", loads="waited", waits=2
     ),
-    "04c_warp_tiled/row_by_row": Shape(FP32, "warp_tiled::gemm_kernel<1, true>"),
-    "04c_warp_tiled/checked": Shape(FP32, "warp_tiled::gemm_kernel<8, false>"),
-    "04c_warp_tiled/warp_tiled": Shape(FP32, "warp_tiled::gemm_kernel<8, true>"),
+    "04c_warp_tiled/row_by_row": Shape(FP32, "warp_tiled::gemm_kernel<1, true, true>"),
+    "04c_warp_tiled/checked": Shape(FP32, "warp_tiled::gemm_kernel<8, false, true>"),
+    "04c_warp_tiled/not_ahead": Shape(
+        FP32, "warp_tiled::gemm_kernel<8, true, false>", loads="waited"
+    ),
+    "04c_warp_tiled/warp_tiled": Shape(FP32, "warp_tiled::gemm_kernel<8, true, true>"),
     "04d_register_banks/through_shared": Shape(FP32, "register_banks::gemm_kernel<false, false>"),
     "04d_register_banks/there_and_back": Shape(FP32, "register_banks::gemm_kernel<true, false>"),
     "04d_register_banks/swapped": Shape(FP32, "register_banks::gemm_kernel<false, true>"),
@@ -228,7 +238,8 @@ SHAPES = {
     "06c_fragments_ahead/fragments_ahead": Shape(
         MMA, "fragments_ahead::gemm_kernel<64>", multiply="mma"
     ),
-    "07_mma_sync/mma_sync": Shape(MMA, "mma_sync::gemm_kernel<64>", multiply="mma"),
+    "07_mma_sync/plain_stores": Shape(MMA, "mma_sync::gemm_kernel<64, false>", multiply="mma"),
+    "07_mma_sync/mma_sync": Shape(MMA, "mma_sync::gemm_kernel<64, true>", multiply="mma"),
     "07b_swizzle/unswizzled": Shape(
         MMA, "swizzle::gemm_kernel<2, false>", asked_late=1 / 4, multiply="mma"
     ),
@@ -237,14 +248,26 @@ SHAPES = {
         MMA, "swizzle::gemm_kernel<2, true>", asked_late=1 / 4, multiply="mma"
     ),
     "07b_swizzle/swizzle": Shape(MMA, "swizzle::gemm_kernel<3, true>", multiply="mma"),
+    "08_tma/three_buffers": Shape(MMA, "tma::gemm_kernel<3>", multiply="mma"),
     "08_tma/tma": Shape(MMA, "tma::gemm_kernel<4>", multiply="mma"),
-    "09_wgmma/drained": Shape(WGMMA, "wgmma::gemm_kernel<0>", multiply="wgmma"),
+    "09_wgmma/drained": Shape(WGMMA, "wgmma::gemm_kernel<0, 16>", multiply="wgmma"),
     # One group is in flight while the block meets.
-    "09_wgmma/wgmma": Shape(WGMMA, "wgmma::gemm_kernel<1>", together=False, multiply="wgmma"),
-    "10_warp_specialized/warp_specialized": Shape(
-        WGMMA, "warp_specialized::gemm_kernel", together=False, multiply="wgmma"
+    "09_wgmma/row_by_row": Shape(
+        WGMMA, "wgmma::gemm_kernel<1, 1>", together=False, multiply="wgmma"
     ),
-    "10b_cluster/cluster": Shape(WGMMA, "cluster::gemm_kernel", together=False, multiply="wgmma"),
+    "09_wgmma/wgmma": Shape(WGMMA, "wgmma::gemm_kernel<1, 16>", together=False, multiply="wgmma"),
+    "10_warp_specialized/fixed_registers": Shape(
+        WGMMA, "warp_specialized::gemm_kernel<false>", together=False, multiply="wgmma"
+    ),
+    "10_warp_specialized/warp_specialized": Shape(
+        WGMMA, "warp_specialized::gemm_kernel<true>", together=False, multiply="wgmma"
+    ),
+    "10b_cluster/own_reads": Shape(
+        WGMMA, "cluster::gemm_kernel<false>", together=False, multiply="wgmma"
+    ),
+    "10b_cluster/cluster": Shape(
+        WGMMA, "cluster::gemm_kernel<true>", together=False, multiply="wgmma"
+    ),
     "11_persistent/forward": Shape(
         WGMMA,
         "persistent::gemm_kernel<false>",
@@ -904,7 +927,25 @@ def wavefront_table() -> tuple[list[str], list[list[str]]]:
     return head, found
 
 
-TABLES = {"constants": constants, "shares": shares, "wavefronts": wavefront_table}
+def first_table() -> tuple[list[str], list[list[str]]]:
+    """Variants whose times were predicted before anyone had measured them, as they were then."""
+    found = []
+    for variant, predicted in read_json(FIRST)["ms"].items():
+        told = measured(variant, PAGE_SIZE)
+        ms = told["time_ms"]["median"] if told and "time_ms" in told else None
+        later = (
+            ["not yet", ""] if ms is None else [f"{ms:.3f}", f"{100 * (predicted / ms - 1):+.1f}"]
+        )
+        found.append([f"`{variant}`", f"{predicted:.3f}", *later])
+    return ["variant", "predicted, ms", "measured, ms", "error, %"], found
+
+
+TABLES = {
+    "first": first_table,
+    "constants": constants,
+    "shares": shares,
+    "wavefronts": wavefront_table,
+}
 
 
 def error_line(error: Error) -> str:
