@@ -673,8 +673,8 @@ class Error:
 
     @property
     def calibrated(self) -> bool:
-        """The model was made with this measurement."""
-        return self.variant in CALIBRATIONS and self.size == PAGE_SIZE
+        """A constant of the model was chosen by looking at the variant."""
+        return self.variant in CALIBRATIONS
 
 
 def errors() -> list[Error]:
@@ -743,7 +743,6 @@ class Row:
     predicted: float
     measured: float | None
     written: str  # how to write a value
-    note: str = ""  # beside the predicted value
 
     @property
     def differs(self) -> bool:

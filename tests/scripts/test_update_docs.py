@@ -388,7 +388,8 @@ def test_the_model_stands_beside_what_was_measured(monkeypatch):
     text = written("model 02_two/own")
     assert "| 4096^3 | predicted | measured | why different |" in text
     assert "| time of 02_two/own | 2.0 | 2.5 | waves |" in text
-    assert "| `02_two/own` | 4096 | 2 | 2.5 | -20.0 | missed |" in written("model")
+    assert "| variant | 4096: predicted, ms | 4096: measured | 4096: error, % |" in written("model")
+    assert "| `02_two/own` | 2 | 2.5 | -20.0 missed |" in written("model")
     assert "| constant | value |\n| --- | ---: |\n| clock | 2 |" in written("model constants")
 
 

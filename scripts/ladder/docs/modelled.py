@@ -16,11 +16,19 @@ def model(*variant: str) -> str:
 
 
 def error_table(errors: list) -> str:
-    """Of ladder.model.Error; its times are seconds."""
-    rows = []
+    """Of ladder.model.Error, a row a variant; its times are seconds."""
+    rows: dict[str, dict[int, list[str]]] = {}
     for error in errors:
         ms = (number(1e3 * seconds) for seconds in (error.predicted, error.measured))
-        goal = "calibration" if error.calibrated else "missed" if error.missed else ""
-        percent = f"{100 * error.relative:+.1f}"
-        rows.append([f"`{error.variant}`", str(error.size), *ms, percent, goal])
-    return table(["variant", "size", "predicted, ms", "measured, ms", "error, %", ""], rows)
+        note = " calibration" if error.calibrated else " missed" if error.missed else ""
+        cells = [*ms, f"{100 * error.relative:+.1f}{note}"]
+        rows.setdefault(error.variant, {})[error.size] = cells
+    sizes = sorted({error.size for error in errors})
+    head = [
+        f"{size}: {what}" for size in sizes for what in ("predicted, ms", "measured", "error, %")
+    ]
+    filled = [
+        [f"`{name}`", *(cell for size in sizes for cell in cells.get(size, [""] * 3))]
+        for name, cells in rows.items()
+    ]
+    return table(["variant", *head], filled)
