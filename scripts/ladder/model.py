@@ -6,7 +6,7 @@ model.py --read-requests      writes docs/results/requests.json, from build/stag
 model.py --read-sass          writes docs/results/sass.json, from build/stages; needs the toolkit
 
 No counter and no time of a variant goes into its own prediction, except of the calibrations that
-MACHINE names. docs/model.md explains the rules. Exit code: 0 all right, 2 bad input.
+stages/model.yaml names. docs/model.md explains the rules. Exit code: 0 all right, 2 bad input.
 """
 
 import argparse
@@ -46,8 +46,8 @@ class Constant:
     source: str
 
 
-# Where the source is a calibration, the variant that it names was looked at, and its prediction is
-# none.
+# The constant was chosen by looking at variants, whose predictions are none (stages/model.yaml).
+CALIBRATED = "calibrated on"
 MACHINE = {
     "multiprocessors": Constant(132, "", "the device's report"),
     "schedulers": Constant(4, "a multiprocessor", "CUDA C++ Programming Guide"),
@@ -60,15 +60,13 @@ MACHINE = {
     "bank_queue": Constant(
         sass.BANK_QUEUE,
         "reads that a register bank may have waiting",
-        "calibrated on 04d's four variants",
+        CALIBRATED,
     ),
     "data_stage": Constant(1, "wavefronts a clock and multiprocessor", "ncu: its peak"),
-    "global_request": Constant(0.29, "clocks more a request", "calibrated on 01/naive"),
-    "load_latency": Constant(
-        520, "clocks, from a load to its use", "calibrated on 03_transposed_b/conflicted"
-    ),
+    "global_request": Constant(0.29, "clocks more a request", CALIBRATED),
+    "load_latency": Constant(520, "clocks, from a load to its use", CALIBRATED),
     "l2_bandwidth": Constant(
-        64, "bytes a clock and multiprocessor", "assumed: two sectors; 09 has received 42 bytes"
+        64, "bytes a clock and multiprocessor", "assumed: two sectors; 42 bytes have been seen"
     ),
     "mma": Constant(
         6.0,
@@ -80,12 +78,8 @@ MACHINE = {
     "power": Constant(
         0.32e9,
         "1/s less at the full rate of the tensor cores",
-        "calibrated on 09_wgmma/wgmma",
+        CALIBRATED,
     ),
-}
-CALIBRATIONS = {"01_naive/naive", "03_transposed_b/conflicted", "09_wgmma/wgmma"} | {
-    f"04d_register_banks/{name}"
-    for name in ("through_shared", "there_and_back", "swapped", "register_banks")
 }
 TENSOR_FLOPS = 4096  # a clock and multiprocessor, dense fp16, by the datasheet
 
@@ -96,217 +90,35 @@ def rate(name: str) -> float:
 
 @dataclass(frozen=True)
 class Shape:
-    """What the model has to know of a variant and cannot read from a file."""
+    """What the model has to know of a variant and cannot read from a file; stages/model.yaml says
+    what each field means."""
 
-    tile: tuple[int, int, int]  # rows and columns of C a block, and the depth of a step
-    kernel: str  # how its name begins, in the SASS, after "ladder::"
-    # "direct": no tile, operands come from global memory. "waited": a tile is loaded and waited for
-    # before it is multiplied. "ahead": tiles are on their way during multiplications.
+    tile: tuple[int, int, int]
+    kernel: str
+    multiply: str = "ffma"
+    warps: int = 8
     loads: str = "ahead"
-    # How often it is waited for, one after the other: in the SASS, groups of LDG before an STS.
     waits: int = 1
-    # All warps come to the end of a step together, and read their next operands together.
     together: bool = True
-    # Nothing is multiplied while a warp reads the operands of a k step of its tensor cores.
     fragments_waited: bool = False
-    # Of a tile's copies, what is asked for this many clocks of tensor work before it is waited for.
     asked_late: float | None = None
-    merged: frozenset[str] = frozenset()  # arrays of which ptxas reads four floats at once
-    multiply: str = "ffma"  # or "mma", "wgmma"
-    warps: int = 8  # that multiply
-    stays: bool = False  # a block computes several tiles, and loads the next one's in time
-    stores_ahead: bool = False  # and stores while it multiplies the next
+    merged: frozenset[str] = frozenset()
+    stays: bool = False
+    stores_ahead: bool = False
+    divides: bool = False
+    counts_as: str | None = None
+    calibrates: str | None = None
 
 
-TILE_32 = (32, 32, 32)
-ROWS_OF_A = frozenset({"sA"})
-FP32 = (128, 256, 8)
-MMA = (256, 128, 64)
-WGMMA = (128, 256, 64)
-SHAPES = {
-    # One thread an element: the tile is a block's 32x32 elements, the step is one k.
-    "01_naive/uncoalesced": Shape(
-        (32, 32, 1), "naive::gemm_uncoalesced", loads="direct", together=False, warps=32
-    ),
-    "01_naive/naive": Shape(
-        (32, 32, 1), "naive::gemm_kernel", loads="direct", together=False, warps=32
-    ),
-    # Of a row of A, four neighbours are one LDS.128: SASS has 8 of them and 32 LDS for 32 k.
-    "02_smem_tiled/smem_tiled": Shape(
-        TILE_32, "smem_tiled::gemm_kernel", loads="waited", warps=32, merged=ROWS_OF_A
-    ),
-    # Without padding the rows of sB are aligned and merged, too: 16 LDS.128 for 32 k.
-    "03_transposed_b/conflicted": Shape(
-        TILE_32,
-        "transposed_b::gemm_scalar_kernel<0>",
-        loads="waited",
-        warps=32,
-        merged=frozenset({"sA", "sB"}),
-    ),
-    "03_transposed_b/padded": Shape(
-        TILE_32,
-        "transposed_b::gemm_scalar_kernel<1>",
-        loads="waited",
-        warps=32,
-        merged=ROWS_OF_A,
-    ),
-    "03_transposed_b/shallow": Shape(
-        TILE_32, "transposed_b::gemm_kernel<32>", loads="waited", warps=32
-    ),
-    "03_transposed_b/transposed_b": Shape(
-        (32, 32, 64), "transposed_b::gemm_kernel<64>", loads="waited", warps=32
-    ),
-    "04_register_blocked/strip": Shape(
-        TILE_32, "register_blocked::strip::gemm_kernel", loads="waited"
-    ),
-    # The loads of A are waited for before those of B begin: a branch stands between them.
-    "04_register_blocked/one_block": Shape(
-        (128, 128, 8), "register_blocked::gemm_kernel<1>", loads="waited", waits=2, merged=ROWS_OF_A
-    ),
-    "04_register_blocked/register_blocked": Shape(
-        (128, 128, 8), "register_blocked::gemm_kernel<2>", loads="waited", waits=2, merged=ROWS_OF_A
-    ),
-    "04b_vectorized/scalar": Shape(
-        (128, 128, 8), "vectorized::gemm_kernel<false>", loads="waited", waits=2
-    ),
-    "04b_vectorized/vectorized": Shape(
-        (128, 128, 8), "vectorized::gemm_kernel<true>", loads="waited", waits=2
-    ),
-    "04c_warp_tiled/row_by_row": Shape(FP32, "warp_tiled::gemm_kernel<1, true, true>"),
-    "04c_warp_tiled/checked": Shape(FP32, "warp_tiled::gemm_kernel<8, false, true>"),
-    "04c_warp_tiled/not_ahead": Shape(
-        FP32, "warp_tiled::gemm_kernel<8, true, false>", loads="waited"
-    ),
-    "04c_warp_tiled/warp_tiled": Shape(FP32, "warp_tiled::gemm_kernel<8, true, true>"),
-    "04d_register_banks/through_shared": Shape(FP32, "register_banks::gemm_kernel<false, false>"),
-    "04d_register_banks/there_and_back": Shape(FP32, "register_banks::gemm_kernel<true, false>"),
-    "04d_register_banks/swapped": Shape(FP32, "register_banks::gemm_kernel<false, true>"),
-    "04d_register_banks/register_banks": Shape(FP32, "register_banks::gemm_kernel<true, true>"),
-    "05_cp_async/two_buffers": Shape(FP32, "cp_async::gemm_kernel<8, 2>"),
-    "05_cp_async/eight_buffers": Shape(FP32, "cp_async::gemm_kernel<8, 8>"),
-    "05_cp_async/bk_16": Shape((128, 256, 16), "cp_async::gemm_kernel<16, 4>"),
-    "05_cp_async/cp_async": Shape(FP32, "cp_async::gemm_kernel<8, 4>"),
-    "05b_split_barrier/full_barrier": Shape(FP32, "split_barrier::gemm_kernel<false, 1>"),
-    "05b_split_barrier/single_fragments": Shape(
-        FP32, "split_barrier::gemm_kernel<true, 0>", together=False
-    ),
-    "05b_split_barrier/split_barrier": Shape(
-        FP32, "split_barrier::gemm_kernel<true, 1>", together=False
-    ),
-    # Whole waves are 05b's kernel, and the divided tiles its loop.
-    "05c_split_k/split_k": Shape(FP32, "split_barrier::gemm_kernel<true, 1>", together=False),
-    # Each warp loads its own fragments: of the block's tile, none is in shared memory.
-    "06_wmma/wmma_global": Shape(
-        (128, 64, 16),
-        "wmma::gemm_global_kernel",
-        loads="waited",
-        together=False,
-        multiply="mma",
-    ),
-    # A's copy is a loop of two passes, each of which waits, as that of B does after them.
-    "06_wmma/unpadded": Shape(
-        (128, 64, 32),
-        "wmma::gemm_kernel<0>",
-        loads="waited",
-        waits=3,
-        fragments_waited=True,
-        multiply="mma",
-    ),
-    "06_wmma/wmma": Shape(
-        (128, 64, 32),
-        "wmma::gemm_kernel<8>",
-        loads="waited",
-        waits=3,
-        fragments_waited=True,
-        multiply="mma",
-    ),
-    "06b_wmma_pipelined/small_tile": Shape(
-        (128, 64, 32),
-        "wmma_pipelined::gemm_kernel<128, 64",
-        fragments_waited=True,
-        multiply="mma",
-    ),
-    "06b_wmma_pipelined/wmma_pipelined": Shape(
-        (256, 128, 32),
-        "wmma_pipelined::gemm_kernel<256, 128",
-        fragments_waited=True,
-        multiply="mma",
-    ),
-    "06c_fragments_ahead/shallow": Shape(
-        (256, 128, 32), "fragments_ahead::gemm_kernel<32>", multiply="mma"
-    ),
-    "06c_fragments_ahead/fragments_ahead": Shape(
-        MMA, "fragments_ahead::gemm_kernel<64>", multiply="mma"
-    ),
-    "07_mma_sync/plain_stores": Shape(MMA, "mma_sync::gemm_kernel<64, false>", multiply="mma"),
-    "07_mma_sync/mma_sync": Shape(MMA, "mma_sync::gemm_kernel<64, true>", multiply="mma"),
-    "07b_swizzle/unswizzled": Shape(
-        MMA, "swizzle::gemm_kernel<2, false>", asked_late=1 / 4, multiply="mma"
-    ),
-    # The last third of the next tile is asked for one of four k steps before it is waited for.
-    "07b_swizzle/two_buffers": Shape(
-        MMA, "swizzle::gemm_kernel<2, true>", asked_late=1 / 4, multiply="mma"
-    ),
-    "07b_swizzle/swizzle": Shape(MMA, "swizzle::gemm_kernel<3, true>", multiply="mma"),
-    "08_tma/three_buffers": Shape(MMA, "tma::gemm_kernel<3>", multiply="mma"),
-    "08_tma/tma": Shape(MMA, "tma::gemm_kernel<4>", multiply="mma"),
-    "09_wgmma/drained": Shape(WGMMA, "wgmma::gemm_kernel<0, 16>", multiply="wgmma"),
-    # One group is in flight while the block meets.
-    "09_wgmma/row_by_row": Shape(
-        WGMMA, "wgmma::gemm_kernel<1, 1>", together=False, multiply="wgmma"
-    ),
-    "09_wgmma/wgmma": Shape(WGMMA, "wgmma::gemm_kernel<1, 16>", together=False, multiply="wgmma"),
-    "10_warp_specialized/fixed_registers": Shape(
-        WGMMA, "warp_specialized::gemm_kernel<false>", together=False, multiply="wgmma"
-    ),
-    "10_warp_specialized/warp_specialized": Shape(
-        WGMMA, "warp_specialized::gemm_kernel<true>", together=False, multiply="wgmma"
-    ),
-    "10b_cluster/own_reads": Shape(
-        WGMMA, "cluster::gemm_kernel<false>", together=False, multiply="wgmma"
-    ),
-    "10b_cluster/cluster": Shape(
-        WGMMA, "cluster::gemm_kernel<true>", together=False, multiply="wgmma"
-    ),
-    "11_persistent/forward": Shape(
-        WGMMA,
-        "persistent::gemm_kernel<false>",
-        together=False,
-        multiply="wgmma",
-        stays=True,
-    ),
-    "11_persistent/persistent": Shape(
-        WGMMA,
-        "persistent::gemm_kernel<true>",
-        together=False,
-        multiply="wgmma",
-        stays=True,
-    ),
-    "11b_overlapped_stores/by_lanes": Shape(
-        WGMMA,
-        "overlapped_stores::gemm_kernel<false>",
-        together=False,
-        multiply="wgmma",
-        stays=True,
-    ),
-} | {
-    f"{stage}/{name}": Shape(
-        WGMMA,
-        f"{stage[4:]}::gemm_kernel<{arguments}>",
-        together=False,
-        multiply="wgmma",
-        stays=True,
-        stores_ahead=True,
-    )
-    for stage, name, arguments in (
-        ("11b_overlapped_stores", "overlapped_stores", "true"),
-        # At 4096 and 8192 each of them is the tile of 256 columns without clusters.
-        ("11c_chosen_by_shape", "one_width", "256, 1"),
-        ("11c_chosen_by_shape", "no_clusters", "256, 1"),
-        ("11c_chosen_by_shape", "all_blocks", "256, 1"),
-        ("11c_chosen_by_shape", "chosen_by_shape", "256, 1"),
-    )
-}
+def read_shapes() -> dict[str, Shape]:
+    entries = yaml.safe_load((ROOT / "stages/model.yaml").read_text())
+    return {
+        variant: Shape(**entry | {"merged": frozenset(entry.get("merged", ()))})
+        for variant, entry in entries.items()
+    }
+
+
+SHAPES = read_shapes()
 
 
 def shape_of(variant: str) -> Shape:
@@ -430,8 +242,7 @@ def requests(path: Path) -> dict:
 
 def step_and_tile(variant: str) -> tuple[Counts, Counts]:
     shape = shape_of(variant)
-    # At these sizes, what 05c's second kernel adds is less than a thousandth.
-    source = "05b_split_barrier/split_barrier" if variant == "05c_split_k/split_k" else variant
+    source = shape.counts_as or variant
     runs = requests(REQUESTS)
     if source in runs:
         return for_each_step_and_tile(source, runs[source])
@@ -607,7 +418,7 @@ def predict(variant: str, size: int, blocks: int) -> Prediction:
     everywhere = int(rate("multiprocessors"))
     full, rest = divmod(tiles, everywhere * blocks)
     cycles = full * wave_cycles(variant, blocks, steps)
-    if variant == "05c_split_k/split_k" and 0 < rest <= 0.85 * everywhere:
+    if shape.divides and 0 < rest <= 0.85 * everywhere:
         cycles += wave_cycles(variant, 1, steps * rest / everywhere)  # divided along K
     elif rest:
         cycles += wave_cycles(variant, -(-rest // everywhere), steps)
@@ -674,7 +485,7 @@ class Error:
     @property
     def calibrated(self) -> bool:
         """A constant of the model was chosen by looking at the variant."""
-        return self.variant in CALIBRATIONS
+        return shape_of(self.variant).calibrates is not None
 
 
 def errors() -> list[Error]:
@@ -854,7 +665,11 @@ def constants() -> tuple[list[str], list[list[str]]]:
     def written(value: float) -> str:
         return f"{value / 1e9:.3g} x 10^9" if value >= 1e6 else f"{value:.3g}"
 
-    rows = [[name, written(c.value), c.unit, c.source] for name, c in MACHINE.items()]
+    def source(name: str) -> str:
+        by = [f"`{variant}`" for variant, shape in SHAPES.items() if shape.calibrates == name]
+        return " ".join([MACHINE[name].source, *by])
+
+    rows = [[name, written(c.value), c.unit, source(name)] for name, c in MACHINE.items()]
     return ["constant", "value", "unit", "source"], rows
 
 
