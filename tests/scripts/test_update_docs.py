@@ -376,8 +376,9 @@ def predictions(monkeypatch):
     module = types.ModuleType("ladder.model")
     module.page_rows = lambda variant: [("time of " + variant, "2.0", "2.5", "waves")]
     error = {"variant": "02_two/own", "size": 4096, "predicted": 0.002, "measured": 0.0025}
-    error |= {"relative": -0.2, "missed": True}
+    error |= {"relative": -0.2, "missed": True, "calibrated": False}
     module.errors = lambda: [types.SimpleNamespace(**error)]
+    module.TABLES = {"constants": lambda: (["constant", "value"], [["clock", "2"]])}
     monkeypatch.setitem(sys.modules, "ladder.model", module)
     monkeypatch.setattr(ladder, "model", module, raising=False)
 
@@ -387,7 +388,9 @@ def test_the_model_stands_beside_what_was_measured(monkeypatch):
     text = written("model 02_two/own")
     assert "| 4096^3 | predicted | measured | why different |" in text
     assert "| time of 02_two/own | 2.0 | 2.5 | waves |" in text
-    assert "| `02_two/own` | 4096 | 2 | 2.5 | -20.0 | missed |" in written("model")
+    assert "| variant | 4096: predicted, ms | 4096: measured | 4096: error, % |" in written("model")
+    assert "| `02_two/own` | 2 | 2.5 | -20.0 missed |" in written("model")
+    assert "| constant | value |\n| --- | ---: |\n| clock | 2 |" in written("model constants")
 
 
 def test_the_machine_is_that_of_the_last_stage_of_each_type():
