@@ -23,7 +23,7 @@ def value(expression: str, known: dict[str, int]) -> int | None:
     if choice:
         condition, then, otherwise = (value(part, known) for part in choice.groups())
         return None if condition is None else then if condition else otherwise
-    tokens = re.findall(r"[A-Za-z_]\w*|\d+|<<|>>|[-+*/%()&|^]|[<>=!]=?", expression)
+    tokens = re.findall(r"[A-Za-z_]\w*|0x[0-9A-F]+|\d+|<<|>>|[-+*/%()&|^]|[<>=!]=?", expression)
     if "".join(tokens) != re.sub(r"\s", "", expression):
         return None
     python = []
