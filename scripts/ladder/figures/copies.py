@@ -53,8 +53,8 @@ def groups() -> Figure:
     return canvas.figure(
         y + 46,
         f"A tile is one group, and wait_group<{pending()}> waits until all but the last "
-        f"{pending()} have landed: the tile that is multiplied now has, and the next ones may still "
-        "be on their way.",
+        f"{pending()} have landed: the tile that is multiplied now has, and the next ones may "
+        "still be on their way.",
     )
 
 
