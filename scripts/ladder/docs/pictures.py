@@ -37,7 +37,7 @@ def access(stage: str, variant: str, array: str, operation: str) -> str:
 
 @cache
 def caption(name: str) -> str:
-    from ladder.figures import FIGURES  # some need matplotlib, which nothing else here does
+    from ladder.figures import FIGURES  # of the stages that there are when it is loaded
 
     if name not in FIGURES:
         raise BadInput(f"no figure '{name}'; there are: {', '.join(FIGURES)}")

@@ -1,11 +1,14 @@
-"""Every figure of the docs that is one SVG file for light and dark pages, by name; scripts/plot.py
-writes them all. To add one: a file with a FIGURES of its own, and its name below."""
+"""Every figure of the docs, by name; scripts/plot.py writes them all. To add one: a file with a
+FIGURES, or an OF_RESULTS where a figure is of a folder of results, and the file's name below."""
 
 from collections.abc import Callable
+from functools import partial
+from pathlib import Path
 
 from ladder.figures import (
     banks,
     copies,
+    counted,
     descriptor,
     fragments,
     machine,
@@ -18,10 +21,20 @@ from ladder.figures import (
     timelines,
 )
 from ladder.figures.svg import Figure
+from ladder.project import RESULTS
 
-TOPICS = (machine, tiles, order, banks, swizzle, mbarrier, fragments, copies, descriptor, measured, power, timelines)
-FIGURES: dict[str, Callable[[], Figure]] = {
-    name: draw for topic in TOPICS for name, draw in topic.FIGURES.items()
-}
+TOPICS = (machine, tiles, order, banks, swizzle, mbarrier, fragments, copies, descriptor, power, timelines)
+MEASURED = (measured, counted)
 
-__all__ = ["FIGURES", "Figure"]
+
+def figures_of(results: Path) -> dict[str, Callable[[], Figure]]:
+    """All, the measured ones with the results of this folder."""
+    figures = {name: draw for topic in TOPICS for name, draw in topic.FIGURES.items()}
+    for topic in MEASURED:
+        figures |= {name: partial(draw, results) for name, draw in topic.OF_RESULTS.items()}
+    return figures
+
+
+FIGURES = figures_of(RESULTS)
+
+__all__ = ["FIGURES", "Figure", "figures_of"]

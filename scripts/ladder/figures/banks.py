@@ -69,8 +69,10 @@ def parity_of_acc(j: int) -> int:
 
 
 def column_of(i: int, step: int) -> int:
-    """The column of acc with which 04d's FMA `step` of row i goes on."""
-    order = re.search(r"const int j = (.*? : step);", sources.header("05_cp_async"))[1]
+    """The column of acc with which FMA `step` of row i goes on."""
+    order = re.search(r"const int j = (.*? : step);", sources.header(sources.stage_of("cp_async")))[
+        1
+    ]
     return sources.value(order, {"i": i, "step": step, "TN": 8})
 
 

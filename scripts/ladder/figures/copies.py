@@ -7,7 +7,9 @@ from collections.abc import Callable
 from ladder.figures import sources, swizzle
 from ladder.figures.svg import Canvas, Figure
 
-GROUPS_STAGE, CLUSTER_STAGE, MAP_STAGE = "05_cp_async", "10b_cluster", "08_tma"
+GROUPS_STAGE = sources.stage_of("cp_async")
+CLUSTER_STAGE = sources.stage_of("cluster")
+MAP_STAGE = sources.stage_of("tma")
 STEPS = 6
 
 
@@ -82,7 +84,7 @@ def tensor_map() -> Figure:
     canvas.text(x, y + height * unit + 40, "sizes: rows, columns", "small")
     canvas.text(x, y + height * unit + 58, "gray: from column N to ld", "small soft")
     cell, left = 26, 258
-    canvas.text(left, y - 10, "shared memory: first 8 rows", "label bold")
+    canvas.text(left, y - 10, "in shared memory: 8 rows", "label bold")
     for row in range(swizzle.SIDE):
         for chunk in range(swizzle.SIDE):
             place = left + swizzle.place(row, chunk) * cell, y + row * 22

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from ladder.figures import sources
 from ladder.figures.svg import Canvas, Figure
 
-STAGE = "09_wgmma"
+STAGE = sources.stage_of("wgmma")
 WORD, CELL = 32, 14  # bits a row, units a bit
 FIELDS = {  # as wgmma_descriptor's expression names what it shifts
     "address": ("a", "address / 16"),

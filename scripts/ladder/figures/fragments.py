@@ -11,16 +11,12 @@ WARPGROUP_WARPS = 4
 
 
 def table() -> tuple[list[list[str]], list[list[str]]]:
-    """The figure in the header of 07_mma_sync, which tests/fragments_test.cu draws again from what
-    lanes hold: "lane.register" of each pair of neighbours, by row of A or C and pair, and by column
+    """The figure in the stage's header, which tests/fragments_test.cu draws again from what
+    lanes hold: lane.register of each pair of neighbours, by row of A or C and pair, and by column
     of B and pair."""
-    text = (sources.KERNELS / "07_mma_sync.cuh").read_text()
+    text = (sources.KERNELS / f"{sources.stage_of('mma_sync')}.cuh").read_text()
     rows = re.findall(r"^// +\d+ \|([ .\d]+) \|([ .\d]+)$", text, re.M)
     return [left.split() for left, _ in rows], [right.split() for _, right in rows]
-
-
-def lane_of(place: str) -> int:
-    return int(place.split(".")[0])
 
 
 CELL_W, CELL_H = 27, 17
@@ -88,7 +84,7 @@ def accumulator(lane: int, h: int, j: int) -> tuple[int, int, int]:
 
 
 def wgmma() -> Figure:
-    c = sources.constants("09_wgmma")
+    c = sources.constants(sources.stage_of("wgmma"))
     canvas = Canvas("wgmma: which lane holds what of C")
     canvas.title()
     x, y, unit = 92, 44, 368 / c["BN"]

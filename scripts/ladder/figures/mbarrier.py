@@ -6,7 +6,7 @@ from collections.abc import Callable
 from ladder.figures import sources
 from ladder.figures.svg import Canvas, Figure
 
-STAGE = "10_warp_specialized"
+STAGE = sources.stage_of("warp_specialized")
 ROUNDS = 3
 LEFT, HALF, ROW = 92, 62, 24  # of the drawing of the rounds: where it begins, fill or use, height
 
@@ -76,7 +76,7 @@ def draw() -> Figure:
     c = sources.constants(STAGE)
     canvas = Canvas("mbarrier: a phase, and parities round by round")
     canvas.title()
-    canvas.text(8, 46, "“full” of a buffer: a phase ends when nothing is missing", "label")
+    canvas.text(8, 46, '"full" of a buffer: a phase ends when nothing is missing', "label")
     draw_states(canvas, 58)
     canvas.text(8, 258, f"buffer 0 of {c['PIPE']}; in the barriers the parity of the phase")
     draw_rounds(canvas, 290)

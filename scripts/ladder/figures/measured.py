@@ -1,11 +1,12 @@
 """The ladder as it was measured: TFLOP/s at one size, and percent of cuBLAS over sizes."""
 
 from collections.abc import Callable
+from pathlib import Path
 from statistics import mean
 
 from ladder import manifest
 from ladder.figures.svg import Canvas, Figure
-from ladder.project import RESULTS, BadInput
+from ladder.project import BadInput
 from ladder.results import load, own, shape
 
 SIZE = 4096
@@ -13,22 +14,36 @@ SIZES_OF_A_LINE = 4
 KINDS = {"fp32": "a", "fp16": "b"}
 
 
-def of_kind(kind: str) -> list[dict]:
-    """The timed squares of a type of input, in the order of the ladder."""
-    timed = [r for r in load(RESULTS) if shape(r).isdigit() and "tflops" in own(r)]
-    found = [r for r in timed if r["problem"]["input"] == kind]
+def squares(results: Path) -> list[dict]:
+    """Those that were timed, in the order of the ladder."""
+    reports = load(results)
+    names = sorted({r["device"]["name"] for r in reports})
+    if len(names) > 1:
+        raise BadInput(f"results of several devices: {', '.join(names)}")
+    return [r for r in reports if shape(r).isdigit() and "tflops" in own(r)]
+
+
+def of_kind(results: Path, kind: str) -> list[dict]:
+    found = [r for r in squares(results) if r["problem"]["input"] == kind]
     if not found:
         raise BadInput(f"no results of {kind}")
     return found
 
 
-def gpu() -> str:
-    return load(RESULTS)[0]["device"]["name"].removeprefix("NVIDIA ")
+def at_size(results: Path) -> list[dict]:
+    found = [r for r in squares(results) if r["problem"]["m"] == SIZE]
+    if not found:
+        raise BadInput(f"no results at {SIZE}")
+    return found
 
 
-def draw_panel(canvas: Canvas, y: float, kind: str) -> float:
+def gpu(results: Path) -> str:
+    return load(results)[0]["device"]["name"].removeprefix("NVIDIA ")
+
+
+def draw_panel(canvas: Canvas, y: float, results: Path, kind: str) -> float:
     """Bars of TFLOP/s from zero, and cuBLAS as a line. The y below."""
-    reports = [r for r in of_kind(kind) if r["problem"]["m"] == SIZE]
+    reports = [r for r in of_kind(results, kind) if r["problem"]["m"] == SIZE]
     cublas = mean(r["cublas"]["tflops"] for r in reports)
     left, row = 168, 21
     unit = 205 / max(cublas, *(own(r)["tflops"] for r in reports))
@@ -48,13 +63,13 @@ def draw_panel(canvas: Canvas, y: float, kind: str) -> float:
     return end
 
 
-def ladder_linear() -> Figure:
-    canvas = Canvas(f"TFLOP/s of every stage, {gpu()}")
+def ladder_linear(results: Path) -> Figure:
+    canvas = Canvas(f"TFLOP/s of every stage, {gpu(results)}")
     canvas.title()
     y = 36.0
     for kind in KINDS:
-        y = draw_panel(canvas, y, kind) + 16
-    best = {kind: best_of(kind) for kind in KINDS}
+        y = draw_panel(canvas, y, results, kind) + 16
+    best = {kind: best_of(results, kind) for kind in KINDS}
     return canvas.figure(
         y - 8,
         f"Both panels are linear and begin at zero; the dashed line is cuBLAS with the same types. "
@@ -62,8 +77,8 @@ def ladder_linear() -> Figure:
     )
 
 
-def best_of(kind: str) -> str:
-    at = [r for r in of_kind(kind) if r["problem"]["m"] == SIZE]
+def best_of(results: Path, kind: str) -> str:
+    at = [r for r in of_kind(results, kind) if r["problem"]["m"] == SIZE]
     return manifest.stage(max(at, key=lambda r: own(r)["tflops"])["stage"]).label
 
 
@@ -81,9 +96,9 @@ def spread(wanted: list[float], least: float, most: float, distance: float) -> l
     return places
 
 
-def draw_lines(canvas: Canvas, y: float, kind: str) -> float:
+def draw_lines(canvas: Canvas, y: float, results: Path, kind: str) -> float:
     by_stage: dict[str, dict[int, float]] = {}
-    for r in of_kind(kind):
+    for r in of_kind(results, kind):
         if r["problem"]["m"].bit_count() == 1:
             values = by_stage.setdefault(r["stage"], {})
             values[r["problem"]["m"]] = own(r)["percent_of_cublas"]
@@ -118,12 +133,12 @@ def draw_lines(canvas: Canvas, y: float, kind: str) -> float:
     return top + height + 26
 
 
-def percent_sizes() -> Figure:
-    canvas = Canvas(f"Percent of cuBLAS over the size, {gpu()}")
+def percent_sizes(results: Path) -> Figure:
+    canvas = Canvas(f"Percent of cuBLAS over the size, {gpu(results)}")
     canvas.title()
     y = 32.0
     for kind in KINDS:
-        y = draw_lines(canvas, y, kind) + 8
+        y = draw_lines(canvas, y, results, kind) + 8
     return canvas.figure(
         y - 4,
         "M = N = K, twice as large from place to place; at the right each stage with its "
@@ -131,7 +146,7 @@ def percent_sizes() -> Figure:
     )
 
 
-FIGURES: dict[str, Callable[[], Figure]] = {
+OF_RESULTS: dict[str, Callable[[Path], Figure]] = {
     "ladder_linear": ladder_linear,
     "percent_sizes": percent_sizes,
 }

@@ -6,8 +6,8 @@ from ladder.figures import sources
 from ladder.figures.machine import device
 from ladder.figures.svg import Canvas, Figure
 
-ORDER_STAGE, ORDER_SIZE, HALF_BYTES = "09_wgmma", 8192, 2
-WAVES_STAGE, WAVES_SIZES = "05b_split_barrier", (1024, 3072, 4096)
+ORDER_STAGE, ORDER_SIZE, HALF_BYTES = sources.stage_of("wgmma"), 8192, 2
+WAVES_STAGE, WAVES_SIZES = sources.stage_of("split_barrier"), (1024, 3072, 4096)
 
 
 def tile_of(number: int, tiles_m: int, tiles_n: int, group: int) -> tuple[int, int]:
@@ -27,30 +27,37 @@ def footprint(tiles: list[tuple[int, int]]) -> tuple[int, int]:
     return len({row for row, _ in tiles}), len({column for _, column in tiles})
 
 
-def draw_order(canvas: Canvas, x: float, y: float, w: float, h: float, tiles, grid, numbers=False):
+def draw_order(canvas: Canvas, x: float, y: float, w: float, h: float, tiles, grid) -> None:
     """C with the first blocks' tiles, and the strips of A and B that they read beside it."""
     rows, columns = grid
-    cell_w, cell_h, strip = w / columns, h / rows, 12
-    canvas.rect(x, y + strip + 3, strip, h, "a faint")
-    canvas.rect(x + strip + 3, y, w, strip, "b faint")
-    left, top = x + strip + 3, y + strip + 3
+    left, top = x + STRIP + 3, y + STRIP + 3
+    cell_w, cell_h = w / columns, h / rows
+    canvas.rect(x, top, STRIP, h, "a faint")
+    canvas.rect(left, y, w, STRIP, "b faint")
     canvas.rect(left, top, w, h, "c faint")
-    for row in {r for r, _ in tiles}:
-        canvas.rect(x, top + row * cell_h, strip, cell_h, "a strong thin")
-    for column in {c for _, c in tiles}:
-        canvas.rect(left + column * cell_w, y, cell_w, strip, "b strong thin")
+    for row in sorted({r for r, _ in tiles}):
+        canvas.rect(x, top + row * cell_h, STRIP, cell_h, "a strong thin")
+    for column in sorted({c for _, c in tiles}):
+        canvas.rect(left + column * cell_w, y, cell_w, STRIP, "b strong thin")
     for row, column in tiles:
-        place = left + column * cell_w, top + row * cell_h
-        canvas.rect(*place, cell_w, cell_h, "c strong thin")
-    if not numbers:
-        return
-    group = 1 if len({r for r, _ in tiles}) <= 2 else EXAMPLE_GROUP
-    for n in range(rows * columns):
-        row, column = tile_of(n, rows, columns, group)
-        place = left + (column + 0.5) * cell_w, top + (row + 0.5) * cell_h + 5
-        canvas.text(*place, str(n), "small on" if n < len(tiles) else "small", "middle")
+        canvas.rect(left + column * cell_w, top + row * cell_h, cell_w, cell_h, "c strong thin")
 
 
+def draw_example(canvas: Canvas, x: float, y: float, group: int) -> tuple[int, int]:
+    """A small C whose tiles have their blocks' numbers. How many strips the first ones read."""
+    w, h = 192, 126
+    rows, columns = EXAMPLE_GRID
+    tiles = at_once(EXAMPLE_BLOCKS, rows, columns, group)
+    draw_order(canvas, x, y, w, h, tiles, EXAMPLE_GRID)
+    for number, (row, column) in enumerate(at_once(rows * columns, rows, columns, group)):
+        middle = x + STRIP + 3 + (column + 0.5) * w / columns
+        base = y + STRIP + 8 + (row + 0.5) * h / rows
+        font = "small on" if number < EXAMPLE_BLOCKS else "small"
+        canvas.text(middle, base, str(number), font, "middle")
+    return footprint(tiles)
+
+
+STRIP = 12  # units that a strip of A or B is wide
 EXAMPLE_GRID, EXAMPLE_GROUP, EXAMPLE_BLOCKS = (6, 6), 3, 9
 
 
@@ -62,9 +69,7 @@ def order() -> Figure:
     sizes = []
     for x, group, name in ((8, 1, "row by row"), (250, c["GROUP"], "in bands")):
         canvas.text(x, 46, f"{name}; the first {EXAMPLE_BLOCKS} blocks", "label bold")
-        example = at_once(EXAMPLE_BLOCKS, *EXAMPLE_GRID, EXAMPLE_GROUP if group > 1 else 1)
-        draw_order(canvas, x, 56, 192, 126, example, EXAMPLE_GRID, numbers=True)
-        strips = footprint(example)
+        strips = draw_example(canvas, x, 56, EXAMPLE_GROUP if group > 1 else 1)
         canvas.text(x, 218, f"{strips[0]} strips of A + {strips[1]} of B")
         tiles = at_once(blocks, *grid, group)
         bands = f", bands of {group}" if group > 1 else ""
@@ -92,7 +97,7 @@ def tiles_at(stage: str, size: int) -> int:
 
 def waves() -> Figure:
     c, places = sources.constants(WAVES_STAGE), device()["multiprocessors"]
-    canvas = Canvas(f"Waves: tiles of {c['BM']}x{c['BN']} on {places} multiprocessors")
+    canvas = Canvas(f"Waves: {c['BM']}x{c['BN']} tiles, {places} multiprocessors")
     canvas.title()
     canvas.text(8, 45, "a bar is a wave; its width, the multiprocessors", "small soft")
     y, unit, shares = 60, 300 / places, {}

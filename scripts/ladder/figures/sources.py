@@ -4,9 +4,18 @@ header and the values that its own variant gives to the templates."""
 import re
 from functools import cache
 
+from ladder import manifest
 from ladder.project import ROOT, BadInput
 
 KERNELS = ROOT / "kernels"
+
+
+def stage_of(idea: str) -> str:
+    """The stage that has this name after its number."""
+    for name in manifest.load():
+        if name.partition("_")[2] == idea:
+            return name
+    raise BadInput(f"no stage is called {idea}")
 
 
 def header(stage: str) -> str:

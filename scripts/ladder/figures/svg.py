@@ -77,6 +77,9 @@ class Canvas:
         where = f'x1="{x1:.5g}" y1="{y1:.5g}" x2="{x2:.5g}" y2="{y2:.5g}"'
         self.parts.append(f'<line class="{kind}" {where}/>')
 
+    def circle(self, x: float, y: float, radius: float, kind: str) -> None:
+        self.parts.append(f'<circle class="{kind}" cx="{x:.5g}" cy="{y:.5g}" r="{radius:g}"/>')
+
     def path(self, points: list[tuple[float, float]], kind: str = "") -> None:
         d = "M" + " L".join(f"{x:.5g} {y:.5g}" for x, y in points)
         self.parts.append(f'<path class="{kind}" d="{d}"/>')

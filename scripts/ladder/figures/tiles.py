@@ -122,12 +122,16 @@ def number(count: float) -> str:
 def facts(stage: str, t: Tiling) -> list[str]:
     several = widths(stage)
     wide = f"{several[0]} to {several[-1]}" if len(several) > 1 else str(t.bn)
+    c = sources.constants(stage)
     rows = [f"block: {t.bm}x{wide}", f"{t.threads} threads, {t.threads // LANES} warps"]
+    if "CONSUMERS" in c:
+        rows.append(f"{c['CONSUMERS']} warpgroups multiply, 1 copies")
+    if "CLUSTER" in c:
+        rows.append(f"cluster: {c['CLUSTER']} blocks")
     if t.group == "warpgroup":
         rows.append(f"warpgroup: {t.wm}x{t.wn}")
     elif t.group:
         rows.append(f"warp: {t.wm}x{t.wn}")
-    c = sources.constants(stage)
     if "TM" in c:
         rows.append(f"thread: {c['TM']}x{c['TN']} = {c['TM'] * c['TN']} elements")
     elif t.group == "warp" and t.wm > 1:
@@ -256,7 +260,7 @@ def part_label(stage: str, t: Tiling) -> list[str]:
             "spread over all 32 lanes",
         ]
     if t.group == "warpgroup":
-        return [f"warp 0: {rows} rows, the first", f"{columns} of {t.wn} columns; solid: lane 0"]
+        return [f"warp 0: {rows} rows, {columns} of {t.wn}", "columns; solid: lane 0"]
     if not t.group:
         return [f"the first {rows}x{columns} of the tile;", "green: warp 0; solid: its lane 0"]
     if t.wm == 1:
