@@ -11,6 +11,7 @@ from ladder.figures import (
     copies,
     descriptor,
     fragments,
+    lanes,
     machine,
     mbarrier,
     measured,
@@ -20,7 +21,7 @@ from ladder.figures import (
     swizzle,
     tiles,
 )
-from ladder.project import RESULTS, BadInput
+from ladder.project import RESULTS, ROOT, BadInput
 
 SVG = "{http://www.w3.org/2000/svg}"
 LARGEST_OVERLAP = 0.15  # of the smaller text's area
@@ -93,6 +94,11 @@ def test_every_figure_can_be_read_on_a_phone_and_adapts_to_dark_pages(name):
         assert float(box.get("x")) >= 0 and float(box.get("width")) > 0
         assert float(box.get("x")) + float(box.get("width")) <= svg.WIDTH
     assert figure.caption.endswith(".") and figure.caption.count(". ") <= 1
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "docs/figures").glob("access_*.svg")), ids=str)
+def test_every_request_can_be_read_on_a_phone(path):
+    assert faults(path.read_text()) == []
 
 
 def test_the_sizes_of_the_style_are_those_that_are_reckoned_with():
@@ -303,3 +309,14 @@ def test_missing_results_are_one_line(tmp_path):
 def test_labels_are_spread_and_stay_in_the_drawing():
     assert measured.spread([5, 6, 40], 0, 50, 10) == [5, 15, 40]
     assert measured.spread([45, 46, 47], 0, 50, 10) == [30, 40, 50]
+
+
+def test_lanes_are_where_the_kernels_put_them():
+    assert lanes.elements("gemm_kernel") == [(0, lane) for lane in range(32)]
+    assert lanes.elements("gemm_uncoalesced_kernel") == [(lane, 0) for lane in range(32)]
+    assert lanes.grid_of("04b_vectorized") == [(lane // 16, lane % 16) for lane in range(32)]
+    places = lanes.grid_of("04c_warp_tiled")
+    assert sorted(places) == [(m, n) for m in range(4) for n in range(8)]
+    assert all(places[lane][0] == places[lane ^ 1][0] for lane in range(32))  # one quad of A
+    assert all(places[lane][1] == places[lane ^ 2][1] for lane in range(32))  # one of B
+    assert lanes.addresses() == [(lane % 16, lane // 16 * 8) for lane in range(32)]

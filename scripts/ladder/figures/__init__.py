@@ -11,6 +11,7 @@ from ladder.figures import (
     counted,
     descriptor,
     fragments,
+    lanes,
     machine,
     mbarrier,
     measured,
@@ -23,7 +24,7 @@ from ladder.figures import (
 from ladder.figures.svg import Figure
 from ladder.project import RESULTS
 
-TOPICS = (machine, tiles, order, banks, swizzle, mbarrier, fragments, copies, descriptor, power, timelines)
+TOPICS = (machine, tiles, lanes, order, banks, swizzle, mbarrier, fragments, copies, descriptor, power, timelines)
 MEASURED = (measured, counted)
 
 
