@@ -4,7 +4,7 @@ plot.py [RESULTS [OUT]]      default: docs/results/h200 docs/figures
 
 Writes to OUT every figure of ladder.figures as NAME.svg, for light and dark pages. The stages are
 those of stages/manifest.json. Exit code: 0 all right, 2 bad input, results that are missing among
-it; then nothing is written.
+it; then the figures of results are as they were.
 """
 
 import argparse
@@ -13,7 +13,7 @@ from pathlib import Path
 
 from ladder import counters as ncu
 from ladder import manifest, steps
-from ladder.figures import figures_of
+from ladder.figures import figures_of, schematic
 from ladder.project import RESULTS, ROOT, BadInput
 from ladder.results import load, shape
 
@@ -39,11 +39,12 @@ def require_all(reports: list[dict], counters: dict) -> None:
 
 
 def draw_all(results: Path, out: Path) -> None:
-    require_all(load(results), ncu.load_counters(results / "counters.json")["counters"])
-    figures = {name: draw() for name, draw in figures_of(results).items()}
     out.mkdir(parents=True, exist_ok=True)
-    for name, figure in figures.items():
-        (out / f"{name}.svg").write_text(figure.svg)
+    for name, draw in schematic().items():
+        (out / f"{name}.svg").write_text(draw().svg)
+    require_all(load(results), ncu.load_counters(results / "counters.json")["counters"])
+    for name, draw in figures_of(results).items():
+        (out / f"{name}.svg").write_text(draw().svg)
 
 
 def main(arguments: list[str]) -> int:

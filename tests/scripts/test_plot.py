@@ -6,7 +6,7 @@ import pytest
 
 from ladder import counters as ncu
 from ladder import figures, plots
-from ladder.figures import counted, measured
+from ladder.figures import counted, measured, swizzle
 from ladder.project import BadInput
 
 
@@ -107,9 +107,10 @@ def test_a_file_for_both_themes_and_the_same_from_the_same_numbers(results, tmp_
         assert "Some GPU" in path.read_text()
 
 
-def test_each_thing_that_is_missing_is_a_line_and_nothing_is_written(
-    results, manifest_of, tmp_path, capsys
+def test_each_thing_that_is_missing_is_a_line_and_only_schematic_figures_are_written(
+    results, manifest_of, tmp_path, capsys, monkeypatch
 ):
+    monkeypatch.setattr(figures, "TOPICS", (swizzle,))
     manifest_of("01_naive", "05c_new", "06_wmma")
     assert plots.main([str(results), str(tmp_path / "out")]) == 2
     assert capsys.readouterr().err.splitlines() == [
@@ -118,7 +119,7 @@ def test_each_thing_that_is_missing_is_a_line_and_nothing_is_written(
         "plot.py: no counters of 05c_new",
         "plot.py: results of 05_cp_async, which is no stage",
     ]
-    assert not (tmp_path / "out").exists()
+    assert [p.name for p in (tmp_path / "out").iterdir()] == ["swizzle_8x8.svg"]
 
 
 def test_results_of_two_devices_are_refused(results, tmp_path, capsys):

@@ -28,14 +28,16 @@ TOPICS = (machine, tiles, lanes, order, banks, swizzle, mbarrier, fragments, cop
 MEASURED = (measured, counted)
 
 
+def schematic() -> dict[str, Callable[[], Figure]]:
+    return {name: draw for topic in TOPICS for name, draw in topic.FIGURES.items()}
+
+
 def figures_of(results: Path) -> dict[str, Callable[[], Figure]]:
-    """All, the measured ones with the results of this folder."""
-    figures = {name: draw for topic in TOPICS for name, draw in topic.FIGURES.items()}
-    for topic in MEASURED:
-        figures |= {name: partial(draw, results) for name, draw in topic.OF_RESULTS.items()}
-    return figures
+    """Those that show the results of this folder."""
+    draws = {name: draw for topic in MEASURED for name, draw in topic.OF_RESULTS.items()}
+    return {name: partial(draw, results) for name, draw in draws.items()}
 
 
-FIGURES = figures_of(RESULTS)
+FIGURES = schematic() | figures_of(RESULTS)
 
-__all__ = ["FIGURES", "Figure", "figures_of"]
+__all__ = ["FIGURES", "Figure", "figures_of", "schematic"]
