@@ -69,3 +69,5 @@ def test_lanes_are_written_where_there_is_room_and_nowhere_else():
     crowded = [128 * i + 8 * i for i in range(13)] + [-1] * 19  # every other bank
     assert access.draw(line(crowded)).count(">lane") == 1  # the last, behind which there is room
     assert access.named([3, 1, 2, 1]) == "lanes 1 to 3" and access.named([1, 5]) == "2 lanes"
+    assert access.written([1, 3], 40) == "1, 3" and access.written([1, 3, 5, 7], 56) == "4 lanes"
+    assert access.written([1, 3, 5, 7], 28) == ""

@@ -40,6 +40,12 @@ def named(lanes: list[int]) -> str:
     return f"{len(lanes)} lanes"
 
 
+def written(lanes: list[int], width: float) -> str:
+    """All of them, or how many there are, or nothing, by what the width has room for."""
+    words = ", ".join(str(lane) for lane in lanes), f"{len(lanes)} lanes"
+    return next((w for w in words if len(w) * CHARACTER <= width), "")
+
+
 def groups(run: list[int], cells: dict[int, list[int]]) -> list[list[int]]:
     """The parts of a run in which all words have the same lanes."""
     result: list[list[int]] = []
@@ -60,8 +66,8 @@ def draw_cells(canvas: Canvas, y: float, cells: dict[int, list[int]], kind: str,
         for place, part in enumerate(parts):
             x, width = LEFT + part[0] * CELL, len(part) * CELL
             canvas.rect(x, y, width, ROW, f"{kind}{' faint' if place % 2 else ''} bare")
-            if len(part) > 1 and len(cells[part[0]]) <= len(part) / 2:
-                label = ", ".join(str(lane) for lane in cells[part[0]])
+            label = written(cells[part[0]], width) if len(part) > 1 else ""
+            if label:
                 canvas.text(x + width / 2, y + 14, label, "small", "middle")
         if len(parts[0]) > 1:
             continue
