@@ -46,7 +46,7 @@ BOLD = 1.125
 
 
 def text_width(content, size, bold):
-    return sum(WIDTH_OF[c] for c in content) * size * (BOLD if bold else 1)
+    return sum(WIDTH_OF.get(c, 1.0) for c in content) * size * (BOLD if bold else 1)
 
 
 def texts(drawing):

@@ -24,7 +24,19 @@ from ladder.figures import (
 from ladder.figures.svg import Figure
 from ladder.project import RESULTS
 
-TOPICS = (machine, tiles, lanes, order, banks, swizzle, mbarrier, fragments, copies, descriptor, power, timelines)
+TOPICS = (
+    machine,
+    tiles,
+    lanes,
+    order,
+    banks,
+    swizzle,
+    mbarrier,
+    fragments,
+    copies,
+    descriptor,
+    power,
+, timelines)
 MEASURED = (measured, counted)
 
 
