@@ -36,7 +36,8 @@ TOPICS = (
     copies,
     descriptor,
     power,
-, timelines)
+    timelines,
+)
 MEASURED = (measured, counted)
 
 
