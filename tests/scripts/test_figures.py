@@ -186,6 +186,19 @@ def test_tiles_are_those_that_were_measured(stage):
         )
 
 
+def test_a_threads_elements_are_single_ones_quads_and_pairs():
+    def lane(stage):
+        t = tiles.of_stage(stage)
+        return tiles.runs({m for m, _ in t.lane}), tiles.runs({n for _, n in t.lane})
+
+    singles, quads = [(i, 1) for i in range(0, 128, 16)], [(0, 4), (64, 4)]
+    assert lane("04_register_blocked") == (singles, singles)
+    assert lane("04b_vectorized") == (quads, quads)
+    assert lane("05_cp_async") == ([(0, 4), (16, 4), (32, 4), (48, 4)], [(0, 4), (32, 4)])
+    assert lane("07_mma_sync")[1] == [(n, 2) for n in range(0, 64, 8)]
+    assert lane("09_wgmma") == ([(0, 1), (8, 1)], [(n, 2) for n in range(0, 256, 8)])
+
+
 def test_swizzled_chunks_lie_in_different_banks():
     assert [swizzle.wavefronts(swizzle.unchanged, chunk) for chunk in range(8)] == [8] * 8
     assert [swizzle.wavefronts(swizzle.place, chunk) for chunk in range(8)] == [1] * 8
