@@ -22,7 +22,7 @@ case "${1:-}" in
     }
     ;;
   update)
-    venv_with yaml,matplotlib claims plots || die "PyYAML and matplotlib could not be installed"
+    venv_with yaml claims || die "PyYAML could not be installed"
     .venv/bin/python scripts/plot.py
     .venv/bin/python scripts/update_docs.py
     ;;

@@ -4,6 +4,7 @@ import xml.etree.ElementTree as ElementTree
 import pytest
 
 from ladder import access_figure
+from ladder.figures import access
 
 
 def line(sample, space="shared", size=4, **more):
@@ -13,7 +14,9 @@ def line(sample, space="shared", size=4, **more):
 
 
 def boxes(svg, kind):
-    return len(re.findall(f'class="{kind}"', svg))
+    """How many words are drawn as of this kind."""
+    found = re.findall(rf'<rect class="{kind}(?: faint)? bare"[^>]*width="([\d.]+)"', svg)
+    return sum(float(width) for width in found) / access.CELL
 
 
 @pytest.mark.parametrize(
@@ -49,12 +52,22 @@ def test_sectors_of_global_memory(sample, words):
 
 
 def test_the_drawing_has_a_cell_for_what_is_touched_and_red_for_what_is_too_much():
-    svg = access_figure.draw(line([128 * i for i in range(32)]))
+    svg = access.draw(line([128 * i for i in range(32)]))
     ElementTree.fromstring(svg)
-    assert (boxes(svg, "used"), boxes(svg, "extra")) == (1, 31)
-    svg = access_figure.draw(line([4 * i for i in range(32)], "global"))
+    assert (boxes(svg, "a"), boxes(svg, "hot")) == (1, 31)
+    assert "load of sB: 32 wavefronts" in svg and ">lane 31</text>" in svg
+    svg = access.draw(line([4 * i for i in range(32)], "global"))
     ElementTree.fromstring(svg)
-    assert (boxes(svg, "used"), boxes(svg, "unused")) == (32, 0)
-    assert "load of sB, 4 bytes a lane: 4 sectors" in svg
-    svg = access_figure.draw(line([0] * 32, "global"))
-    assert (boxes(svg, "used"), boxes(svg, "unused")) == (1, 7)
+    assert boxes(svg, "a") == 32 and ">lanes 8 to 15</text>" in svg
+    svg = access.draw(line([0] * 32, "global"))
+    assert boxes(svg, "a") == 1 and ">lanes 0 to 31</text>" in svg
+    svg = access.draw(line([16 * (i // 2) for i in range(32)], size=16, ideal_wavefronts=2.0))
+    assert boxes(svg, "a") == 64 and ">14, 15</text>" in svg
+
+
+def test_lanes_are_written_where_there_is_room_and_nowhere_else():
+    crowded = [128 * i + 8 * i for i in range(13)] + [-1] * 19  # every other bank
+    assert access.draw(line(crowded)).count(">lane") == 1  # the last, behind which there is room
+    assert access.named([3, 1, 2, 1]) == "lanes 1 to 3" and access.named([1, 5]) == "2 lanes"
+    assert access.written([1, 3], 40) == "1, 3" and access.written([1, 3, 5, 7], 56) == "4 lanes"
+    assert access.written([1, 3, 5, 7], 28) == ""

@@ -1,24 +1,52 @@
 import re
+import subprocess
 import xml.etree.ElementTree as ElementTree
 
 import pytest
-from matplotlib.font_manager import FontProperties, findfont
-from matplotlib.ft2font import FT2Font
 
 from ladder import manifest
-from ladder.figures import FIGURES, sources, svg, swizzle, tiles
-from ladder.project import BadInput
+from ladder.figures import (
+    FIGURES,
+    banks,
+    copies,
+    descriptor,
+    fragments,
+    lanes,
+    machine,
+    mbarrier,
+    measured,
+    order,
+    sources,
+    svg,
+    swizzle,
+    tiles,
+)
+from ladder.project import RESULTS, ROOT, BadInput
 
 SVG = "{http://www.w3.org/2000/svg}"
 LARGEST_OVERLAP = 0.15  # of the smaller text's area
 
 
+# How wide characters are in their font's size, rounded up, of DejaVu Sans: the widest that a
+# browser takes for system-ui. Bold ones are up to an eighth wider.
+WIDTHS = {
+    0.29: "'ijlIJ",
+    0.36: " ,./:;\\|f-",
+    0.41: "()[]t!r",
+    0.53: '"*_`sz?',
+    0.59: "cLFkvxy",
+    0.64: "PTYaoeESbdghnpqu$0123456789{}",
+    0.7: "KAVBRXZC",
+    0.79: "UHNDG&OQ",
+    0.86: "w#+<=>^~M",
+    1.0: "%mW@",
+}
+WIDTH_OF = {character: width for width, group in WIDTHS.items() for character in group}
+BOLD = 1.125
+
+
 def text_width(content, size, bold):
-    """In DejaVu Sans, the widest that a browser takes for system-ui."""
-    font = FT2Font(findfont(FontProperties("DejaVu Sans", weight="bold" if bold else "normal")))
-    font.set_size(100, 72)  # pixels, so that nothing is lost by rounding
-    font.set_text(content)
-    return font.get_width_height()[0] / 64 * size / 100
+    return sum(WIDTH_OF.get(c, 1.0) for c in content) * size * (BOLD if bold else 1)
 
 
 def texts(drawing):
@@ -66,6 +94,11 @@ def test_every_figure_can_be_read_on_a_phone_and_adapts_to_dark_pages(name):
         assert float(box.get("x")) >= 0 and float(box.get("width")) > 0
         assert float(box.get("x")) + float(box.get("width")) <= svg.WIDTH
     assert figure.caption.endswith(".") and figure.caption.count(". ") <= 1
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "docs/figures").glob("access_*.svg")), ids=str)
+def test_every_request_can_be_read_on_a_phone(path):
+    assert faults(path.read_text()) == []
 
 
 def test_the_sizes_of_the_style_are_those_that_are_reckoned_with():
@@ -153,6 +186,19 @@ def test_tiles_are_those_that_were_measured(stage):
         )
 
 
+def test_a_threads_elements_are_single_ones_quads_and_pairs():
+    def lane(stage):
+        t = tiles.of_stage(stage)
+        return tiles.runs({m for m, _ in t.lane}), tiles.runs({n for _, n in t.lane})
+
+    singles, quads = [(i, 1) for i in range(0, 128, 16)], [(0, 4), (64, 4)]
+    assert lane("04_register_blocked") == (singles, singles)
+    assert lane("04b_vectorized") == (quads, quads)
+    assert lane("05_cp_async") == ([(0, 4), (16, 4), (32, 4), (48, 4)], [(0, 4), (32, 4)])
+    assert lane("07_mma_sync")[1] == [(n, 2) for n in range(0, 64, 8)]
+    assert lane("09_wgmma") == ([(0, 1), (8, 1)], [(n, 2) for n in range(0, 256, 8)])
+
+
 def test_swizzled_chunks_lie_in_different_banks():
     assert [swizzle.wavefronts(swizzle.unchanged, chunk) for chunk in range(8)] == [8] * 8
     assert [swizzle.wavefronts(swizzle.place, chunk) for chunk in range(8)] == [1] * 8
@@ -160,3 +206,130 @@ def test_swizzled_chunks_lie_in_different_banks():
     drawing = swizzle.draw().svg
     assert len(re.findall('rect class="hot strong"', drawing)) == 8
     assert len(re.findall('rect class="c strong"', drawing)) == 8
+
+
+def test_the_order_of_blocks_is_that_of_the_kernels(tmp_path):
+    text = (sources.KERNELS / "parts/block_order.cuh").read_text()
+    function = text[text.index("// The tile's first") : text.rindex("}  // namespace")]
+    program = tmp_path / "order.cpp"
+    program.write_text(
+        "#include <algorithm>\n#include <cstdio>\nusing std::min;\n"
+        "#define __device__\n#define __forceinline__ inline\n"
+        "int ceil_div(int a, int b) { return (a + b - 1) / b; }\n"
+        + function
+        + "int main() { for (int i = 0; i < 35; ++i) { Tile t = tile_of<2, 3, 4>(i, 14, 15);\n"
+        'std::printf("%d %d\\n", t.m0 / 2, t.n0 / 3); } }\n'
+    )
+    subprocess.run(["c++", program, "-o", tmp_path / "order"], check=True)
+    printed = subprocess.run([tmp_path / "order"], check=True, capture_output=True, text=True)
+    rows = [tuple(map(int, line.split())) for line in printed.stdout.splitlines()]
+    assert rows == [order.tile_of(n, 7, 5, 4) for n in range(35)]
+    assert sorted(rows) == [(m, n) for m in range(7) for n in range(5)]
+
+
+def test_bands_read_less_than_rows():
+    rows, bands = (order.at_once(132, 64, 32, group) for group in (1, 16))
+    assert order.footprint(rows) == (5, 32) and order.footprint(bands) == (16, 9)
+
+
+def test_waves_of_real_tile_counts():
+    assert [order.tiles_at("05b_split_barrier", size) for size in (1024, 3072, 4096)] == [
+        32,
+        288,
+        512,
+    ]
+
+
+def test_parities_alternate_and_the_producers_first_wait_passes():
+    assert [mbarrier.parity("full", t) for t in (0, 3, 4, 8)] == [0, 0, 1, 0]
+    assert [mbarrier.parity("empty", t) for t in (0, 3, 4, 8)] == [1, 1, 0, 1]
+    assert mbarrier.tile_bytes() == 49152
+
+
+def test_fragments_of_mma_are_those_of_ptx():
+    """PTX ISA, mma.m16n8k16: by group lane / 4 and lane % 4."""
+    in_a, in_b = fragments.table()
+    assert len(in_a) == len(in_b) == 16
+    for row in range(16):
+        for pair in range(8):
+            lane = row % 8 * 4 + pair % 4
+            assert in_a[row][pair] == f"{lane}.{row // 8 + pair // 4 * 2}"
+            assert in_b[row][pair] == f"{lane}.{row // 8 * 2 + pair // 4}"
+
+
+def test_fragments_of_wgmma_are_those_of_mma_side_by_side():
+    in_c, _ = fragments.table()
+    for lane in range(32):
+        for h in (0, 1):
+            row, column, number = fragments.accumulator(lane, h, 1)
+            assert in_c[row][column // 2 - 4].split(".")[0] == str(lane)
+            assert 8 <= column < 16 and number == 4 + 2 * h
+
+
+@pytest.mark.parametrize("request_, rows", zip(banks.REQUESTS, (1, 2, 4, 2), strict=True))
+def test_wide_requests_are_served_in_parts_of_128_bytes(request_, rows):
+    _, size, step = request_
+    assert len(banks.access_figure.wavefronts(banks.request(size, step))) == rows
+
+
+def test_the_swapped_quads_are_in_the_other_bank_and_b_stays_at_the_turn():
+    assert [banks.parity_of_acc(j) for j in range(8)] == [1, 0] * 4
+    assert [banks.column_of(0, step) for step in range(8)] == list(range(8))
+    assert [banks.column_of(1, step) for step in range(8)] == list(range(8))[::-1]
+
+
+def test_the_descriptors_bits():
+    assert descriptor.shifts() == {
+        "address": 0,
+        "leading_bytes": 16,
+        "stride_bytes": 32,
+        "SWIZZLE_128B": 62,
+    }
+    value = descriptor.descriptor(0x4000, 8192, 1024)
+    assert value == 1 << 62 | 64 << 32 | 512 << 16 | 0x400
+    assert descriptor.field_at(13) == "address" and descriptor.field_at(14) is None
+
+
+def test_groups_boxes_and_calls_are_the_kernels():
+    assert copies.pending() == 2 and copies.box_of_map() == (64, "128B")
+    text = sources.header("11b_overlapped_stores")
+    text = text[text.index("constexpr int STAGED") :]
+    places = []
+    for call in copies.CALLS:
+        places.append(text.index(call, places[-1] if places else 0))
+    assert places == sorted(places)
+
+
+def test_memories_get_faster_towards_the_arithmetic():
+    assert machine.tb_s(128) == pytest.approx(33.45, abs=0.01)
+    assert machine.device()["memory_gb_s"] / 1000 < machine.l2_tb_s() < machine.tb_s(128)
+
+
+def test_measured_figures_show_each_stage_and_its_percentage():
+    drawing = measured.ladder_linear(RESULTS).svg
+    for r in measured.at_size(RESULTS):
+        assert f">{r['stage']}</text>" in drawing
+        value = measured.own(r)
+        assert f"{value['tflops']:.3g} ({value['percent_of_cublas']:.0f}%)" in drawing
+    assert "05c" in measured.percent_sizes(RESULTS).svg
+
+
+def test_missing_results_are_one_line(tmp_path):
+    with pytest.raises(BadInput, match="no reports in"):
+        measured.ladder_linear(tmp_path)
+
+
+def test_labels_are_spread_and_stay_in_the_drawing():
+    assert measured.spread([5, 6, 40], 0, 50, 10) == [5, 15, 40]
+    assert measured.spread([45, 46, 47], 0, 50, 10) == [30, 40, 50]
+
+
+def test_lanes_are_where_the_kernels_put_them():
+    assert lanes.elements("gemm_kernel") == [(0, lane) for lane in range(32)]
+    assert lanes.elements("gemm_uncoalesced_kernel") == [(lane, 0) for lane in range(32)]
+    assert lanes.grid_of("04b_vectorized") == [(lane // 16, lane % 16) for lane in range(32)]
+    places = lanes.grid_of("04c_warp_tiled")
+    assert sorted(places) == [(m, n) for m in range(4) for n in range(8)]
+    assert all(places[lane][0] == places[lane ^ 1][0] for lane in range(32))  # one quad of A
+    assert all(places[lane][1] == places[lane ^ 2][1] for lane in range(32))  # one of B
+    assert lanes.addresses() == [(lane % 16, lane // 16 * 8) for lane in range(32)]

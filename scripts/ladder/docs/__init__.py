@@ -116,7 +116,7 @@ def updated(text: str, path: Path, problems: list[str]) -> str:
 
 def stale_plots() -> list[Path]:
     """Plots that are others than the results would give."""
-    from ladder import plots  # needs matplotlib, which nothing else here does
+    from ladder import plots  # as in pictures
 
     with tempfile.TemporaryDirectory() as folder:
         plots.draw_all(sources.GPUS[sources.reference()], Path(folder))

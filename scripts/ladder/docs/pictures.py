@@ -5,6 +5,7 @@ from pathlib import Path
 
 from ladder import access_figure
 from ladder.docs import sources
+from ladder.figures import access as request
 from ladder.project import BadInput
 
 # What the blocks have drawn; written, or compared, when all pages have been.
@@ -29,7 +30,7 @@ def access(stage: str, variant: str, array: str, operation: str) -> str:
             f"the CPU device counts {counted:g} a request"
         )
     name = f"access_{stage}_{variant}_{array}_{operation}.svg".replace(" ", "_")
-    drawn[sources.ROOT / "docs/figures" / name] = access_figure.draw(line)
+    drawn[sources.ROOT / "docs/figures" / name] = request.draw(line)
     cost = access_figure.words(line)
     what = access_figure.array_name(line)
     return f"![{variant}: {operation} of {what} by one warp, {cost}](/docs/figures/{name})"
@@ -37,7 +38,7 @@ def access(stage: str, variant: str, array: str, operation: str) -> str:
 
 @cache
 def caption(name: str) -> str:
-    from ladder.figures import FIGURES  # some need matplotlib, which nothing else here does
+    from ladder.figures import FIGURES  # of the stages that there are when it is loaded
 
     if name not in FIGURES:
         raise BadInput(f"no figure '{name}'; there are: {', '.join(FIGURES)}")

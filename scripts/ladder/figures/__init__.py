@@ -1,13 +1,56 @@
-"""Every schematic figure of the docs, by name. scripts/plot.py writes them all."""
+"""Every figure of the docs, by name; scripts/plot.py writes them all. To add one: a file with a
+FIGURES, or an OF_RESULTS where a figure is of a folder of results, and the file's name below."""
 
 from collections.abc import Callable
+from functools import partial
+from pathlib import Path
 
-from ladder.figures import power, swizzle, tiles, timelines
+from ladder.figures import (
+    banks,
+    copies,
+    counted,
+    descriptor,
+    fragments,
+    lanes,
+    machine,
+    mbarrier,
+    measured,
+    order,
+    power,
+    swizzle,
+    tiles,
+    timelines,
+)
 from ladder.figures.svg import Figure
+from ladder.project import RESULTS
 
-TOPICS = (tiles, swizzle, power, timelines)
-FIGURES: dict[str, Callable[[], Figure]] = {
-    name: draw for topic in TOPICS for name, draw in topic.FIGURES.items()
-}
+TOPICS = (
+    machine,
+    tiles,
+    lanes,
+    order,
+    banks,
+    swizzle,
+    mbarrier,
+    fragments,
+    copies,
+    descriptor,
+    power,
+    timelines,
+)
+MEASURED = (measured, counted)
 
-__all__ = ["FIGURES", "Figure"]
+
+def schematic() -> dict[str, Callable[[], Figure]]:
+    return {name: draw for topic in TOPICS for name, draw in topic.FIGURES.items()}
+
+
+def figures_of(results: Path) -> dict[str, Callable[[], Figure]]:
+    """Those that show the results of this folder."""
+    draws = {name: draw for topic in MEASURED for name, draw in topic.OF_RESULTS.items()}
+    return {name: partial(draw, results) for name, draw in draws.items()}
+
+
+FIGURES = schematic() | figures_of(RESULTS)
+
+__all__ = ["FIGURES", "Figure", "figures_of", "schematic"]

@@ -4,9 +4,18 @@ header and the values that its own variant gives to the templates."""
 import re
 from functools import cache
 
+from ladder import manifest
 from ladder.project import ROOT, BadInput
 
 KERNELS = ROOT / "kernels"
+
+
+def stage_of(idea: str) -> str:
+    """The stage that has this name after its number."""
+    for name in manifest.load():
+        if name.partition("_")[2] == idea:
+            return name
+    raise BadInput(f"no stage is called {idea}")
 
 
 def header(stage: str) -> str:
@@ -23,7 +32,7 @@ def value(expression: str, known: dict[str, int]) -> int | None:
     if choice:
         condition, then, otherwise = (value(part, known) for part in choice.groups())
         return None if condition is None else then if condition else otherwise
-    tokens = re.findall(r"[A-Za-z_]\w*|\d+|<<|>>|[-+*/%()&|^]|[<>=!]=?", expression)
+    tokens = re.findall(r"[A-Za-z_]\w*|0x[0-9A-F]+|\d+|<<|>>|[-+*/%()&|^]|[<>=!]=?", expression)
     if "".join(tokens) != re.sub(r"\s", "", expression):
         return None
     python = []

@@ -22,12 +22,13 @@ text { font-family: system-ui, sans-serif; fill: var(--ink); }
 rect, path, line, circle { stroke: var(--soft); stroke-width: 1; }
 .a { fill: var(--a); } .b { fill: var(--b); } .c { fill: var(--c); } .d { fill: var(--d); }
 .hot { fill: var(--hot); } .gray { fill: var(--gray); } .empty { fill: none; }
-rect.a, rect.b, rect.c, rect.d, rect.hot, rect.gray, path.area { fill-opacity: 0.28; }
+rect.a, rect.b, rect.c, rect.d, rect.hot, rect.gray { fill-opacity: 0.28; }
 rect.faint { fill-opacity: 0.12; } rect.strong { fill-opacity: 1; }
 .bare { stroke: none; } .thin { stroke-width: 0.5; } .thick { stroke: var(--ink); stroke-width: 2; }
 line.a, path.a { stroke: var(--a); } line.b, path.b { stroke: var(--b); }
 line.c, path.c { stroke: var(--c); } line.d, path.d { stroke: var(--d); }
 line.hot, path.hot { stroke: var(--hot); } path { fill: none; }
+path.wide { fill: none; stroke-width: 2.2; }
 path.head { fill: var(--soft); stroke: none; } path.head.a { fill: var(--a); }
 path.head.b { fill: var(--b); } path.head.c { fill: var(--c); } path.head.d { fill: var(--d); }
 path.head.hot { fill: var(--hot); } .dash { stroke-dasharray: 4 3; }
@@ -75,6 +76,9 @@ class Canvas:
     def line(self, x1: float, y1: float, x2: float, y2: float, kind: str = "") -> None:
         where = f'x1="{x1:.5g}" y1="{y1:.5g}" x2="{x2:.5g}" y2="{y2:.5g}"'
         self.parts.append(f'<line class="{kind}" {where}/>')
+
+    def circle(self, x: float, y: float, radius: float, kind: str) -> None:
+        self.parts.append(f'<circle class="{kind}" cx="{x:.5g}" cy="{y:.5g}" r="{radius:g}"/>')
 
     def path(self, points: list[tuple[float, float]], kind: str = "") -> None:
         d = "M" + " L".join(f"{x:.5g} {y:.5g}" for x, y in points)

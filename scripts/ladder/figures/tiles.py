@@ -1,6 +1,7 @@
 """The tiles of each stage to scale: the block's in C, a warp's in the block's, and the elements of
 one lane."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -42,7 +43,8 @@ def one_element(c: dict[str, int], text: str) -> Tiling:
 
 def spread(c: dict[str, int], text: str) -> Tiling:
     """04 and 04b: the lanes' elements are all over the block's tile."""
-    step = 4 if "j += 4) {\n      const int col" in text else 1
+    stored = r"j < TN; (?:j \+= (\d+)|\+\+j)\) \{\s*const int (?:row = [^;]*, )?col ="
+    step = int(re.search(stored, text)[1] or 1)
     known = {"row0": 0, "col0": 0, "tx": 0, "ty": 0}
     rows = [sources.evaluated(text, "row", known | {"i": i}) for i in range(c["TM"])]
     starts = [sources.evaluated(text, "col", known | {"j": j}) for j in range(0, c["TN"], step)]
@@ -103,7 +105,7 @@ def of_stage(stage: str) -> Tiling:
 
 def widths(stage: str) -> list[int]:
     """The tiles' widths among which the stage chooses; of most there is one."""
-    found = sources.re.findall(r"configuration<(\d+), \d+>", sources.header(stage))
+    found = re.findall(r"configuration<(\d+), \d+>", sources.header(stage))
     return sorted({int(n) for n in found}) or [sources.constants(stage)["BN"]]
 
 
@@ -122,12 +124,16 @@ def number(count: float) -> str:
 def facts(stage: str, t: Tiling) -> list[str]:
     several = widths(stage)
     wide = f"{several[0]} to {several[-1]}" if len(several) > 1 else str(t.bn)
+    c = sources.constants(stage)
     rows = [f"block: {t.bm}x{wide}", f"{t.threads} threads, {t.threads // LANES} warps"]
+    if "CONSUMERS" in c:
+        rows.append(f"{c['CONSUMERS']} warpgroups multiply, 1 copies")
+    if "CLUSTER" in c:
+        rows.append(f"cluster: {c['CLUSTER']} blocks")
     if t.group == "warpgroup":
         rows.append(f"warpgroup: {t.wm}x{t.wn}")
     elif t.group:
         rows.append(f"warp: {t.wm}x{t.wn}")
-    c = sources.constants(stage)
     if "TM" in c:
         rows.append(f"thread: {c['TM']}x{c['TN']} = {c['TM'] * c['TN']} elements")
     elif t.group == "warp" and t.wm > 1:
@@ -256,7 +262,7 @@ def part_label(stage: str, t: Tiling) -> list[str]:
             "spread over all 32 lanes",
         ]
     if t.group == "warpgroup":
-        return [f"warp 0: {rows} rows, the first", f"{columns} of {t.wn} columns; solid: lane 0"]
+        return [f"warp 0: {rows} rows, {columns} of {t.wn}", "columns; solid: lane 0"]
     if not t.group:
         return [f"the first {rows}x{columns} of the tile;", "green: warp 0; solid: its lane 0"]
     if t.wm == 1:
