@@ -22,7 +22,8 @@ MANIFEST = ROOT / "stages/manifest.json"
 @dataclass(frozen=True)
 class Stage:
     """An entry. `also_at`: the shapes beside 4096 and 8192 at which scripts/measure.sh times the
-    stage; the manifest may leave it out."""
+    stage; `power_with`: the kinds of data with which scripts/power.py measures it. The manifest may
+    leave both out."""
 
     name: str
     parent: str | None
@@ -33,6 +34,7 @@ class Stage:
     devices: tuple[str, ...]
     page: str
     also_at: tuple[str, ...] = ()
+    power_with: tuple[str, ...] = ()
 
     @property
     def label(self) -> str:
@@ -51,6 +53,7 @@ def stage_of(entry: dict) -> Stage:
         devices=tuple(entry["devices"]),
         page=entry["page"],
         also_at=tuple(entry.get("also_at", ())),
+        power_with=tuple(entry.get("power_with", ())),
     )
 
 

@@ -30,13 +30,6 @@ FILE = "power.json"
 SIZE, LAUNCH_SIZE = 8192, 4096
 # By entropy, the least first. What the harness calls each, and what a reader does.
 DATA = {"zeros": "zeros", "constant": "one value", "exact": "-4 to 4", "random": "random"}
-# A kernel without tensor cores, to compare with: it needs no more than the ends.
-MEASURED = {
-    "05b_split_barrier": ("zeros", "random"),
-    "07b_swizzle": tuple(DATA),
-    "09_wgmma": tuple(DATA),
-    "11c_chosen_by_shape": tuple(DATA),
-}
 # Times of the tables take more; here they only say at which rate the data are multiplied.
 ITERATIONS = 40
 
@@ -104,6 +97,11 @@ def launch(executable: Path, variant: str, data: str) -> dict:
     }
 
 
+def chosen() -> dict[str, tuple[str, ...]]:
+    """The stages that are measured, each with its kinds of data."""
+    return {stage.name: stage.power_with for stage in manifest.load().values() if stage.power_with}
+
+
 def of_report(measured: dict) -> dict:
     """What of a stage's report is kept. Raises StageFailed where NVML was not there."""
     variant = own(measured)
@@ -122,7 +120,7 @@ def sweep(folder: Path, stages: dict[str, Path]) -> None:
     """Raises StageFailed."""
     runs: dict[str, dict] = {}
     measured: dict = {}
-    for name, kinds in MEASURED.items():
+    for name, kinds in chosen().items():
         listed = subprocess.run([stages[name], "--list"], capture_output=True, text=True)
         variant = listed.stdout.split()[-1]
         for data in kinds:
@@ -145,7 +143,7 @@ def main(arguments: list[str], build: Path = STAGES) -> int:
     folder = parser.parse_args(arguments).folder
     try:
         there = manifest.built(build)
-        missing = [name for name in MEASURED if name not in there]
+        missing = [name for name in chosen() if name not in there]
         if missing:
             raise BadInput(f"no {missing[0]} in {build}; ./scripts/run_all.sh builds the stages")
         if not shutil.which("ncu"):

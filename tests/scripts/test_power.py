@@ -53,7 +53,7 @@ def build(tmp_path, monkeypatch):
     monkeypatch.setattr(power.ncu, "run", profiled)
     folder = tmp_path / "stages"
     folder.mkdir()
-    for name in power.MEASURED:
+    for name in power.chosen():
         (folder / name).write_text(STAGE)
         (folder / name).chmod(0o755)
     return folder
@@ -72,7 +72,7 @@ def test_every_stage_with_every_kind_of_data(build, tmp_path):
         "sensor": "instant",
         "limit_watts": 700,
     }
-    for name, kinds in power.MEASURED.items():
+    for name, kinds in power.chosen().items():
         assert tuple(found["runs"][f"{name}/own"]) == kinds
         asked = (build / f"{name}.log").read_text().splitlines()
         assert [line.split("--data ")[1].split()[0] for line in asked] == list(kinds)
@@ -149,7 +149,7 @@ def test_what_was_not_measured_is_said(tmp_path):
 def test_the_figure_shows_every_kernel_and_can_be_read(build, tmp_path):
     drawn = figure.drawn(measured(build, tmp_path / "out"))
     assert faults(drawn.svg) == []
-    labels = [manifest.stage(name).label for name in power.MEASURED]
+    labels = [manifest.stage(name).label for name in power.chosen()]
     for text in [*labels, "cuBLAS", *power.DATA.values(), "limit 700"]:
         assert text in drawn.svg
     bars = {kind: drawn.svg.count(f'"{kind} strong bare"') for kind in figure.KINDS.values()}
