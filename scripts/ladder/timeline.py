@@ -7,16 +7,15 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
-from ladder.project import RESULTS, BadInput, read_json
+from ladder.project import RESULTS, ROOT, BadInput, read_json
 
 TIMELINES = RESULTS / "timelines.json"
 
 INSTANTS = {"copy", "bulk_store"}
 
-# What a warp does behind the first and the second barrier of a loop over K, where it has two. Where
-# it has one, it multiplies.
-COPIES_FIRST = {"04_register_blocked", "04b_vectorized", "06_wmma"}
-COPIES_BETWEEN = {"04c_warp_tiled", "04d_register_banks"}
+# What a stage's warps do behind the first and the second barrier of a loop over K, where it has
+# two; where it has one, they multiply. And which stages are not recorded, each with the reason.
+STAGES = read_json(ROOT / "stages/timeline.json")
 
 
 class Doing(Enum):
@@ -103,8 +102,9 @@ def waits_for(span: Span, role: str) -> Doing:
 
 def work_behind_barrier(stage: str, line: int, lines: list[int]) -> Doing:
     """`lines`: those of the loop's barriers."""
-    if len(lines) == 2 and stage in COPIES_FIRST | COPIES_BETWEEN:
-        copies_at = lines[1] if stage in COPIES_FIRST else lines[0]
+    first, second = STAGES["copies_behind_first_barrier"], STAGES["copies_behind_second_barrier"]
+    if len(lines) == 2 and stage in first + second:
+        copies_at = lines[1] if stage in first else lines[0]
         if line == copies_at:
             return Doing.COPIES
     return Doing.MULTIPLIES

@@ -91,7 +91,7 @@ NOT_FROM_ONE_REPORT = {
     "07_mma_sync/plain_stores": "the epilogue is a small part of the time",
     "08_tma/three_buffers": "a fourth buffer is not waited for",
     "09_wgmma/row_by_row": "what another order reads less shows in another report",
-    "10_warp_specialized/fixed_registers": "how registers are divided among the warps is not counted",
+    "10_warp_specialized/fixed_registers": "how the warps divide registers is not counted",
     "10b_cluster/own_reads": "what multicast reads less shows in another report",
     "06c_fragments_ahead/shallow": "the tensor pipe leads the waits, as in the stage",
     "11_persistent/forward": "0.5% of the time; device memory is far from its limit",

@@ -139,9 +139,7 @@ def draw(name: str) -> Figure:
     return canvas.figure(draw_legend(canvas, y, used), caption(stage))
 
 
-# Of one kernel alone nothing overlaps before 04; at 4096³ 05c only starts 05b's kernel.
-NOT_RECORDED = {"01_naive", "02_smem_tiled", "03_transposed_b", "05c_split_k"}
-RECORDED = [name for name in manifest.load() if name not in NOT_RECORDED]
+RECORDED = [name for name in manifest.load() if name not in timeline.STAGES["not_recorded"]]
 
 # None before the first recording: plot.py draws what there is.
 FIGURES: dict[str, Callable[[], Figure]] = (
