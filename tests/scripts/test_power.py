@@ -152,7 +152,7 @@ def test_the_figure_shows_every_kernel_and_can_be_read(build, tmp_path):
     labels = [manifest.stage(name).label for name in power.chosen()]
     for text in [*labels, "cuBLAS", *power.DATA.values(), "limit 700"]:
         assert text in drawn.svg
-    bars = {kind: drawn.svg.count(f'"{kind} strong bare"') for kind in figure.KINDS.values()}
+    bars = {kind: drawn.svg.count(f'"{kind} strong bare"') for kind in figure.COLORS}
     # Three panels, and one in the legend.
     assert bars == {"gray": 3 * 2 + 1, "a": 13, "b": 13, "c": 13, "d": 13}
     assert drawn.caption.startswith("Some GPU, 8192³") and drawn.caption.endswith(".")

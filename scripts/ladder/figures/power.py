@@ -9,14 +9,7 @@ from ladder.project import RESULTS
 
 LEFT, TOP, HEIGHT, GAP = 44, 74, 110, 40  # of the first panel's area, and between two
 BAR, GROUP = 17, (WIDTH - LEFT - 4) / len(DATA)
-CUBLAS_BESIDE = "11c_chosen_by_shape"
-KINDS = {
-    "05b_split_barrier": "gray",
-    "07b_swizzle": "a",
-    "09_wgmma": "b",
-    CUBLAS_BESIDE: "c",
-    "cuBLAS": "d",
-}
+COLORS = ("gray", "a", "b", "c", "d")  # of the kernels, in the order of the ladder, and of cuBLAS
 
 
 def series(power: dict) -> dict[str, dict[str, dict]]:
@@ -25,9 +18,8 @@ def series(power: dict) -> dict[str, dict[str, dict]]:
         variant.split("/")[0]: {data: run["stage"]["sustained"] for data, run in of_data.items()}
         for variant, of_data in power["runs"].items()
     }
-    beside = next(v for v in power["runs"] if v.startswith(CUBLAS_BESIDE))
-    cublas = {data: run["cublas"]["sustained"] for data, run in power["runs"][beside].items()}
-    return rows | {"cuBLAS": cublas}
+    *_, beside = power["runs"].values()  # the last stage's
+    return rows | {"cuBLAS": {data: run["cublas"]["sustained"] for data, run in beside.items()}}
 
 
 def label(name: str) -> str:
@@ -37,7 +29,7 @@ def label(name: str) -> str:
 def legend(canvas: Canvas, names: list[str]) -> None:
     for place, name in enumerate(names):
         x = LEFT + place * 80
-        canvas.rect(x, 34, 11, 11, f"{KINDS[name]} strong bare")
+        canvas.rect(x, 34, 11, 11, f"{COLORS[place]} strong bare")
         canvas.text(x + 16, 44, label(name), "small")
 
 
@@ -51,11 +43,11 @@ def panel(canvas, top: float, title: str, rows: dict, scale: tuple) -> None:
         canvas.line(LEFT, y, WIDTH - 4, y, "thin dash" if tick else "")
         canvas.text(LEFT - 5, y + 4.5, format(tick, form), "small", "end")
     for column, data in enumerate(DATA):
-        for place, (name, values) in enumerate(rows.items()):
+        for place, values in enumerate(rows.values()):
             if data in values:
                 x = LEFT + column * GROUP + 10 + place * (BAR + 2)
                 height = HEIGHT * values[data] / end
-                canvas.rect(x, bottom - height, BAR, height, f"{KINDS[name]} strong bare")
+                canvas.rect(x, bottom - height, BAR, height, f"{COLORS[place]} strong bare")
 
 
 def drawn(power: dict) -> Figure:
