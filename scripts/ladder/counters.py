@@ -51,11 +51,10 @@ LIMITS = {
     "cycles_active": "sm__cycles_active.avg",
     "cycles_elapsed": "sm__cycles_elapsed.max",
     "waves": "launch__waves_per_multiprocessor",
-    # Instructions by the pipe that executes them. HFMA2.MMA, by which ptxas writes a 0, is one of
-    # the FP16 pipe, and busies the tensor pipe for two clocks.
+    # Instructions by the pipe that executes them.
     **{
         f"instructions_{pipe}": f"sm__inst_executed_pipe_{pipe}.sum"
-        for pipe in ("alu", "fma", "fp16", "lsu", "tensor", "uniform")
+        for pipe in ("alu", "fma", "lsu", "tensor", "uniform")
     },
 }
 TIME = "gpu__time_duration.sum"
