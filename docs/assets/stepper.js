@@ -494,7 +494,7 @@ const ladderTrace = trace => { LADDER_TRACES.of[trace.stage] = trace; };
         labelled("source line and array", source)),
       make("pre", {}, code), make("p", { className: "where" }, where),
       make("div", { className: "layout" }, make("label", {}, pitchName, pitch),
-        labelled("layout: the place of an element, of lane, row, col and k", layout),
+        labelled("layout (of lane, row, col, k)", layout),
         button("stepper-reset", "As the kernel has it", "back to the kernel's layout", reset)),
       message, panel);
   }

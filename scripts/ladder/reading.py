@@ -1,0 +1,100 @@
+"""In which order the pages are read (docs/order.json), how long a stage takes to read, and what the
+glossary (docs/glossary.md) defines. The site and the tables read it; nothing here needs MkDocs.
+"""
+
+import difflib
+import math
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from ladder import manifest, steps
+from ladder.project import ROOT, BadInput, read_json
+
+ORDER = ROOT / "docs/order.json"
+WORDS_A_MINUTE, LINES_A_MINUTE, ROUNDED_TO = 150, 10, 5
+NOT_PROSE = re.compile(r"^```.*?^```|<!--.*?-->|<details.*?</details>|^\|.*?$", re.S | re.M)
+
+
+@dataclass(frozen=True)
+class Part:
+    title: str
+    pages: tuple[str, ...]  # below docs/
+
+
+def order(path: Path = ORDER) -> list[Part]:
+    """Raises BadInput."""
+    entries = read_json(path)
+    try:
+        return [Part(entry["title"], tuple(entry["pages"])) for entry in entries]
+    except (KeyError, TypeError) as error:
+        raise BadInput(f"{path} is no reading order: {error!r}") from error
+
+
+@dataclass(frozen=True)
+class Term:
+    """An entry of the glossary: its heading and its other names."""
+
+    title: str
+    names: tuple[str, ...]
+
+    @property
+    def pattern(self) -> str:
+        """A regular expression for its names. Capitals as in TMA have to be that; else the case may
+        differ. A plural is the term, too."""
+        return "|".join(
+            re.escape(name) + "(?:e?s)?"
+            if re.search(r"(?<!^)[A-Z]|^[A-Z]\d", name)
+            else f"(?i:{re.escape(name)}(?:e?s)?)"
+            for name in sorted(self.names, key=len, reverse=True)
+        )
+
+
+def glossary(text: str) -> list[Term]:
+    """Of docs/glossary.md: `## term`, then, where it has other names, a line `Also: name, name.`"""
+    found = []
+    for section in re.split(r"^## ", text, flags=re.M)[1:]:
+        title, _, body = section.partition("\n")
+        also = re.match(r"\s*Also: (.*?)\.?$", body, re.M)
+        names = [title, *(also[1].split(", ") if also else [])]
+        found.append(Term(title.strip(), tuple(name.strip(" `") for name in names)))
+    return found
+
+
+def words(page: str) -> int:
+    """Of prose: without code, tables and comments."""
+    return len(NOT_PROSE.sub("", page).split())
+
+
+def new_lines(stage: manifest.Stage) -> int:
+    """Lines of code of the stage's kernel file that its parent's does not have."""
+
+    def code(name: str) -> list[str]:
+        text = steps.code((ROOT / f"kernels/{name}.cuh").read_text())
+        return [line.strip() for line in text.splitlines() if line.strip()]
+
+    parent = code(stage.parent) if stage.parent else []
+    return sum(line.startswith("+ ") for line in difflib.ndiff(parent, code(stage.name)))
+
+
+def minutes(stage: manifest.Stage) -> int:
+    """To read page and kernel, in steps of five."""
+    prose = words((ROOT / stage.page).read_text()) / WORDS_A_MINUTE
+    code = new_lines(stage) / LINES_A_MINUTE
+    return math.ceil((prose + code) / ROUNDED_TO) * ROUNDED_TO
+
+
+def needs(stage: manifest.Stage) -> str:
+    gpu = f"sm_{stage.compute_capability} or later" if stage.compute_capability >= 80 else "any GPU"
+    if "wgmma" in stage.features:
+        gpu = f"sm_{stage.compute_capability}a"
+    return f"no GPU; to measure, {gpu}" if "cpu" in stage.devices else gpu
+
+
+def times(folder: str = ".") -> str:
+    """A table; its links are for a page from which `folder` is that of the stages' pages."""
+    lines = ["| stage | to read, minutes | needs |", "| --- | ---: | --- |"]
+    for stage in manifest.load().values():
+        link = f"[{stage.name}]({Path(folder, Path(stage.page).name)})"
+        lines.append(f"| {link} | {minutes(stage)} | {needs(stage)} |")
+    return "\n".join(lines)
