@@ -179,7 +179,8 @@ def with_terms(html: str, glossary: str, wanted: tuple[reading.Term, ...]) -> st
             inside.pop()
         elif not tag["closes"] and name in NO_TERMS_IN:
             inside.append(name)
-    return "".join([*result, html[end:]])
+    rest = html[end:]
+    return "".join([*result, rest if inside else names.sub(link, rest)])
 
 
 def with_captions(html: str) -> str:
