@@ -171,6 +171,10 @@ def output_of(*command: str | Path) -> str:
     return done.stdout
 
 
+def debug_information(executable: Path) -> str:
+    return output_of("readelf", "--debug-dump=info", executable)
+
+
 def trace(executable: Path) -> dict:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "trace.json")
@@ -191,7 +195,7 @@ def files(folder: Path) -> dict[str, str]:
         raise BadInput(f"not built in {folder}: {' '.join(missing)}")
     texts = {"index.js": script("ladderStages", stages)}
     for name in stages:
-        declared = declarations(output_of("readelf", "--debug-dump=info", built[name]))
+        declared = declarations(debug_information(built[name]))
         page = page_of(trace(built[name]), declared)
         if not any(variant["lines"] for variant in page["variants"]):
             raise BadInput(f"{built[name]} shows no accesses; was it built with sanitizers?")
