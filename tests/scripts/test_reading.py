@@ -124,12 +124,11 @@ def test_what_a_stage_needs_of_a_gpu(manifest_of):
             "devices": devices,
         }
 
-    path = manifest_of(
+    manifest_of(
         stage(80, [], ["gpu", "cpu"]),
         stage(90, ["tma"], ["gpu"]),
         stage(90, ["wgmma", "x"], ["gpu"]),
     )
-    assert json.loads(path.read_text())["stages"]
     assert [reading.needs(s) for s in manifest.load().values()] == [
         "no GPU; to measure, sm_80 or later",
         "sm_90 or later",
