@@ -91,10 +91,10 @@ def needs(stage: manifest.Stage) -> str:
     return f"no GPU; to measure, {gpu}" if "cpu" in stage.devices else gpu
 
 
-def times(folder: str = ".") -> str:
-    """A table; its links are for a page from which `folder` is that of the stages' pages."""
+def times() -> str:
+    """A table; its links are places in the project, as those of all blocks (ladder.docs)."""
     lines = ["| stage | to read, minutes | needs |", "| --- | ---: | --- |"]
     for stage in manifest.load().values():
-        link = f"[{stage.name}]({Path(folder, Path(stage.page).name)})"
+        link = f"[{stage.name}](/{stage.page})"
         lines.append(f"| {link} | {minutes(stage)} | {needs(stage)} |")
     return "\n".join(lines)

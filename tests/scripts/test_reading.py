@@ -108,11 +108,11 @@ def test_minutes_follow_the_rule(two_stages):
 
 
 def test_the_table_of_times(two_stages):
-    assert reading.times("docs").splitlines() == [
+    assert reading.times().splitlines() == [
         "| stage | to read, minutes | needs |",
         "| --- | ---: | --- |",
-        "| [01_first](docs/01_first.md) | 5 | no GPU; to measure, any GPU |",
-        "| [02_second](docs/02_second.md) | 10 | any GPU |",
+        "| [01_first](/docs/01_first.md) | 5 | no GPU; to measure, any GPU |",
+        "| [02_second](/docs/02_second.md) | 10 | any GPU |",
     ]
 
 
