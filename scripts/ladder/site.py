@@ -23,6 +23,7 @@ from ladder.project import ROOT
 # A link to another file, with lines or without: ](../kernels/01_naive.cuh#L24-L35)
 LINK = re.compile(r"\]\((?P<path>[\w./]+?)(?:#L(?P<line>\d+)(?:-L\d+)?)?\)")
 FORMULA = re.compile(r"^\$\$(.+?)\$\$$", re.DOTALL | re.MULTILINE)
+COMMAND = re.compile(r"`diff kernels/(?P<parent>\w+)\.cuh kernels/(?P<stage>\w+)\.cuh`")
 HEADING = re.compile(r"^# .*\n", re.MULTILINE)
 FIGURE = re.compile(
     r"<p>(?P<image><img [^>]*>)(?:</p>\s*<p>|\s*(?:<br ?/?>\s*)?)<em>(?P<caption>.*?)</em></p>",
@@ -138,7 +139,14 @@ def on_page_markdown(markdown, page, config, files):
         return f"]({up}{name}{line})"
 
     markdown = FORMULA.sub(lambda match: convert(match[1].strip(), display="block"), markdown)
+
+    def to_difference(match: re.Match) -> str:
+        pair = (match["stage"], match["parent"])
+        return f"[{match[0]}]({up}{diff_page(pair[0])})" if pair in parents().values() else match[0]
+
     markdown = LINK.sub(to_page, markdown)
+    if not source.startswith("source/"):
+        markdown = COMMAND.sub(to_difference, markdown)
     if source in parents():
         markdown = HEADING.sub(lambda match: match[0] + stage_links(source), markdown, count=1)
     return markdown

@@ -131,7 +131,7 @@ def test_figures_and_pages_are_there(site):
     text = (site / "03_transposed_b.html").read_text()
     assert len(re.findall(r"<img [^>]*access_03", text)) == 3
     assert "source/kernels/03_transposed_b.cuh.html#__codelineno-0-" in text
-    assert 'href="source/diff_03.html"' in text
+    assert text.count('href="source/diff_03.html"') == 2  # below the heading, and at the command
     assert 'href="stepper.html?stage=03_transposed_b"' in text
     assert "stepper.html?stage" not in (site / "09_wgmma.html").read_text()
 
