@@ -296,9 +296,11 @@ const ladderTrace = trace => { LADDER_TRACES.of[trace.stage] = trace; };
     options(source, lines().map((l, i) =>
       [i, `${l.file}:${l.line} ${l.op} ${arrayName(l)}, ${l.bytes} bytes: ` +
           `${digits(l.cost)} ${l.space === "global" ? "sectors" : "wavefronts"}`]));
-    // The line that costs most above its least.
+    // The line that costs most above its least; where none does, the one that costs most.
     const excess = lines().map(l => (l.cost - l.ideal) * l.requests);
-    source.selectedIndex = excess.indexOf(Math.max(...excess));
+    const all = lines().map(l => l.cost * l.requests);
+    const worst = Math.max(...excess) > 0 ? excess : all;
+    source.selectedIndex = worst.indexOf(Math.max(...worst));
     chooseLine();
   }
 

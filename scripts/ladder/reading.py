@@ -14,6 +14,7 @@ from ladder.project import ROOT, BadInput, read_json
 ORDER = ROOT / "docs/order.json"
 WORDS_A_MINUTE, LINES_A_MINUTE, ROUNDED_TO = 150, 10, 5
 NOT_PROSE = re.compile(r"^```.*?^```|<!--.*?-->|<details.*?</details>|^\|.*?$", re.S | re.M)
+NOT_READ = re.compile(r"^#.*$|`[^`\n]*`|!?\[[^]]*\](?:\([^)]*\))?|<[^>]+>", re.M)
 
 
 @dataclass(frozen=True)
@@ -33,10 +34,12 @@ def order(path: Path = ORDER) -> list[Part]:
 
 @dataclass(frozen=True)
 class Term:
-    """An entry of the glossary: its heading and its other names."""
+    """An entry of the glossary: its heading, its names, and the page below docs/ that introduces
+    it, "" where it names none."""
 
     title: str
     names: tuple[str, ...]
+    introduced: str = ""
 
     @property
     def pattern(self) -> str:
@@ -51,13 +54,32 @@ class Term:
 
 
 def glossary(text: str) -> list[Term]:
-    """Of docs/glossary.md: `## term`, then, where it has other names, a line `Also: name, name.`"""
+    """Of docs/glossary.md: `## term`, then, where it has other names, a line `Also: name, name.`,
+    and after its meaning `Introduced in [page](...)`."""
     found = []
     for section in re.split(r"^## ", text, flags=re.M)[1:]:
         title, _, body = section.partition("\n")
         also = re.match(r"\s*Also: (.*?)\.?$", body, re.M)
         names = [title, *(also[1].split(", ") if also else [])]
-        found.append(Term(title.strip(), tuple(name.strip(" `") for name in names)))
+        page = re.search(r"Introduced in \[[^]]*\]\(([^)#]+)", body)
+        names = tuple(name.strip(" `") for name in names)
+        found.append(Term(title.strip(), names, page[1] if page else ""))
+    return found
+
+
+def used_too_early(parts: list[Part], terms: list[Term], pages: dict[str, str]) -> list[str]:
+    """Where a page uses a term that a later one introduces, outside of code, headings and links: a
+    link leads to what the term means. The first page says what there will be, and may."""
+    order = [page for part in parts for page in part.pages if page in pages]
+    found = []
+    for place, page in enumerate(order[1:], 1):
+        text = NOT_READ.sub(" ", NOT_PROSE.sub(" ", pages[page]))
+        found += [
+            f"{page} uses '{term.title}', which {term.introduced} introduces"
+            for term in terms
+            if term.introduced in order[place + 1 :]
+            and re.search(rf"(?<![\w-])(?:{term.pattern})(?![\w-])", text)
+        ]
     return found
 
 
