@@ -3,7 +3,8 @@
 #
 #   ./scripts/docs.sh serve       builds it, serves it locally, rebuilds as files change
 #   ./scripts/docs.sh build       writes build/site; fails on any warning, a broken link among them
-#   ./scripts/docs.sh update      rewrites the plots and what is generated in README.md and docs/ (needs the CPU build)
+#   ./scripts/docs.sh update      rewrites the plots, the stepper's traces and what is generated in README.md
+#                                 and docs/ (needs the CPU build)
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 help "$@"
 
@@ -20,10 +21,12 @@ case "${1:-}" in
       grep -v '^INFO' <<<"$output" >&2
       die "the site has errors or warnings; they are above"
     }
+    grep '^site: ' <<<"$output" >&2 || true
     ;;
   update)
     venv_with yaml claims || die "PyYAML could not be installed"
     .venv/bin/python scripts/plot.py
+    .venv/bin/python scripts/traces.py
     .venv/bin/python scripts/update_docs.py
     ;;
   *)

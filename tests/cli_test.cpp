@@ -44,7 +44,8 @@ std::string temporary_json() {
 
 TEST(CliCpu, BadInputIsOneLineAndExitCode2) {
   for (const char* arguments : {"--m 0", "--sustained", "--profile", "--iterations 5", "--bogus",
-                                "--json /nonexistent/x.json", "--size 2000000"})
+                                "--json /nonexistent/x.json", "--size 2000000",
+                                "--trace /nonexistent/x.json", "--trace x.json --no-memory"})
     expect_one_line_and_code_2(LADDER_CPU_STAGE, arguments);
 }
 
@@ -81,6 +82,33 @@ TEST(CliCpu, ReportsResultsAndMemoryTraffic) {
     EXPECT_EQ(128, line["sample"][1].get<int>() - line["sample"][0].get<int>());
   }
   EXPECT_TRUE(found);
+}
+
+TEST(CliCpu, ReportsTracesOfTheFirstRequestsOfAWarp) {
+  const std::string path = temporary_json();
+  const Outcome outcome =
+      run(LADDER_CPU_STAGE, "--m 64 --n 64 --k 64 --variant conflicted --trace " + path);
+  EXPECT_EQ(0, outcome.code) << outcome.text;
+  std::ifstream file(path);
+  const auto trace = nlohmann::json::parse(file);
+  std::filesystem::remove(path);
+  const auto line_of = [&](const char* array, const char* operation) {
+    for (const auto& line : trace["variants"][0]["lines"])
+      if (line["array"] == array && line["op"] == operation) return line;
+    return nlohmann::json();
+  };
+  const auto load = line_of("sB", "load");
+  EXPECT_EQ("shared", load["space"]);
+  EXPECT_EQ(4096, load["array_bytes"]);
+  EXPECT_EQ(0, load["warp"]);
+  ASSERT_EQ(32u, load["first"].size());  // of the 64 that the warp makes
+  for (int k = 0; k < 32; ++k) {
+    EXPECT_EQ(32, load["first"][k]["cost"]);
+    for (int lane = 0; lane < 32; ++lane)
+      EXPECT_EQ(lane * 128 + k * 4, load["first"][k]["offsets"][lane]);
+  }
+  EXPECT_EQ(64 * 4, line_of("A", "load")["pitch"]);
+  EXPECT_EQ(2u, line_of("A", "load")["first"].size());  // as many as there are tiles along K
 }
 
 TEST(CliCpu, NoMemoryLeavesTheReportOut) {

@@ -258,7 +258,7 @@ class ReportFile : public testing::Test {
 };
 
 TEST_F(ReportFile, CheckingAPathLeavesNothing) {
-  require_writable(folder + "/x.json");
+  require_writable("--json", folder + "/x.json");
   EXPECT_EQ(0u, files());
 }
 
@@ -291,8 +291,8 @@ TEST_F(ReportFile, WhatCannotBeWrittenChangesNothing) {
 }
 
 TEST_F(ReportFile, PathsThatCannotBeWrittenAreRefused) {
-  EXPECT_THROW(require_writable(folder), UsageError);
-  EXPECT_THROW(require_writable(folder + "/missing/x.json"), UsageError);
+  EXPECT_THROW(require_writable("--json", folder), UsageError);
+  EXPECT_THROW(require_writable("--json", folder + "/missing/x.json"), UsageError);
 }
 
 }  // namespace

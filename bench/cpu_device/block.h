@@ -21,11 +21,12 @@ constexpr unsigned WARP = 32;
 constexpr size_t MAX_SHARED_BYTES = 232448;  // a block, static and dynamic; that of sm_90
 
 struct Settings {
-  unsigned os_threads = 0;    // 0: as many as the machine has
-  bool reverse = false;       // run the threads of a block from the last to the first
-  bool trace = true;          // look at memory accesses: for races, stray ones and
-  bool count = true;          // the requests of warps they are, and what these cost
-  int multiprocessors = 132;  // what launchers are told: an H200's, so that they decide as there
+  unsigned os_threads = 0;     // 0: as many as the machine has
+  bool reverse = false;        // run the threads of a block from the last to the first
+  bool trace = true;           // look at memory accesses: for races, stray ones and
+  bool count = true;           // the requests of warps they are, and what these cost
+  unsigned kept_requests = 1;  // of each source line, with the offsets of their lanes
+  int multiprocessors = 132;   // what launchers are told: an H200's, so that they decide as there
 };
 Settings& settings();
 

@@ -39,7 +39,7 @@ Site& Requests::site_of(const Place& place, uintptr_t address, unsigned bytes, O
     return *cached.site;
 
   const auto [begin, extent, name] = arrays.at(address, space);
-  const Key key{place, operation, space, bytes, begin, name};
+  const Key key{place, operation, space, bytes, begin, extent, name};
   const auto known = std::find_if(sites_.begin(), sites_.end(), [&](const Site& site) {
     return !(site.key < key) && !(key < site.key);
   });
@@ -49,7 +49,7 @@ Site& Requests::site_of(const Place& place, uintptr_t address, unsigned bytes, O
   return *cached.site;
 }
 
-void Requests::add(Site& site, const Request& request) {
+void Requests::add(Site& site, unsigned warp, const Request& request) {
   if (request.mask == 0) return;
   const Cost cost = site.key.space == Space::GLOBAL ? global_cost(request, site.key.bytes)
                                                     : shared_cost(request, site.key.bytes);
@@ -57,17 +57,24 @@ void Requests::add(Site& site, const Request& request) {
   site.totals.lanes += static_cast<unsigned>(__builtin_popcount(request.mask));
   site.totals.cost += cost.actual;
   site.totals.ideal += cost.ideal;
-  if (!site.totals.sample.empty()) return;
-  site.totals.sampled_block = this_block->number();
+  if (site.totals.kept.empty()) {
+    site.totals.kept_block = this_block->number();
+    site.totals.kept_warp = warp;
+  }
+  if (site.totals.kept.size() >= settings().kept_requests || site.totals.kept_warp != warp ||
+      site.totals.kept_block != this_block->number())
+    return;
+  KeptRequest& kept = site.totals.kept.emplace_back();
+  kept.cost = cost.actual;
   for (unsigned lane = 0; lane < WARP; ++lane)
-    site.totals.sample.push_back(request.mask >> lane & 1 ? int64_t{request.offset[lane]} : -1);
+    kept.offsets.push_back(request.mask >> lane & 1 ? int64_t{request.offset[lane]} : -1);
 }
 
 void Requests::settle() {
   for (Site& site : sites_) {
-    for (std::vector<Request>& requests : site.by_warp) {
-      for (const Request& request : requests) add(site, request);
-      requests.clear();
+    for (unsigned warp = 0; warp < site.by_warp.size(); ++warp) {
+      for (const Request& request : site.by_warp[warp]) add(site, warp, request);
+      site.by_warp[warp].clear();
     }
     std::fill(site.turns.begin(), site.turns.end(), 0u);
   }
@@ -81,9 +88,10 @@ void Requests::publish() {
     totals.lanes += site.totals.lanes;
     totals.cost += site.totals.cost;
     totals.ideal += site.totals.ideal;
-    if (totals.sample.empty() || site.totals.sampled_block < totals.sampled_block) {
-      totals.sample = site.totals.sample;
-      totals.sampled_block = site.totals.sampled_block;
+    if (totals.kept.empty() || site.totals.kept_block < totals.kept_block) {
+      totals.kept = site.totals.kept;
+      totals.kept_block = site.totals.kept_block;
+      totals.kept_warp = site.totals.kept_warp;
     }
   }
   sites_.clear();
@@ -112,10 +120,12 @@ std::vector<MemoryLine> take_memory_lines() {
       line.line = where.line;
       line.text = source_text(where);
       line.array = key.array_name;
+      line.array_bytes = key.array_bytes;
       line.space = key.space;
       line.operation = key.operation;
       line.bytes = key.bytes;
-      line.sample = totals.sample;
+      line.kept = totals.kept;
+      line.kept_warp = totals.kept_warp;
     }
     line.requests += totals.requests;
     line.lanes += totals.lanes;

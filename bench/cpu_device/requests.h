@@ -21,6 +21,7 @@ struct Key {
   Space space;
   unsigned bytes;
   uintptr_t array;  // its first address, GLOBAL, or offset in the shared memory of the block
+  uintptr_t array_bytes;
   std::string array_name;
 
   auto tie() const {
@@ -32,8 +33,9 @@ struct Key {
 
 struct Totals {
   uint64_t requests = 0, lanes = 0, cost = 0, ideal = 0;
-  std::vector<int64_t> sample;
-  uint64_t sampled_block = 0;  // of the first that made a request, whichever OS thread ran it
+  std::vector<KeptRequest> kept;
+  uint64_t kept_block = 0;  // the first that made a request, whichever OS thread ran it
+  unsigned kept_warp = 0;
 };
 
 // The requests of one instruction since the last barrier. The n-th time a lane gets there belongs
@@ -68,7 +70,7 @@ class Requests {
 
   Site& site_of(const Place& place, uintptr_t address, unsigned bytes, Operation operation,
                 Space space, Arrays& arrays);
-  static void add(Site& site, const Request& request);
+  static void add(Site& site, unsigned warp, const Request& request);
 
   std::deque<Site> sites_;  // in which a Site stays where it is
   std::vector<Cached> cache_ = std::vector<Cached>(1024);

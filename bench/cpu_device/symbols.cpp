@@ -142,7 +142,8 @@ const std::vector<SharedArray>& shared_arrays() {
       const size_t colons = name.rfind("::");
       if (colons == std::string::npos || name.find("kernel") == std::string::npos) continue;
       name = name.substr(colons + 2);
-      if (name.find('(') == std::string::npos) found.push_back({offset, bytes, name});
+      // A weak function has its kind, too, and an address may be as small as an offset.
+      if (name.find_first_of("()") == std::string::npos) found.push_back({offset, bytes, name});
     }
     return found;
   }();

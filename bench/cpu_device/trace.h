@@ -17,12 +17,20 @@ namespace cpu_device {
 enum class Space : uint8_t { GLOBAL, SHARED };
 enum class Operation : uint8_t { LOAD, STORE, COPY };  // COPY: into shared memory, by cp.async
 
+// One request of a warp: byte offsets in the array by lane, -1 for lanes that took no part, and
+// what it cost.
+struct KeptRequest {
+  std::vector<int64_t> offsets;
+  unsigned cost;
+};
+
 // All requests of one source line to one array with one width.
 struct MemoryLine {
   std::string file;
   int line = 0;
   std::string text;   // of the source line
   std::string array;  // "A", "sB", ...
+  uint64_t array_bytes = 0;
   Space space;
   Operation operation;
   unsigned bytes;  // a lane
@@ -30,7 +38,10 @@ struct MemoryLine {
   // GLOBAL: 32-byte sectors touched, and the fewest that could hold the bytes. SHARED: wavefronts,
   // and the fewest for requests of this width.
   uint64_t cost = 0, ideal = 0;
-  std::vector<int64_t> sample;  // byte offsets in the array by lane, -1 for lanes that took no part
+  // The first of them, in the first block and there the first warp that made any; as many as
+  // settings().kept_requests.
+  std::vector<KeptRequest> kept;
+  unsigned kept_warp = 0;
 };
 
 // Of everything since the last call, by file and line. Also turns findings' places into files and

@@ -49,14 +49,30 @@ void require_traceable(const Gemm<In, Out>& p, uint64_t workspace) {
     throw UsageError("--memory counts accesses to matrices of up to 4 GiB; use --no-memory");
 }
 
-std::vector<MemoryRow> memory_rows() {
+constexpr unsigned TRACED_REQUESTS = 32;  // of each line, with --trace
+
+// Bytes from a row to the next, of A, B and C; 0 for other arrays.
+template <class In, class Out>
+uint64_t pitch_of(const std::string& array, const Gemm<In, Out>& p) {
+  if (array == "A") return static_cast<uint64_t>(p.lda) * sizeof(In);
+  if (array == "B") return static_cast<uint64_t>(p.ldb) * sizeof(In);
+  return array == "C" ? static_cast<uint64_t>(p.ldc) * sizeof(Out) : 0;
+}
+
+template <class In, class Out>
+std::vector<MemoryRow> memory_rows(const Gemm<In, Out>& p) {
   std::vector<MemoryRow> rows;
-  for (cpu_device::MemoryLine& line : cpu_device::take_memory_lines())
+  for (cpu_device::MemoryLine& line : cpu_device::take_memory_lines()) {
+    std::vector<RequestRow> first;
+    for (cpu_device::KeptRequest& request : line.kept)
+      first.push_back({std::move(request.offsets), request.cost});
     rows.push_back({line.file, line.line, line.text, line.array,
                     line.space == cpu_device::Space::SHARED,
                     line.operation != cpu_device::Operation::LOAD,
                     line.operation == cpu_device::Operation::COPY, line.bytes, line.requests,
-                    line.lanes, line.cost, line.ideal, std::move(line.sample)});
+                    line.lanes, line.cost, line.ideal, line.array_bytes, pitch_of(line.array, p),
+                    line.kept_warp, std::move(first)});
+  }
   return rows;
 }
 
@@ -95,13 +111,14 @@ Report execute(const Stage& stage, const std::vector<Variant<In, Out>>& variants
   device.name = processor_name();
   Report report = describe_run(stage, device, problem, options.seed);
   cpu_device::settings().trace = options.memory;
+  if (!options.trace.empty()) cpu_device::settings().kept_requests = TRACED_REQUESTS;
   for (const auto& variant : variants) {
     progress("running " + variant.name);
     VariantReport& result = report.variants.emplace_back();
     result.name = variant.name;
     const Output<Out> output = sets.run_poisoned(variant, nullptr);
     if (reference) result.check = verify(output, *reference, problem.bound());
-    if (options.memory) result.memory = memory_rows();
+    if (options.memory) result.memory = memory_rows(p);
     result.findings = findings();
   }
   return report;

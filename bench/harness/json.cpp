@@ -35,7 +35,7 @@ Json to_json(const MemoryRow& row) {
           {"lanes", row.lanes},
           {unit + "_per_request", static_cast<double>(row.cost) / requests},
           {"ideal_" + unit, static_cast<double>(row.ideal) / requests},
-          {"sample", row.sample}};
+          {"sample", row.first.front().offsets}};
 }
 
 Json to_json(const PowerRun& run) {
@@ -145,18 +145,40 @@ std::string to_json(const Report& r) {
   return json.dump(2) + "\n";
 }
 
+std::string to_trace(const Report& r) {
+  Json json = {{"stage", r.stage},
+               {"problem", {{"m", r.shape.m}, {"n", r.shape.n}, {"k", r.shape.k}}},
+               {"input", r.input},
+               {"variants", Json::array()}};
+  for (const VariantReport& v : r.variants) {
+    Json lines = Json::array();
+    for (const MemoryRow& row : *v.memory) {
+      Json line = to_json(row);
+      line.erase("sample");
+      line["array_bytes"] = row.array_bytes;
+      line["pitch"] = row.pitch;
+      line["warp"] = row.warp;
+      for (const RequestRow& request : row.first)
+        line["first"].push_back({{"offsets", request.offsets}, {"cost", request.cost}});
+      lines.push_back(line);
+    }
+    json["variants"].push_back({{"name", v.name}, {"lines", lines}});
+  }
+  return json.dump() + "\n";
+}
+
 namespace {
 std::string temporary_path(const std::string& path) {
   return fmt::format("{}.{}.tmp", path, getpid());
 }
 }  // namespace
 
-void require_writable(const std::string& path) {
+void require_writable(const std::string& option, const std::string& path) {
   const std::string temporary = temporary_path(path);
   if (std::filesystem::is_directory(path))
-    throw UsageError(fmt::format("--json: {} is a directory; a file name is needed", path));
+    throw UsageError(fmt::format("{}: {} is a directory; a file name is needed", option, path));
   if (!std::ofstream(temporary))
-    throw UsageError(fmt::format("--json: cannot write {}; does its folder exist?", path));
+    throw UsageError(fmt::format("{}: cannot write {}; does its folder exist?", option, path));
   std::filesystem::remove(temporary);
 }
 

@@ -142,6 +142,9 @@ std::optional<Options> parse_options(const std::string& stage,
         app, "--device", 0, 1023, [&](int v) { o.device = v; }, "CUDA device number [0]");
   } else {
     app.add_flag("--memory,!--no-memory", o.memory, "count memory accesses by source line [on]");
+    app.add_option("--trace", o.trace,
+                   "write the first requests of a warp at each source line to this file")
+        ->type_name("FILE");
   }
 
   try {
@@ -160,6 +163,8 @@ std::optional<Options> parse_options(const std::string& stage,
     throw UsageError("--sustained measures time and --profile does not; use one of them");
   if (o.profile && o.reference)
     throw UsageError("--reference is for times and --profile takes none; use one of them");
+  if (!o.trace.empty() && !o.memory)
+    throw UsageError("--trace needs the accesses that --no-memory does not look at");
   return o;
 }
 

@@ -36,6 +36,7 @@ struct Options {
   bool profile = false;
   bool memory = true;  // CPU: report memory accesses
   std::string json;    // path, empty for none
+  std::string trace;   // CPU: path for requests with their offsets, empty for none
   bool list = false;
   int device = 0;
 };

@@ -50,6 +50,13 @@ struct BestOfCublasLt {
   std::vector<std::string> left_out;  // each that failed or was wrong, and how
 };
 
+// One request of a warp: byte offsets in the array by lane, -1 for none, and its sectors or
+// wavefronts.
+struct RequestRow {
+  std::vector<int64_t> offsets;
+  unsigned cost;
+};
+
 // All requests of one source line to one array: what a profiler would count.
 struct MemoryRow {
   std::string file;
@@ -59,8 +66,11 @@ struct MemoryRow {
   bool copy;       // by cp.async: a store to shared memory that ncu does not count
   unsigned bytes;  // a lane
   uint64_t requests, lanes;
-  uint64_t cost, ideal;         // sectors of global memory, wavefronts of shared memory
-  std::vector<int64_t> sample;  // byte offsets in the array of one request, by lane; -1 for none
+  uint64_t cost, ideal;  // sectors of global memory, wavefronts of shared memory
+  uint64_t array_bytes;  // the whole array
+  uint64_t pitch;        // of a matrix: bytes from a row to the next, else 0
+  unsigned warp;         // the one whose first requests these are:
+  std::vector<RequestRow> first;
 };
 
 struct VariantReport {
@@ -104,9 +114,12 @@ std::vector<std::pair<std::string, uint64_t>> memory_totals(const std::vector<Me
 
 std::string to_table(const Report& report);
 std::string to_json(const Report& report);
+// The first requests of every line, with the offsets of their lanes, as JSON.
+std::string to_trace(const Report& report);
 
-// Throws UsageError when a file cannot be made at `path`; leaves nothing behind.
-void require_writable(const std::string& path);
+// Throws UsageError when a file cannot be made at `path`, which was given with `option`; leaves
+// nothing behind.
+void require_writable(const std::string& option, const std::string& path);
 // Writes to a temporary file beside `path` and renames it, so that `path` is whole or absent.
 void write_whole(const std::string& path, const std::string& text);
 

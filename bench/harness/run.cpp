@@ -37,7 +37,8 @@ int run_stage(const Stage& stage, const std::vector<Variant<In, Out>>& variants,
   if (is_exact(options->data) && options->k > EXACT_MAX_K)
     throw UsageError(fmt::format("--data {}: K is {}, but sums stay exact only up to K = {}",
                                  name(options->data), options->k, EXACT_MAX_K));
-  if (!options->json.empty()) require_writable(options->json);
+  if (!options->json.empty()) require_writable("--json", options->json);
+  if (!options->trace.empty()) require_writable("--trace", options->trace);
 
   std::vector<Variant<In, Out>> wanted;
   for (const auto& variant : variants)
@@ -48,6 +49,7 @@ int run_stage(const Stage& stage, const std::vector<Variant<In, Out>>& variants,
 
   fmt::print("{}", to_table(report));
   if (!options->json.empty()) write_whole(options->json, to_json(report));
+  if (!options->trace.empty()) write_whole(options->trace, to_trace(report));
   const bool ok = std::all_of(report.variants.begin(), report.variants.end(),
                               [](const VariantReport& v) { return v.ok(); });
   return ok ? EXIT_OK : EXIT_FAILED;

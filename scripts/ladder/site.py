@@ -1,54 +1,103 @@
-"""What MkDocs does beside its own: pages come in the order of the ladder; the kernels become pages,
-with numbered lines, and so does kernels/README.md; links to them (which on disk and in a repository
-go to the file itself) go there; formulas become MathML, which needs no script.
+"""What MkDocs does beside its own. Pages come in the order of docs/order.json. The kernels become
+pages, with numbered lines, and so do kernels/README.md and what each kernel has changed against its
+parent; links to files of the project go there. A stage's page begins with links to its kernel. The
+first use of a term on a page leads to the glossary. A figure and the italics below it become a
+figure with a caption. Formulas become MathML, which needs no script.
 """
 
+import difflib
 import json
+import posixpath
 import re
+import sys
+from functools import cache
 from pathlib import Path
 
 from latex2mathml.converter import convert
+from markdown.extensions.toc import slugify
 from mkdocs.structure.files import File
 
-from ladder import manifest
+from ladder import manifest, reading
 from ladder.project import ROOT
 
 # A link to another file, with lines or without: ](../kernels/01_naive.cuh#L24-L35)
 LINK = re.compile(r"\]\((?P<path>[\w./]+?)(?:#L(?P<line>\d+)(?:-L\d+)?)?\)")
 FORMULA = re.compile(r"^\$\$(.+?)\$\$$", re.DOTALL | re.MULTILINE)
-METHOD = ["gpu_model", "reading_ncu", "roofline", "techniques", "folklore", "correctness"]
+COMMAND = re.compile(r"`diff kernels/(?P<parent>\w+)\.cuh kernels/(?P<stage>\w+)\.cuh`")
+HEADING = re.compile(r"^# .*\n", re.MULTILINE)
+FIGURE = re.compile(
+    r"<p>(?P<image><img [^>]*>)(?:</p>\s*<p>|\s*(?:<br ?/?>\s*)?)<em>(?P<caption>.*?)</em></p>",
+    re.DOTALL,
+)
+TAG = re.compile(r"<!--.*?-->|<(?P<closes>/?)(?P<name>[a-zA-Z][\w-]*)[^>]*>", re.DOTALL)
+NO_TERMS_IN = {"a", "button", "code", "figure", "math", "pre", "script", "select", "style", "svg"}
+NO_TERMS_IN |= {f"h{level}" for level in range(1, 7)}
 SHOWN = ("kernels/*.cuh", "kernels/*.h", "kernels/parts/*.cuh", "kernels/ptx/*.cuh", "stages/*.cu")
 LEGEND, LEGEND_PAGE = "kernels/README.md", "kernels.md"
+GLOSSARY = "glossary.md"
+
+
+def navigation(docs: Path, parts: list[reading.Part]) -> list:
+    """The legend of the kernels comes after the first page. A page that has not been written yet is
+    left out, and said."""
+    nav: list = []
+    missing = [page for part in parts for page in part.pages if not (docs / page).exists()]
+    if missing:
+        print(f"site: docs/order.json has pages to come: {' '.join(missing)}", file=sys.stderr)
+    for part in parts:
+        pages = [page for page in part.pages if page not in missing]
+        if "index.md" in pages and (ROOT / LEGEND).exists():
+            pages.insert(1, LEGEND_PAGE)
+        nav.append({part.title: pages})
+    return nav
 
 
 def on_config(config):
-    docs = Path(config.docs_dir)
-    stages = [(ROOT / s.page).relative_to(docs).as_posix() for s in manifest.load().values()]
-    method = [f"{name}.md" for name in [*METHOD, "cpu_device"]]
-    notes = sorted(f"notes/{path.name}" for path in docs.glob("notes/*.md"))
-    legend = [LEGEND_PAGE] if (ROOT / LEGEND).exists() else []
-    several = json.loads((ROOT / "stages/several_gpus.json").read_text())["stages"]
-    several = [(ROOT / stage["page"]).relative_to(docs).as_posix() for stage in several]
-    nav = [
-        "index.md",
-        *legend,
-        {"Stages": stages},
-        {"Several GPUs": several},
-        {"Method": method},
-        {"Tuning notes": notes},
-    ]
-    config.nav = nav
+    config.nav = navigation(Path(config.docs_dir), reading.order())
     return config
 
 
-def on_files(files, config):
+@cache
+def parents() -> dict[str, tuple[str, str | None]]:
+    """Of every stage, by its page below docs/: its name and its parent's."""
+    stages = {stage.page: (stage.name, stage.parent) for stage in manifest.load().values()}
+    several = json.loads((ROOT / "stages/several_gpus.json").read_text())["stages"]
+    stages |= {stage["page"]: (stage["name"], stage["parent"]) for stage in several}
+    return {page.removeprefix("docs/"): names for page, names in stages.items()}
+
+
+def diff_page(stage: str) -> str:
+    return f"source/diff_{stage.split('_')[0]}.md"
+
+
+def difference(parent: str, stage: str) -> str:
+    names = [f"kernels/{name}.cuh" for name in (parent, stage)]
+    texts = [(ROOT / name).read_text().splitlines() for name in names]
+    return "\n".join(difflib.unified_diff(*texts, *names, lineterm=""))
+
+
+def generated_pages() -> dict[str, str]:
+    """Their markdown by their path."""
+    pages = {}
     for pattern in SHOWN:
         for path in sorted(ROOT.glob(pattern)):
             name = path.relative_to(ROOT).as_posix()
-            text = f'# {name}\n\n```cuda linenums="1"\n{path.read_text()}```\n'
-            page = File.generated(config, f"source/{name}.md", content=text)
-            page.inclusion = page.inclusion.NOT_IN_NAV
-            files.append(page)
+            code = f'```cuda linenums="1"\n{path.read_text()}```\n'
+            pages[f"source/{name}.md"] = f"# {name}\n\n{code}"
+    for stage, parent in parents().values():
+        if parent is not None:
+            command = f"`diff kernels/{parent}.cuh kernels/{stage}.cuh`"
+            code = f"```diff\n{difference(parent, stage)}\n```\n"
+            title = f"{stage} against {parent}"
+            pages[diff_page(stage)] = f"# {title}\n\n{command}\n\n{code}"
+    return pages
+
+
+def on_files(files, config):
+    for path, text in generated_pages().items():
+        page = File.generated(config, path, content=text)
+        page.inclusion = page.inclusion.NOT_IN_NAV
+        files.append(page)
     if (ROOT / LEGEND).exists():
         files.append(File.generated(config, LEGEND_PAGE, content=(ROOT / LEGEND).read_text()))
     return files
@@ -58,6 +107,18 @@ def page_of(target: str) -> str:
     """The page of the site that shows a file of the project."""
     pages = {LEGEND: LEGEND_PAGE, "README.md": "index.md"}
     return pages.get(target) or f"source/{target}.md"
+
+
+def stage_links(source: str) -> str:
+    """What stands below the heading of a stage's page."""
+    stage, parent = parents()[source]
+    links = [f"[kernel](source/kernels/{stage}.cuh.md)"]
+    if parent is not None:
+        links.append(f"[what is new against {parent}]({diff_page(stage)})")
+    known = manifest.load().get(stage)
+    if known and "cpu" in known.devices:
+        links.append(f"[step through its requests](stepper.md?stage={stage})")
+    return f"\n{' · '.join(links)}\n{{: .stage-links }}\n"
 
 
 def on_page_markdown(markdown, page, config, files):
@@ -78,4 +139,67 @@ def on_page_markdown(markdown, page, config, files):
         return f"]({up}{name}{line})"
 
     markdown = FORMULA.sub(lambda match: convert(match[1].strip(), display="block"), markdown)
-    return LINK.sub(to_page, markdown)
+
+    def to_difference(match: re.Match) -> str:
+        pair = (match["stage"], match["parent"])
+        return f"[{match[0]}]({up}{diff_page(pair[0])})" if pair in parents().values() else match[0]
+
+    markdown = LINK.sub(to_page, markdown)
+    if not source.startswith("source/"):
+        markdown = COMMAND.sub(to_difference, markdown)
+    if source in parents():
+        markdown = HEADING.sub(lambda match: match[0] + stage_links(source), markdown, count=1)
+    return markdown
+
+
+@cache
+def terms() -> tuple[reading.Term, ...]:
+    path = ROOT / "docs" / GLOSSARY
+    return tuple(reading.glossary(path.read_text())) if path.exists() else ()
+
+
+def with_terms(html: str, glossary: str, wanted: tuple[reading.Term, ...]) -> str:
+    """The page with the first use of each term as a link to `glossary`, an address."""
+    if not wanted:
+        return html
+    left = dict(enumerate(wanted))
+    places = {i: f"{glossary}#{slugify(term.title, '-')}" for i, term in left.items()}
+
+    def link(match: re.Match) -> str:
+        number = int(match.lastgroup[1:])
+        if number not in left:
+            return match[0]
+        del left[number]
+        return f'<a class="term" href="{places[number]}">{match[0]}</a>'
+
+    # The longest name first: "shared memory" is not the term "memory".
+    longest = sorted(left, key=lambda i: -max(len(name) for name in left[i].names))
+    names = re.compile(
+        r"(?<![\w-])(?:" + "|".join(f"(?P<t{i}>{left[i].pattern})" for i in longest) + r")(?![\w-])"
+    )
+    result, end, inside = [], 0, []
+    for tag in TAG.finditer(html):
+        text = html[end : tag.start()]
+        result += [text if inside else names.sub(link, text), tag[0]]
+        end = tag.end()
+        name = (tag["name"] or "").lower()
+        if tag["closes"] and inside and inside[-1] == name:
+            inside.pop()
+        elif not tag["closes"] and name in NO_TERMS_IN:
+            inside.append(name)
+    rest = html[end:]
+    return "".join([*result, rest if inside else names.sub(link, rest)])
+
+
+def with_captions(html: str) -> str:
+    return FIGURE.sub(r"<figure>\g<image><figcaption>\g<caption></figcaption></figure>", html)
+
+
+def on_page_content(html, page, config, files):
+    html = with_captions(html)
+    source = page.file.src_uri
+    if source == GLOSSARY or source.startswith("source/"):
+        return html
+    here = posixpath.dirname(page.file.dest_uri)
+    address = posixpath.relpath(GLOSSARY.replace(".md", ".html"), here or ".")
+    return with_terms(html, address, terms())

@@ -1,8 +1,15 @@
 import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
 from ladder import manifest
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
@@ -32,3 +39,39 @@ def manifest_of(tmp_path, monkeypatch):
         return path
 
     return write
+
+
+def need(module, what):
+    if os.environ.get("CI") != "true":  # where all of it is installed
+        pytest.importorskip(module, reason=f"{what} is not installed")
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory):
+    """The folder of the built site."""
+    need("material", "MkDocs Material")
+    folder = tmp_path_factory.mktemp("site")
+    done = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", folder],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
+    )
+    assert done.returncode == 0, done.stderr
+    assert "WARNING" not in done.stderr
+    return folder
+
+
+@pytest.fixture(scope="session")
+def browser():
+    need("playwright", "Playwright")
+    from playwright import sync_api as playwright
+
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
+    if os.environ.get("CI") != "true" and chromium is None:
+        pytest.skip("there is no Chromium")
+    with playwright.sync_playwright() as p:
+        running = p.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        yield running
+        running.close()

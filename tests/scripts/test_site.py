@@ -3,82 +3,127 @@
 import os
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 if os.environ.get("CI") != "true":  # where all of it is installed
-    pytest.importorskip("playwright", reason="Playwright is not installed")
     pytest.importorskip("material", reason="MkDocs Material is not installed")
-    if CHROMIUM is None:
-        pytest.skip("there is no Chromium", allow_module_level=True)
-from playwright import sync_api as playwright  # noqa: E402
+from ladder import reading  # noqa: E402
+from ladder import site as hooks  # noqa: E402
+
+PHONE, DESKTOP = 390, 1280
+COLUMNS = 101  # of code that is never cut: a kernel's 100, and the + of a difference
+
+# What is wrong with a page, in words; images below the fold are loaded first.
+FAULTS = """async ([wide, columns]) => {
+  const faults = [], article = document.querySelector("article");
+  const images = [...article.querySelectorAll("img")];
+  for (const image of images) image.loading = "eager";
+  await Promise.allSettled(images.map(image => image.decode()));
+  for (const image of images)
+    if (!image.complete || image.naturalWidth === 0) faults.push(`no image ${image.src}`);
+  const beyond = document.documentElement.scrollWidth - window.innerWidth;
+  if (beyond > 0) faults.push(`${beyond} pixels wider than the window`);
+  for (const paragraph of article.querySelectorAll("p"))
+    if (/^\\s*\\|.*\\|\\s*$/m.test(paragraph.innerText))
+      faults.push(`a broken table: ${paragraph.innerText.slice(0, 60)}`);
+  if (wide) {
+    for (const table of article.querySelectorAll(".md-typeset__scrollwrap"))
+      if (table.scrollWidth > table.clientWidth)
+        faults.push(`a table is cut: ${table.innerText.slice(0, 60)}`);
+    for (const code of article.querySelectorAll("pre > code")) {
+      const longest = Math.max(...code.textContent.split("\\n").map(line => line.length));
+      const folded = code.closest("details:not([open])") !== null;
+      if (!folded && longest <= columns && code.scrollWidth > code.clientWidth)
+        faults.push(`code of ${longest} columns is cut: ${code.textContent.slice(0, 60)}`);
+    }
+  }
+  return faults;
+}"""
 
 
-@pytest.fixture(scope="module")
-def site(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("site")
-    done = subprocess.run(
-        [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", folder],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
-    )
-    assert done.returncode == 0, done.stderr
-    assert "WARNING" not in done.stderr
-    return folder
+def pages_of(site):
+    return sorted(p for p in site.rglob("*.html") if p.name != "404.html")
 
 
-@pytest.fixture(scope="module")
-def browser():
-    with playwright.sync_playwright() as p:
-        chromium = p.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield chromium
-        chromium.close()
-
-
-def test_every_page_renders_with_its_figures_and_no_link_is_broken(site, browser):
-    pages = sorted(p for p in site.rglob("*.html") if p.name != "404.html")
-    sources = [p for p in (ROOT / "docs").rglob("*.md")]
-    assert len(pages) > len(sources) > 20
-    page = browser.new_page(viewport={"width": 390, "height": 800})
-    problems, anchors, links = [], {}, {}
+@pytest.mark.parametrize("width", [PHONE, DESKTOP])
+def test_no_page_has_a_fault(site, browser, width):
+    pages = pages_of(site)
+    assert len(pages) > len(list((ROOT / "docs").rglob("*.md"))) > 20
+    page = browser.new_page(viewport={"width": width, "height": 800})
+    problems = []
     page.on("pageerror", lambda error: problems.append(f"{page.url}: {error}"))
+    page.on(
+        "console",
+        lambda said: problems.append(f"{page.url}: {said.text}") if said.type == "error" else None,
+    )
+    page.on(
+        "requestfailed",  # which those are, too, that the next page interrupts
+        lambda request: (
+            problems.append(f"{page.url}: no {request.url}")
+            if request.failure != "net::ERR_ABORTED"
+            else None
+        ),
+    )
     for path in pages:
         page.goto(path.as_uri())
-        text = page.inner_text("article")
-        if len(text) < 100 or page.title() == "":
+        if len(page.inner_text("article")) < 100 or page.title() == "":
             problems.append(f"{path.name}: hardly any text")
-        # Images below the fold load when they are scrolled to, unless told to at once.
-        broken = page.evaluate(
-            """async () => {
-              const images = [...document.querySelectorAll("article img")];
-              for (const image of images) image.loading = "eager";
-              await Promise.allSettled(images.map(image => image.decode()));
-              return images.filter(i => !i.complete || i.naturalWidth === 0).map(i => i.src);
-            }"""
+        faults = page.evaluate(FAULTS, [width == DESKTOP, COLUMNS])
+        problems += [f"{path.name}: {fault}" for fault in faults]
+    page.close()
+    assert problems == []
+
+
+def test_the_faults_are_seen(site, browser, tmp_path):
+    copy = tmp_path / "site"
+    shutil.copytree(site, copy)
+    path = copy / "01_naive.html"
+    code = "x" * 90
+    wide = "<td>" + "</td><td>".join(["a_cell_that_does_not_break"] * 12) + "</td>"
+    path.write_text(
+        path.read_text().replace(
+            "</article>",
+            f"<img src='none.svg'><p>| a | b |</p><table><tr>{wide}</tr></table>"
+            f"<div style='width: 20rem'><pre><code>{code}</code></pre></div>"
+            "<div style='width: 1400px'>wide</div></article>",
         )
-        problems += [f"{path.name}: no image {source}" for source in broken]
-        wide = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
-        if wide > 0:
-            problems.append(f"{path.name}: {wide} pixels wider than a phone")
+    )
+    page = browser.new_page(viewport={"width": DESKTOP, "height": 800})
+    page.goto(path.as_uri())
+    faults = "\n".join(page.evaluate(FAULTS, [True, COLUMNS]))
+    page.close()
+    for fault in (
+        "no image",
+        "wider than the window",
+        "a broken table",
+        "a table is cut: a_cell",
+        "code of 90 columns",
+    ):
+        assert fault in faults
+
+
+def test_no_link_is_broken(site, browser):
+    page = browser.new_page()
+    anchors, links, problems = {}, {}, []
+    for path in pages_of(site):
+        page.goto(path.as_uri())
         anchors[path] = set(page.eval_on_selector_all("[id]", "all => all.map(e => e.id)"))
         anchors[path] |= set(page.eval_on_selector_all("a[name]", "all => all.map(e => e.name)"))
         links[path] = page.eval_on_selector_all("article a[href]", "all => all.map(a => a.href)")
+    page.close()
     for path, targets in links.items():
         for target in targets:
             if not target.startswith("file://"):
                 continue
             file, _, anchor = target.removeprefix("file://").partition("#")
-            if Path(file) not in anchors and not Path(file).exists():
+            file = Path(file.partition("?")[0])
+            if file not in anchors and not file.exists():
                 problems.append(f"{path.name}: no {file}")
-            elif anchor and anchor not in anchors.get(Path(file), set()):
-                problems.append(f"{path.name}: no #{anchor} in {Path(file).name}")
+            elif anchor and anchor not in anchors.get(file, set()):
+                problems.append(f"{path.name}: no #{anchor} in {file.name}")
     assert problems == []
 
 
@@ -86,3 +131,69 @@ def test_figures_and_pages_are_there(site):
     text = (site / "03_transposed_b.html").read_text()
     assert len(re.findall(r"<img [^>]*access_03", text)) == 3
     assert "source/kernels/03_transposed_b.cuh.html#__codelineno-0-" in text
+    assert text.count('href="source/diff_03.html"') == 2  # below the heading, and at the command
+    assert 'href="stepper.html?stage=03_transposed_b"' in text
+    assert "stepper.html?stage" not in (site / "09_wgmma.html").read_text()
+
+
+def test_the_differences_are_pages(site):
+    text = re.sub("<[^>]+>", "", (site / "source/diff_03.html").read_text())
+    assert "+++ kernels/03_transposed_b.cuh" in text
+    assert "--- kernels/02_smem_tiled.cuh" in text
+    assert not (site / "source/diff_01.html").exists()
+
+
+def test_the_pages_come_in_the_order_of_the_file(site):
+    text = (site / "index.html").read_text()
+    navigation = text[text.index('<nav class="md-nav md-nav--primary') :]
+    there = [
+        page for part in reading.order() for page in part.pages if (ROOT / "docs" / page).exists()
+    ]
+    places = [navigation.index(f'href="{page.replace(".md", ".html")}"') for page in there[1:]]
+    assert places == sorted(places)
+
+
+def test_a_page_to_come_is_left_out_and_said(tmp_path, capsys):
+    (tmp_path / "there.md").touch()
+    parts = [reading.Part("Start", ("there.md", "to_come.md"))]
+    assert hooks.navigation(tmp_path, parts) == [{"Start": ["there.md"]}]
+    assert capsys.readouterr().err == "site: docs/order.json has pages to come: to_come.md\n"
+
+
+TERMS = tuple(
+    reading.glossary("## warp\nAlso: warps of a block.\n\n32.\n\n## shared memory\n\n## TMA\n")
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "linked"),
+    [
+        ("<p>A warp, a warp.</p>", "<p>A {warp}warp</a>, a warp.</p>"),
+        ("<p>Warps run.</p>", "<p>{warp}Warps</a> run.</p>"),
+        ("<p>Warps of a block</p>", "<p>{warp}Warps of a block</a></p>"),
+        ("<h2>warp</h2><p>warp</p>", "<h2>warp</h2><p>{warp}warp</a></p>"),
+        ("<code>warp</code> warp", "<code>warp</code> {warp}warp</a>"),
+        ("<pre><code>warp <b>x</b></code></pre>", "<pre><code>warp <b>x</b></code></pre>"),
+        ('<a href="x">the <em>warp</em></a>', '<a href="x">the <em>warp</em></a>'),
+        ('<img alt="warp"><!-- warp -->', '<img alt="warp"><!-- warp -->'),
+        ("<p>wgmma-warp warpgroup</p>", "<p>wgmma-warp warpgroup</p>"),
+        ("<p>tma, TMA</p>", "<p>tma, {tma}TMA</a></p>"),
+        ("<p>shared memory</p>", "<p>{shared-memory}shared memory</a></p>"),
+    ],
+)
+def test_the_first_use_of_a_term_leads_to_the_glossary(text, linked):
+    wanted = re.sub(r"{([\w-]+)}", r'<a class="term" href="glossary.html#\1">', linked)
+    assert hooks.with_terms(text, "glossary.html", TERMS) == wanted
+
+
+@pytest.mark.parametrize("between", ["</p>\n<p>", "\n", "<br>\n"])
+def test_italics_below_a_figure_are_its_caption(between):
+    html = f'<p><img alt="a" src="a.svg">{between}<em>What it shows.</em></p>'
+    assert hooks.with_captions(html) == (
+        '<figure><img alt="a" src="a.svg"><figcaption>What it shows.</figcaption></figure>'
+    )
+
+
+def test_other_italics_are_no_caption():
+    html = '<p><img src="a.svg"></p>\n<p><em>Warps</em> run.</p>'
+    assert hooks.with_captions(html) == html

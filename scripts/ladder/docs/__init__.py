@@ -15,6 +15,7 @@ Generated text stands between `<!-- KIND ARGUMENTS -->` and `<!-- end -->`. The 
   model                      the model's errors, of all
   model constants|shares|wavefronts   other tables of the model
   code FILE "FIRST" "LAST"   the lines of a file from the one with FIRST to the next with LAST
+  times                      how long each stage takes to read, and what it needs
   steps                      what each stage adds to its parent, as scripts/steps.py counts
   access STAGE VARIANT ARRAY OPERATION   a figure: 32 lanes and the sectors or banks they touch
   figure NAME "WORDS"        a figure of scripts/plot.py with its caption; what it shows in words
@@ -41,7 +42,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from ladder import diagnose
+from ladder import diagnose, reading
 from ladder.docs import claimed, counters, modelled, pictures, results, source, sources
 from ladder.docs.text import from_page
 from ladder.project import BadInput
@@ -52,6 +53,7 @@ MISPLACED_VALUE = re.compile(r"^(?:[\s>*+-]*|\d+\. +)<!--=|^\|.*<!--=", re.MULTI
 FOOTNOTE = re.compile(r"\[\^([^\]]+)\]:")
 KINDS = {
     "stages": results.stages,
+    "times": reading.times,
     "steps": results.step_table,
     "results": results.results,
     "shapes": results.shapes,

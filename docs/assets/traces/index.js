@@ -1,0 +1,1 @@
+ladderStages(["01_naive","02_smem_tiled","03_transposed_b","04_register_blocked","04b_vectorized","04c_warp_tiled","04d_register_banks","05_cp_async","05b_split_barrier","05c_split_k","06_wmma","06b_wmma_pipelined","06c_fragments_ahead","07_mma_sync","07b_swizzle"]);

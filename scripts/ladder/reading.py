@@ -1,0 +1,122 @@
+"""In which order the pages are read (docs/order.json), how long a stage takes to read, and what the
+glossary (docs/glossary.md) defines. The site and the tables read it; nothing here needs MkDocs.
+"""
+
+import difflib
+import math
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from ladder import manifest, steps
+from ladder.project import ROOT, BadInput, read_json
+
+ORDER = ROOT / "docs/order.json"
+WORDS_A_MINUTE, LINES_A_MINUTE, ROUNDED_TO = 150, 10, 5
+NOT_PROSE = re.compile(r"^```.*?^```|<!--.*?-->|<details.*?</details>|^\|.*?$", re.S | re.M)
+NOT_READ = re.compile(r"^#.*$|`[^`\n]*`|!?\[[^]]*\](?:\([^)]*\))?|<[^>]+>", re.M)
+
+
+@dataclass(frozen=True)
+class Part:
+    title: str
+    pages: tuple[str, ...]  # below docs/
+
+
+def order(path: Path = ORDER) -> list[Part]:
+    """Raises BadInput."""
+    entries = read_json(path)
+    try:
+        return [Part(entry["title"], tuple(entry["pages"])) for entry in entries]
+    except (KeyError, TypeError) as error:
+        raise BadInput(f"{path} is no reading order: {error!r}") from error
+
+
+@dataclass(frozen=True)
+class Term:
+    """An entry of the glossary: its heading, its names, and the page below docs/ that introduces
+    it, "" where it names none."""
+
+    title: str
+    names: tuple[str, ...]
+    introduced: str = ""
+
+    @property
+    def pattern(self) -> str:
+        """A regular expression for its names. Capitals as in TMA have to be that; else the case may
+        differ. A plural is the term, too."""
+        return "|".join(
+            re.escape(name) + "(?:e?s)?"
+            if re.search(r"(?<!^)[A-Z]|^[A-Z]\d", name)
+            else f"(?i:{re.escape(name)}(?:e?s)?)"
+            for name in sorted(self.names, key=len, reverse=True)
+        )
+
+
+def glossary(text: str) -> list[Term]:
+    """Of docs/glossary.md: `## term`, then, where it has other names, a line `Also: name, name.`,
+    and after its meaning `Introduced in [page](...)`."""
+    found = []
+    for section in re.split(r"^## ", text, flags=re.M)[1:]:
+        title, _, body = section.partition("\n")
+        also = re.match(r"\s*Also: (.*?)\.?$", body, re.M)
+        names = [title, *(also[1].split(", ") if also else [])]
+        page = re.search(r"Introduced in \[[^]]*\]\(([^)#]+)", body)
+        names = tuple(name.strip(" `") for name in names)
+        found.append(Term(title.strip(), names, page[1] if page else ""))
+    return found
+
+
+def used_too_early(parts: list[Part], terms: list[Term], pages: dict[str, str]) -> list[str]:
+    """Where a page uses a term that a later one introduces, outside of code, headings and links: a
+    link leads to what the term means. The first page says what there will be, and may."""
+    order = [page for part in parts for page in part.pages if page in pages]
+    found = []
+    for place, page in enumerate(order[1:], 1):
+        text = NOT_READ.sub(" ", NOT_PROSE.sub(" ", pages[page]))
+        found += [
+            f"{page} uses '{term.title}', which {term.introduced} introduces"
+            for term in terms
+            if term.introduced in order[place + 1 :]
+            and re.search(rf"(?<![\w-])(?:{term.pattern})(?![\w-])", text)
+        ]
+    return found
+
+
+def words(page: str) -> int:
+    """Of prose: without code, tables and comments."""
+    return len(NOT_PROSE.sub("", page).split())
+
+
+def new_lines(stage: manifest.Stage) -> int:
+    """Lines of code of the stage's kernel file that its parent's does not have."""
+
+    def code(name: str) -> list[str]:
+        text = steps.code((ROOT / f"kernels/{name}.cuh").read_text())
+        return [line.strip() for line in text.splitlines() if line.strip()]
+
+    parent = code(stage.parent) if stage.parent else []
+    return sum(line.startswith("+ ") for line in difflib.ndiff(parent, code(stage.name)))
+
+
+def minutes(stage: manifest.Stage) -> int:
+    """To read page and kernel, in steps of five."""
+    prose = words((ROOT / stage.page).read_text()) / WORDS_A_MINUTE
+    code = new_lines(stage) / LINES_A_MINUTE
+    return math.ceil((prose + code) / ROUNDED_TO) * ROUNDED_TO
+
+
+def needs(stage: manifest.Stage) -> str:
+    gpu = f"sm_{stage.compute_capability} or later" if stage.compute_capability >= 80 else "any GPU"
+    if "wgmma" in stage.features:
+        gpu = f"sm_{stage.compute_capability}a"
+    return f"no GPU; to measure, {gpu}" if "cpu" in stage.devices else gpu
+
+
+def times() -> str:
+    """A table; its links are places in the project, as those of all blocks (ladder.docs)."""
+    lines = ["| stage | to read, minutes | needs |", "| --- | ---: | --- |"]
+    for stage in manifest.load().values():
+        link = f"[{stage.name}](/{stage.page})"
+        lines.append(f"| {link} | {minutes(stage)} | {needs(stage)} |")
+    return "\n".join(lines)

@@ -1,0 +1,172 @@
+import re
+import warnings
+
+import pytest
+
+from ladder import manifest, reading
+from ladder.project import ROOT, BadInput
+
+DOCS = ROOT / "docs"
+
+
+def test_every_page_stands_in_the_order_once():
+    pages = [page for part in reading.order() for page in part.pages]
+    assert len(pages) == len(set(pages))
+    there = {path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md")}
+    there = {page for page in there if not page.startswith("results/")}
+    assert there - set(pages) == set()
+    if to_come := sorted(set(pages) - there):
+        warnings.warn(f"docs/order.json has pages to come: {' '.join(to_come)}", stacklevel=1)
+
+
+def test_the_stages_are_read_in_the_order_of_the_ladder():
+    pages = [page for part in reading.order() for page in part.pages]
+    stages = [stage.page.removeprefix("docs/") for stage in manifest.load().values()]
+    assert [page for page in pages if page in stages] == stages
+
+
+@pytest.mark.parametrize("text", ["{}", '[{"pages": []}]', "[1]", "no"])
+def test_what_is_no_order_is_bad_input(tmp_path, text):
+    path = tmp_path / "order.json"
+    path.write_text(text)
+    if text == "{}":
+        assert reading.order(path) == []
+        return
+    with pytest.raises(BadInput):
+        reading.order(path)
+
+
+GLOSSARY = """# Glossary
+
+## warp
+
+32 threads that execute together. Introduced in [warps](concepts/warps.md).
+
+## shared memory
+Also: SMEM, on-chip memory.
+
+Memory of a block.
+
+## `ldmatrix`
+
+An instruction.
+"""
+
+
+def test_the_glossary_is_read():
+    warp, shared, ldmatrix = reading.glossary(GLOSSARY)
+    assert (warp.title, warp.names) == ("warp", ("warp",))
+    assert (warp.introduced, shared.introduced) == ("concepts/warps.md", "")
+    assert shared.names == ("shared memory", "SMEM", "on-chip memory")
+    assert ldmatrix.names == ("ldmatrix",)
+
+
+@pytest.mark.parametrize(
+    ("term", "text", "found"),
+    [
+        ("warp", "Warps", True),
+        ("warp", "warped", False),
+        ("bank conflict", "Bank conflicts", True),
+        ("TMA", "TMA", True),
+        ("TMA", "tma", False),
+        ("L2", "L2", True),
+        ("L2", "l2", False),
+        ("Box", "box", True),
+        ("Box", "boxes", True),
+    ],
+)
+def test_names_of_terms(term, text, found):
+    assert bool(re.fullmatch(reading.Term(term, (term,)).pattern, text)) == found
+
+
+EARLY = [reading.Part("Start", ("index.md", "a.md")), reading.Part("Rest", ("b.md", "c.md"))]
+
+
+@pytest.mark.parametrize(
+    ("page", "text", "early"),
+    [
+        ("a.md", "A warp runs.", True),
+        ("a.md", "Two *warps* run.", True),
+        ("b.md", "A warp runs.", False),
+        ("c.md", "A warp runs.", False),
+        ("index.md", "A warp runs.", False),
+        ("a.md", "A [warp](b.md) runs.", False),
+        ("a.md", "A `warp` runs.\n\n```\nwarp\n```\n", False),
+        ("a.md", "## The warp\n\nText of a warpgroup.", False),
+        ("a.md", "<!-- x -->\n| a warp | b |\n<!-- end -->", False),
+        ("a.md", "![a warp](x.svg)", False),
+    ],
+)
+def test_a_term_that_is_used_before_it_is_introduced_is_seen(page, text, early):
+    pages = {name: "" for part in EARLY for name in part.pages} | {page: text}
+    found = reading.used_too_early(EARLY, [reading.Term("warp", ("warp",), "b.md")], pages)
+    assert found == ([f"{page} uses 'warp', which b.md introduces"] if early else [])
+
+
+def test_no_page_uses_a_term_before_it_is_introduced():
+    path = DOCS / "glossary.md"
+    if not path.exists():
+        pytest.skip("there is no glossary yet")
+    terms = reading.glossary(path.read_text())
+    order = reading.order()
+    pages = {p: (DOCS / p).read_text() for part in order for p in part.pages if (DOCS / p).exists()}
+    assert [term.title for term in terms if term.introduced not in pages] == []
+    assert reading.used_too_early(order, terms, pages) == []
+
+
+def test_words_are_those_of_prose():
+    page = (
+        "# One two\n\nthree `four`\n\n```cuda\nno no\n```\n\n<!-- code a -->\n| no | no |\n"
+        "<!-- end -->\n<details markdown>\nno\n</details>\nfive\n"
+    )
+    assert reading.words(page) == 6  # the # as well
+
+
+@pytest.fixture
+def two_stages(tmp_path, monkeypatch, manifest_of):
+    manifest_of("01_first", {"name": "02_second", "devices": ["gpu"]})
+    for folder in ("kernels", "docs"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "kernels/01_first.cuh").write_text("// a comment\nint a;\n\nint b;\n")
+    (tmp_path / "kernels/02_second.cuh").write_text("int a;\nint c;\n" * 30)
+    (tmp_path / "docs/01_first.md").write_text("word " * 700)
+    (tmp_path / "docs/02_second.md").write_text("word " * 10)
+    monkeypatch.setattr(reading, "ROOT", tmp_path)
+    return manifest.load().values()
+
+
+def test_minutes_follow_the_rule(two_stages):
+    first, second = two_stages
+    assert reading.new_lines(first) == 2
+    assert reading.minutes(first) == 5  # 700 / 150 + 2 / 10 = 4.9
+    assert reading.new_lines(second) == 59
+    assert reading.minutes(second) == 10  # 10 / 150 + 59 / 10 = 6.0
+
+
+def test_the_table_of_times(two_stages):
+    assert reading.times().splitlines() == [
+        "| stage | to read, minutes | needs |",
+        "| --- | ---: | --- |",
+        "| [01_first](/docs/01_first.md) | 5 | no GPU; to measure, any GPU |",
+        "| [02_second](/docs/02_second.md) | 10 | any GPU |",
+    ]
+
+
+def test_what_a_stage_needs_of_a_gpu(manifest_of):
+    def stage(capability, features, devices):
+        return {
+            "name": f"0{capability}_{len(features)}",
+            "needs": {"compute_capability": capability, "features": features},
+            "devices": devices,
+        }
+
+    manifest_of(
+        stage(80, [], ["gpu", "cpu"]),
+        stage(90, ["tma"], ["gpu"]),
+        stage(90, ["wgmma", "x"], ["gpu"]),
+    )
+    assert [reading.needs(s) for s in manifest.load().values()] == [
+        "no GPU; to measure, sm_80 or later",
+        "sm_90 or later",
+        "sm_90a",
+    ]

@@ -1,0 +1,266 @@
+"""Uses docs/stepper.md as a reader does, in headless Chromium, from disk and without a network."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+TRACES = ROOT / "docs/assets/traces"
+STAGES = sorted(path.stem for path in TRACES.glob("*.js") if path.stem != "index")
+
+# The costs of every recorded request that the page's rules give differently from the CPU device:
+# for the recorded addresses, and for those that the kernel's own layout gives again.
+DIFFERENCES = """stage => new Promise((done, failed) => {
+  const script = document.createElement("script");
+  script.src = `assets/traces/${stage}.js`;
+  script.onerror = failed;
+  script.onload = () => {
+    const { cost, offsetsOf, parseLayout, relaid } = LadderStepper;
+    const wrong = [];
+    let requests = 0;
+    for (const variant of LADDER_TRACES.of[stage].variants)
+      for (const line of variant.lines) {
+        const own = line.pitch ? `row * ${line.pitch / line.element} + col` : "col";
+        line.first.forEach(([, recorded], request) => {
+          ++requests;
+          const costs = [cost(line, offsetsOf(line, request)),
+                         cost(line, relaid(line, request, parseLayout(own)))];
+          if (costs.some(c => c !== recorded))
+            wrong.push([variant.name, line.line, line.array, request, recorded, ...costs]);
+        });
+      }
+    done([requests, wrong]);
+  };
+  document.head.append(script);
+})"""
+
+
+class Stepper:
+    """The page, by what a reader sees and does."""
+
+    def __init__(self, page):
+        self.page = page
+
+    def choose(self, stage, variant, line):
+        self.page.select_option("#stepper-stage", stage)
+        self.page.wait_for_function(
+            "name => [...document.querySelectorAll('#stepper-variant option')]"
+            ".some(option => option.value === name)",
+            arg=variant,
+        )
+        self.page.select_option("#stepper-variant", variant)
+        options = self.page.locator("#stepper-line option").all_inner_texts()
+        self.page.select_option("#stepper-line", index=[line in o for o in options].index(True))
+
+    def text(self, part):
+        return self.page.inner_text(f"#stepper-{part}")
+
+    def cost(self):
+        return self.page.inner_text("#stepper-cost strong")
+
+    def fill(self, field, text):
+        self.page.fill(f"#stepper-{field}", text)
+
+
+@pytest.fixture
+def opened(site, browser, request):
+    """A Stepper; with the parameter's width and colours, where there is one."""
+    width, colours = getattr(request, "param", (1280, "light"))
+    context = browser.new_context(
+        viewport={"width": width, "height": 844}, color_scheme=colours, offline=True
+    )
+    page = context.new_page()
+    problems = []
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    page.on("console", lambda said: problems.append(said.text) if said.type == "error" else None)
+    page.on(
+        "request",
+        lambda asked: None if asked.url.startswith("file:") else problems.append(asked.url),
+    )
+    page.goto((site / "stepper.html").as_uri())
+    page.wait_for_selector("#stepper-panel")
+    yield Stepper(page)
+    context.close()
+    assert problems == []
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_the_costs_are_those_of_the_cpu_device(opened, stage):
+    requests, wrong = opened.page.evaluate(DIFFERENCES, stage)
+    assert requests > 5
+    assert wrong == []
+
+
+def test_every_stage_that_has_a_trace_can_be_chosen(opened):
+    names = opened.page.locator("#stepper-stage option").all_inner_texts()
+    assert sorted(names) == STAGES and len(names) >= 15
+
+
+def test_padding_removes_the_conflict(opened):
+    opened.choose("03_transposed_b", "conflicted", "load sB")
+    assert opened.cost() == "32 wavefronts"
+    assert opened.text("step") == "wavefront 1 of 32"
+    assert opened.page.input_value("#stepper-pitch") == "32"
+    opened.fill("pitch", "33")
+    assert opened.cost() == "1 wavefront"
+    assert opened.page.input_value("#stepper-layout") == "row * 33 + col"
+    assert "as the kernel has it: 32" in opened.text("cost")
+    assert opened.text("message") == ""
+    opened.page.click("#stepper-reset")
+    assert opened.cost() == "32 wavefronts"
+
+
+def test_a_pitch_that_a_gpu_could_not_use_is_said(opened):
+    opened.choose("03_transposed_b", "transposed_b", "load sB")
+    opened.fill("pitch", "65")
+    assert opened.text("message") == (
+        "Lane 1 asks for byte 260, which is no multiple of 16: a GPU would stop with a misaligned "
+        "address."
+    )
+
+
+def test_the_leading_dimension_changes_sectors(opened):
+    opened.choose("01_naive", "uncoalesced", "load A")
+    assert opened.cost() == "32 sectors"
+    assert opened.text("step") == "sector 1 of 32"
+    opened.fill("pitch", "1")
+    assert opened.cost() == "4 sectors"
+    opened.fill("pitch", "0")
+    assert opened.text("message") == (
+        "leading dimension, in elements: a whole number from 1 on is needed"
+    )
+
+
+def test_a_layout_of_ones_own(opened):
+    opened.choose("03_transposed_b", "conflicted", "load sB")
+    opened.fill("layout", "row * 32 + (col ^ row)")
+    assert opened.cost() == "1 wavefront"
+    assert opened.text("message") == ""
+    opened.fill("layout", "lane / 2 * 32")
+    assert opened.cost() == "16 wavefronts"
+    assert "would overwrite each other" in opened.text("message")
+    opened.fill("layout", "k")
+    assert opened.cost() == "1 wavefront"
+
+
+@pytest.mark.parametrize(
+    ("layout", "value"),
+    [
+        ("1 + 2 * 3", 7),
+        ("(1 + 2) * 3", 9),
+        ("7 - 2 - 1", 4),
+        ("1 | 6 ^ 3 & 2", 5),
+        ("1 << 2 + 1", 8),
+        ("-7 / 2 + 9", 6),
+        ("-7 % 4 + 9", 6),
+        ("100 >> 1 >> 1", 25),
+        ("- - lane + row % 4 + col / 4 + k", 5 + 2 + 2 + 1),
+    ],
+)
+def test_a_layout_is_computed_as_in_c(opened, layout, value):
+    place = {"lane": 5, "row": 6, "col": 8, "k": 1}
+    assert (
+        opened.page.evaluate(
+            "([layout, place]) => LadderStepper.parseLayout(layout)(place)", [layout, place]
+        )
+        == value
+    )
+
+
+@pytest.mark.parametrize(
+    ("layout", "said"),
+    [
+        ("", "the layout ends where a number, lane, row, col, k or ( was expected"),
+        ("row *", "the layout ends where a number, lane, row, col, k or ( was expected"),
+        ("row * 32 col", 'column 10: an operator was expected, not "col"'),
+        ("row ** 2", 'column 6: a number, lane, row, col, k or ( was expected, not "*"'),
+        ("alert(1)", 'column 1: there is no "alert"; there are lane, row, col and k'),
+        ("constructor", 'column 1: there is no "constructor"; there are lane, row, col and k'),
+        ("row $ 2", 'column 5: "$" has no meaning here'),
+        ("(row + 1", "column 1: this ( is never closed"),
+        ("(row 1)", 'column 6: ) was expected, not "1"'),
+        ("row / 0", "the layout divides by 0"),
+        ("row % (1 - 1)", "the layout divides by 0"),
+        ("1 << 32", "the layout shifts by 32"),
+        ("col - 100", "lane 0: the layout gives -100, which is before the array"),
+        ("99999999999", "99999999999 is too large for a layout"),
+        ("1 << 31", "2147483648 is too large for a layout"),
+        ("(" * 501, "a layout has at most 500 characters"),
+    ],
+)
+def test_a_bad_layout_is_one_clear_line(opened, layout, said):
+    opened.choose("03_transposed_b", "conflicted", "load sB")
+    opened.fill("layout", layout)
+    assert opened.text("message") == said
+    assert opened.text("cost") == ""
+    opened.page.focus("#stepper-panel")
+    opened.page.keyboard.press("ArrowRight")  # there is nothing to step through
+    opened.fill("layout", "row * 33 + col")
+    assert (opened.cost(), opened.text("message")) == ("1 wavefront", "")
+
+
+def test_it_steps_by_keyboard(opened):
+    opened.choose("03_transposed_b", "transposed_b", "load sB")
+    opened.page.focus("#stepper-panel")
+    seen = []
+    for key in ["ArrowRight"] * 4 + ["ArrowLeft", "ArrowDown", "ArrowUp", "ArrowUp"]:
+        opened.page.keyboard.press(key)
+        seen.append((opened.text("request"), opened.text("step")))
+    steps = re.findall(r"request (\d+) of 32', 'wavefront (\d) of 4", str(seen))
+    assert [(int(r), int(s)) for r, s in steps] == [
+        *[(1, 2), (1, 3), (1, 4), (2, 1)],
+        *[(1, 4), (2, 1), (1, 1), (1, 1)],
+    ]
+
+
+def test_each_step_serves_its_lanes(opened):
+    opened.choose("03_transposed_b", "transposed_b", "load sB")
+    served = opened.page.locator("#stepper-lanes .served b")
+    assert served.all_inner_texts() == [f"lane {lane}" for lane in range(8)]
+    opened.page.click("#stepper-next")
+    assert served.all_inner_texts() == [f"lane {lane}" for lane in range(8, 16)]
+    assert opened.page.locator("#stepper-all .row").count() == 4
+
+
+@pytest.mark.parametrize(
+    "opened",
+    [(width, colours) for width in (390, 1280) for colours in ("light", "dark")],
+    indirect=True,
+)
+@pytest.mark.parametrize("line", ["conflicted:load sB", "uncoalesced:load A"])
+def test_it_fits_and_can_be_read(opened, line):
+    variant, what = line.split(":")
+    opened.choose("01_naive" if variant == "uncoalesced" else "03_transposed_b", variant, what)
+    sizes = opened.page.evaluate(
+        """() => ({
+          beyond: document.documentElement.scrollWidth - window.innerWidth,
+          smallest: Math.min(...[...document.querySelectorAll("#stepper *")].filter(
+            e => e.childElementCount === 0 && e.innerText).map(
+            e => parseFloat(getComputedStyle(e).fontSize))),
+          cut: [...document.querySelectorAll("#stepper .lane > *, #stepper .cell > *")].filter(
+            e => e.scrollWidth > e.clientWidth).map(e => e.innerText),
+        })"""
+    )
+    assert sizes["beyond"] <= 0
+    assert sizes["smallest"] >= 9
+    assert sizes["cut"] == []
+
+
+def test_a_link_chooses_the_stage(site, browser):
+    page = browser.new_page()
+    page.goto((site / "stepper.html").as_uri() + "?stage=07b_swizzle&variant=unswizzled")
+    page.wait_for_selector("#stepper-panel")
+    assert page.input_value("#stepper-stage") == "07b_swizzle"
+    assert page.input_value("#stepper-variant") == "unswizzled"
+    page.close()
+
+
+def test_the_traces_are_small():
+    texts = {path.name: path.read_text() for path in TRACES.glob("*.js")}
+    assert sum(map(len, texts.values())) < 1_000_000
+    for name, text in texts.items():
+        call, _, value = text.strip().removesuffix(");").partition("(")
+        assert call == ("ladderStages" if name == "index.js" else "ladderTrace")
+        json.loads(value)
