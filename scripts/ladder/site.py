@@ -16,7 +16,7 @@ from ladder.project import ROOT
 # A link to another file, with lines or without: ](../kernels/01_naive.cuh#L24-L35)
 LINK = re.compile(r"\]\((?P<path>[\w./]+?)(?:#L(?P<line>\d+)(?:-L\d+)?)?\)")
 FORMULA = re.compile(r"^\$\$(.+?)\$\$$", re.DOTALL | re.MULTILINE)
-METHOD = ["gpu_model", "reading_ncu", "roofline", "techniques", "folklore", "correctness"]
+METHOD = ["reading_ncu", "roofline", "techniques", "folklore", "correctness"]
 SHOWN = ("kernels/*.cuh", "kernels/*.h", "kernels/parts/*.cuh", "kernels/ptx/*.cuh", "stages/*.cu")
 LEGEND, LEGEND_PAGE = "kernels/README.md", "kernels.md"
 
