@@ -241,7 +241,7 @@ std::optional<std::string> parse(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     throw UsageError(fmt::format("{}; see --help", error.what()));
   }
-  if (!json.empty()) require_writable(json);
+  if (!json.empty()) require_writable("--json", json);
   return json;
 }
 
