@@ -32,7 +32,14 @@ FIGURE = re.compile(
 TAG = re.compile(r"<!--.*?-->|<(?P<closes>/?)(?P<name>[a-zA-Z][\w-]*)[^>]*>", re.DOTALL)
 NO_TERMS_IN = {"a", "button", "code", "figure", "math", "pre", "script", "select", "style", "svg"}
 NO_TERMS_IN |= {f"h{level}" for level in range(1, 7)}
-SHOWN = ("kernels/*.cuh", "kernels/*.h", "kernels/parts/*.cuh", "kernels/ptx/*.cuh", "stages/*.cu")
+SHOWN = (
+    "kernels/*.cuh",
+    "kernels/*.h",
+    "kernels/parts/*.cuh",
+    "kernels/ptx/*.cuh",
+    "stages/*.cu",
+    "tests/*.cu",
+)
 LEGEND, LEGEND_PAGE = "kernels/README.md", "kernels.md"
 GLOSSARY = "glossary.md"
 
