@@ -2,10 +2,9 @@
 // be done. docs/model.md rests on them.
 //
 // Each multiprocessor has one block of eight warps, two for each scheduler. The operands are zeros,
-// so that the power limit is far away. The clocks that are printed include the loops; by ncu's
-// counters, the busy clocks alone can be divided by the instructions
-// (docs/results/h200/tensor_rate.txt). Exit codes: 0 all right; 1 a
-// CUDA error; 2 bad input; 77 no usable GPU.
+// so that the power limit is far away. The clocks that are printed include the loops. Under ncu the
+// busy clocks alone can be divided by the instructions: docs/results/h200/tensor_rate.txt, which
+// names the counters. Exit codes: 0 all right; 1 a CUDA error; 2 bad input; 77 no usable GPU.
 #include <cuda_fp16.h>
 #include <fmt/format.h>
 
