@@ -36,7 +36,7 @@ def shape(timing):
 
 
 def times(results, operation, *variants):
-    """Milliseconds of the parts alone, then milliseconds and percent of ideal of each variant."""
+    """Milliseconds of the best parts alone, then those of each variant, with its percent of ideal."""
     of = timings(results, operation)
     rows = [["multiplication alone", *(f"{t['multiplication_ms']:.3f}" for t in of)]]
     cells = []
@@ -50,7 +50,8 @@ def times(results, operation, *variants):
             found = [v for v in t["variants"] if v["name"] == name]
             if not found:
                 sys.exit(f"{RESULTS}: no '{name}' of {shape(t)}")
-            cells.append(f"{found[0]['ms']:.3f} ({found[0]['percent_of_ideal']:.1f}%)")
+            percent = found[0].get("percent_of_ideal")  # a part alone has none
+            cells.append(f"{found[0]['ms']:.3f}" + (f" ({percent:.1f}%)" if percent else ""))
         rows.append([name, *cells])
     return table([f"{operation}, ms (of ideal)", *map(shape, of)], rows)
 
