@@ -36,7 +36,7 @@ def shape(timing):
 
 
 def times(results, operation, *variants):
-    """Milliseconds of the best parts alone, then those of each variant, with its percent of ideal."""
+    """Milliseconds of the best parts alone, then those of each variant and its percent of ideal."""
     of = timings(results, operation)
     rows = [["multiplication alone", *(f"{t['multiplication_ms']:.3f}" for t in of)]]
     cells = []
