@@ -126,21 +126,20 @@ static __global__ void __launch_bounds__(THREADS, 1)
   }
 }
 
-// Sends this rank's rows as 12b does, in pieces along K, each half as long as the one before it.
-// `arrived` counts tiles along K.
+// Sends this rank's rows as 12b does, in pieces along K: each brings half of what is left, but for
+// the last, which brings the rest. What comes last is short, because nothing hides its
+// multiplication. `arrived` counts tiles along K.
 inline void send_pieces(const Gemm<half, half>& p, const Link& link, uint32_t counted, int pieces) {
   const Ranks ranks = link.ranks;
-  const int64_t tiles = ceil_div(p.K, BK);
+  const int tiles = ceil_div(p.K, BK);
   for (int i = ranks.count - 1; i > 0; --i) {
     const int to = ranks.after(i);
     half* const there = rows_of(link.buffer(to), p.M, p.lda, ranks.count, ranks.own);
-    for (int piece = 1, begin = 0, end; piece <= pieces; ++piece, begin = end) {
-      // All pieces together are 2^pieces - 1 of the last ones.
-      const int parts = (1 << pieces) - 1, left = (1 << (pieces - piece)) - 1;
-      end = static_cast<int>(tiles * (parts - left) / parts);
-      const int k0 = begin * BK;
-      send(link, to, there + k0, p.A + k0, p.lda, std::min(end * BK, p.K) - k0,
-           end > begin ? share(p.M, ranks.count, ranks.own).count : 0, counted + end);
+    for (int done = 0, left = pieces; done < tiles; --left) {
+      const int k0 = done * BK;
+      done += left == 1 ? tiles - done : ceil_div(tiles - done, 2);
+      send(link, to, there + k0, p.A + k0, p.lda, std::min(done * BK, p.K) - k0,
+           share(p.M, ranks.count, ranks.own).count, counted + done);
     }
   }
 }
@@ -151,16 +150,17 @@ inline dim3 grid(int tiles_of_C, const Link& link) {
 }
 
 // Where a rank's rows arrive before the own ones are multiplied, they come in one piece: a copy of
-// whole rows is the fastest. Else in as many as may be, but so that the multiplication of the last
-// one, which nothing hides, takes no less than a copy costs however short it is.
+// whole rows is the fastest. Else in so many that the last one, whose multiplication nothing hides,
+// takes that long, but no less than two copies cost, at 5 us each.
 inline int choose_pieces(const Gemm<half, half>& p, const Link& link) {
-  constexpr double BYTES_PER_NS = 340, NS_PER_TILE = 675, COPY_NS = 5000;  // two H200
+  constexpr double BYTES_PER_NS = 340, NS_PER_TILE = 675, SHORTEST_NS = 10000;  // two H200
   const Share rows = share(p.M, link.ranks.count, 0);
   const double arrives = static_cast<double>(rows.count) * p.K * sizeof(half) / BYTES_PER_NS;
   const int tiles_of_C = ceil_div(rows.count, BM) * ceil_div(p.N, BN);
   const double takes = NS_PER_TILE * ceil_div(p.K, BK) * ceil_div(tiles_of_C, link.blocks);
   int pieces = 1;
-  while (arrives > takes && takes / ((2 << pieces) - 1) >= COPY_NS) ++pieces;
+  if (arrives > takes)
+    for (double last = takes; last / 2 >= SHORTEST_NS; last /= 2) ++pieces;
   return pieces;
 }
 
