@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Takes what multi_gpu has measured into docs/results/multi_gpu and writes the pages' tables:
 adopt.py TIMES.json TIMELINES.json (of multi_gpu --check --rounds 60 --json TIMES.json and of
-multi_gpu --timeline 30 --json TIMELINES.json). Refuses results of which one was wrong."""
+multi_gpu --timeline 30 --json TIMELINES.json). Refuses results of which one was wrong. adopt.py
+TIMES.json OPERATION takes the times of that operation alone, all-gather or reduce-scatter."""
 
 import json
 import subprocess
@@ -14,17 +15,21 @@ RESULTS = Path(__file__).resolve().parents[2] / "docs/results/multi_gpu"
 def main():
     if len(sys.argv) != 3:
         sys.exit(__doc__)
-    times, timelines = (json.loads(Path(path).read_text()) for path in sys.argv[1:])
+    operations = ["all-gather", "reduce-scatter"]
+    alone = sys.argv[2] in operations
+    times = json.loads(Path(sys.argv[1]).read_text())
     checks = times.get("checks", [])
     wrong = [check["what"] for check in checks if check["wrong"]]
     if wrong or not checks:
         sys.exit(f"adopt.py: {', '.join(wrong) or 'nothing was checked'}")
     times["checks"] = {"checked": len(checks), "wrong": 0}
     RESULTS.mkdir(parents=True, exist_ok=True)
-    (RESULTS / "times.json").write_text(json.dumps(times, indent=1) + "\n")
-    (RESULTS / "timelines.json").write_text(
-        json.dumps({"timelines": timelines["timelines"]}, indent=1) + "\n"
-    )
+    for operation in sys.argv[2:] if alone else operations:
+        of = times | {"timings": [t for t in times["timings"] if t["operation"] == operation]}
+        (RESULTS / f"times_{operation}.json").write_text(json.dumps(of, indent=1) + "\n")
+    if not alone:
+        timelines = {"timelines": json.loads(Path(sys.argv[2]).read_text())["timelines"]}
+        (RESULTS / "timelines.json").write_text(json.dumps(timelines, indent=1) + "\n")
     return subprocess.run(
         [sys.executable, Path(__file__).with_name("tables.py")], check=False
     ).returncode

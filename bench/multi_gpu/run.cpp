@@ -279,7 +279,7 @@ class Session {
     const Flags* const flags = link.own_flags();
     for (int word = 0; word < MAX_RANKS * MAX_CHUNKS; ++word)
       watch(spies[0],
-            fmt::format("warps' tiles of chunk {} of turn {} are written", word % MAX_CHUNKS,
+            fmt::format("tiles of chunk {} of turn {} are written", word % MAX_CHUNKS,
                         word / MAX_CHUNKS),
             &flags->finished[word], before.finished[word], link.finished[word]);
     // Of reduce-scatter's, all comes from the next rank.

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes the tables of several GPUs into the pages of stages 12 to 12d, from what multi_gpu has
-measured: docs/results/multi_gpu/times.json (multi_gpu --rounds 60 --json) and timelines.json
-(multi_gpu --timeline 30 --json).
+measured: docs/results/multi_gpu/times_all-gather.json and times_reduce-scatter.json (multi_gpu
+--check --rounds 60 --json), each of one run, and timelines.json (multi_gpu --timeline 30 --json).
 
 tables.py [--check]     --check: writes nothing, exit code 1 where a page is not up to date
 
@@ -103,7 +103,13 @@ def main():
     )
     parser.add_argument("--check", action="store_true")
     options = parser.parse_args()
-    results = json.loads((RESULTS / "times.json").read_text())
+    results = {
+        "timings": [
+            timing
+            for operation in ("all-gather", "reduce-scatter")
+            for timing in json.loads((RESULTS / f"times_{operation}.json").read_text())["timings"]
+        ]
+    }
     results["timelines"] = json.loads((RESULTS / "timelines.json").read_text())["timelines"]
 
     def block(match):

@@ -157,7 +157,7 @@ std::vector<Variant> make_variants() {
   add("12d direct", Part::WHOLE, false, [](Rank& rank, Cublas&, const Problem& p) {
     return reduce_scatter::gemm_reduce_scatter<Way::DIRECT>(p, rank.link);
   });
-  for (const int chunks : {1, 2, 4})
+  for (const int chunks : {1, 2, 3, 4, 6})
     add("12d copy engine, chunks " + std::to_string(chunks), Part::WHOLE, false,
         [=](Rank& rank, Cublas&, const Problem& p) {
           return reduce_scatter::gemm_reduce_scatter<Way::COPY_ENGINE>(p, rank.link, chunks);
@@ -179,7 +179,7 @@ LinkSize link_size(int M, int N, int K, int ranks) {
   const uint64_t products = 2 * ranks * full * padded(std::max(N, 8));
   const int64_t tiles = int64_t{ranks} * ceil_div(static_cast<int>(full), overlapped_stores::BM) *
                         ceil_div(N, overlapped_stores::BN);
-  return {std::max(gathered, products) * sizeof(half), tiles * reduce_scatter::WARPS};
+  return {std::max(gathered, products) * sizeof(half), tiles};
 }
 
 void load_variants() {

@@ -27,8 +27,24 @@ __device__ __forceinline__ void add_release_system(uint32_t* word, uint32_t valu
   asm volatile("red.release.sys.global.add.u32 [%0], %1;" ::"l"(word), "r"(value) : "memory");
 }
 
-// Between ordinary accesses of this thread to memory, of any kind, and TMA's: the one are done
-// before the others.
+// The same between the threads of a block, by a word in shared memory.
+__device__ __forceinline__ uint32_t load_acquire_block(const uint32_t* word) {
+  uint32_t value;
+  asm volatile("ld.acquire.cta.shared.u32 %0, [%1];"
+               : "=r"(value)
+               : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(word)))
+               : "memory");
+  return value;
+}
+__device__ __forceinline__ void store_release_block(uint32_t* word, uint32_t value) {
+  asm volatile("st.release.cta.shared.u32 [%0], %1;" ::"r"(
+                   static_cast<uint32_t>(__cvta_generic_to_shared(word))),
+               "r"(value)
+               : "memory");
+}
+
+// Between ordinary accesses of this thread to memory, of any kind, and those that it orders of TMA
+// afterwards. For the other way round, waiting for TMA is enough.
 __device__ __forceinline__ void fence_proxy_async_all() {
   cuda::ptx::fence_proxy_async();
 }
@@ -43,7 +59,7 @@ __device__ __forceinline__ void tma_reduce_add(const CUtensorMap* map, int col, 
 }
 
 // Waits until all that this thread's groups of stores write is written, not only read as with
-// bulk_wait_group_read: this thread may tell others of it.
+// bulk_wait_group_read: this thread sees it, and may tell others.
 __device__ __forceinline__ void bulk_wait_group_written() {
   cuda::ptx::cp_async_bulk_wait_group(cuda::ptx::n32_t<0>());
 }
