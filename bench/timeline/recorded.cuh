@@ -5,8 +5,8 @@
 // program can have the kernel as it is, too.
 //
 // A recording is cheap where it matters. A block of another multiprocessor pays for one comparison.
-// In a recorded one, all lanes read two clocks and the warp's counter, which is requested before
-// the wait, and lane 0 writes the event, 16 bytes, and the counter; nothing waits for these.
+// In a recorded one, all lanes read two clocks and the warp's counter, and lane 0 writes the event,
+// 16 bytes, and the counter; nothing waits for what is written.
 #define ladder ladder_recorded
 
 #include <mma.h>
@@ -51,6 +51,22 @@ __device__ __forceinline__ uint32_t clock_now() {
   return now;
 }
 
+// The clock once `loaded` has come from shared memory. A barrier and a wait for wgmma hold a warp
+// up a few clocks late: the instruction right behind them, were it the reading, still passes. A
+// load that is issued behind them takes longer to come than that, and its first use waits for both.
+__device__ __forceinline__ uint32_t clock_behind(uint32_t loaded) {
+  uint32_t now;
+  asm volatile(
+      "{\n.reg .pred never;\n"
+      "setp.eq.u32 never, %1, 0xffffffff;\n"
+      "@never nanosleep.u32 0;\n"
+      "mov.u32 %0, %%clock;\n}"
+      : "=r"(now)
+      : "r"(loaded)
+      : "memory");
+  return now;
+}
+
 // Events of a warp so far. Nobody initialises it: it counts if the tag is that of this block in
 // this launch.
 struct __align__(8) Counter {
@@ -71,10 +87,11 @@ template <Kind KIND, int LINE, class Wait>
 __device__ __forceinline__ void record(Wait wait) {
   if (!recorded_here()) return wait();
   const uint32_t tag = recorder.launch + block_number();
-  const uint32_t counted = counter().tag, so_far = counter().events;
+  const uint32_t so_far = counter().events;
   const uint32_t begin = clock_now();
   wait();
-  const uint32_t end = clock_now();
+  const uint32_t counted = counter().tag;
+  const uint32_t end = clock_behind(counted);
   const uint32_t number = counted == tag ? so_far : 0;
   if (threadIdx.x % 32 == 0 && number < EVENTS && block_number() < recorder.blocks) {
     uint32_t timer;

@@ -48,7 +48,7 @@ CAN_SEE = {
     r"device memory": ("dram_bytes", "dram"),
     r"occupancy": ("occupancy", "warps_active"),
     r"FMA pipe": ("fma_pipe",),
-    r"tensor pipe": ("tensor_pipe", "sm_throughput"),
+    r"tensor pipe": ("tensor_pipe", "sm_throughput", "launch_tensor_pipe"),
     r"issue slots": ("issue", "instructions"),
     r"cuBLAS|cublasLt": (*TIMES[2:], "cublas_"),
     r"GHz|(?:the|its|a) clock\b": ("clock", "possible_share", *OF_DATA),
