@@ -2,6 +2,7 @@
 rates of the machine, and compares it with the measurements.
 
 model.py                      the table of errors
+model.py --gpu NAME           the same on another GPU of docs/results
 model.py --read-requests      writes docs/results/requests.json, from build/stages/cpu
 model.py --read-sass          writes docs/results/sass.json, from build/stages; needs the toolkit
 
@@ -23,7 +24,7 @@ import yaml
 
 from ladder import access_figure, manifest, sass
 from ladder.counters import LIMITS, PREDICTED, TIME, load_counters
-from ladder.project import CPU_STAGES, RESULTS, ROOT, STAGES, BadInput, read_json
+from ladder.project import CPU_STAGES, GPUS, RESULTS, ROOT, STAGES, BadInput, read_json
 
 REQUESTS = ROOT / "docs/results/requests.json"
 SASS = ROOT / "docs/results/sass.json"
@@ -37,6 +38,7 @@ LINE, SECTOR = 128, 32  # bytes
 GOAL_OWN, GOAL_COUNTEREXAMPLE = 0.10, 0.20
 WHY_FROM = 0.03  # differences from here on need a sentence
 NOT_KNOWN = "not known"
+PAGES_GPU = next(iter(GPUS))  # the one that the pages speak of
 
 
 @dataclass(frozen=True)
@@ -46,12 +48,19 @@ class Constant:
     source: str
 
 
+def of_device(name: str, gpu: str) -> float:
+    """What differs from GPU to GPU of one architecture, as the harness reports it."""
+    device = read_json(GPUS[gpu] / "01_naive_4096.json")["device"]
+    return {"multiprocessors": device["multiprocessors"], "clock": device["clock_mhz"] * 1e6}[name]
+
+
 # The constant was chosen by looking at variants, whose predictions are none (stages/model.yaml).
 CALIBRATED = "calibrated on"
+TENSOR_RATE = "measured: `build/tensor_rate`"
 MACHINE = {
-    "multiprocessors": Constant(132, "", "the device's report"),
+    "multiprocessors": Constant(of_device("multiprocessors", PAGES_GPU), "", "the device's report"),
     "schedulers": Constant(4, "a multiprocessor", "CUDA C++ Programming Guide"),
-    "clock": Constant(1.98e9, "1/s, fp32", "the device's report"),
+    "clock": Constant(of_device("clock", PAGES_GPU), "1/s, fp32", "the device's report"),
     "dispatch": Constant(
         61.6 / 66.9,
         "instructions a clock and scheduler",
@@ -66,14 +75,14 @@ MACHINE = {
     "global_request": Constant(0.29, "clocks more a request", CALIBRATED),
     "load_latency": Constant(520, "clocks, from a load to its use", CALIBRATED),
     "l2_bandwidth": Constant(
-        64, "bytes a clock and multiprocessor", "assumed: two sectors; 42 bytes have been seen"
+        64, "bytes a clock and multiprocessor", "assumed: two sectors; 45 bytes have been seen"
     ),
     "mma": Constant(
         6.0,
         "clocks of a scheduler for an m16n8k16",
-        "microbenchmark: mma.sync on registers alone",
+        TENSOR_RATE,
     ),
-    "wgmma": Constant(128, "clocks for an m64n256k16", "datasheet: 4096 FLOP a clock"),
+    "wgmma": Constant(128, "clocks for an m64n256k16", TENSOR_RATE),
     "tensor_clock": Constant(1.83e9, "1/s, fp16", "datasheet: 989.4 TFLOP/s are 4096 a clock"),
     "power": Constant(
         0.32e9,
@@ -84,7 +93,9 @@ MACHINE = {
 TENSOR_FLOPS = 4096  # a clock and multiprocessor, dense fp16, by the datasheet
 
 
-def rate(name: str) -> float:
+def rate(name: str, gpu: str = PAGES_GPU) -> float:
+    if gpu != PAGES_GPU and name in ("multiprocessors", "clock"):
+        return of_device(name, gpu)
     return MACHINE[name].value
 
 
@@ -403,19 +414,19 @@ def wave_cycles(variant: str, blocks: int, steps: float) -> float:
     )
 
 
-def clock_of(shape: Shape, size: int, cycles: float) -> float:
+def clock_of(shape: Shape, size: int, cycles: float, gpu: str) -> float:
     """Tensor cores lower the clock with what they do a clock."""
     if shape.multiply == "ffma":
-        return rate("clock")
-    share = 2 * size**3 / (TENSOR_FLOPS * rate("multiprocessors") * cycles)
+        return rate("clock", gpu)
+    share = 2 * size**3 / (TENSOR_FLOPS * rate("multiprocessors", gpu) * cycles)
     return rate("tensor_clock") - rate("power") * share
 
 
-def predict(variant: str, size: int, blocks: int) -> Prediction:
+def predict(variant: str, size: int, blocks: int, gpu: str = PAGES_GPU) -> Prediction:
     shape = shape_of(variant)
     bm, bn, bk = shape.tile
     tiles, steps = size**2 // (bm * bn), size / bk
-    everywhere = int(rate("multiprocessors"))
+    everywhere = int(rate("multiprocessors", gpu))
     full, rest = divmod(tiles, everywhere * blocks)
     cycles = full * wave_cycles(variant, blocks, steps)
     if shape.divides and 0 < rest <= 0.85 * everywhere:
@@ -430,7 +441,7 @@ def predict(variant: str, size: int, blocks: int) -> Prediction:
         blocks,
         tiles / (everywhere * blocks),
         cycles,
-        clock_of(shape, size, cycles),
+        clock_of(shape, size, cycles, gpu),
         tiles * steps * w.busy / everywhere,
     )
 
@@ -439,14 +450,14 @@ def predict(variant: str, size: int, blocks: int) -> Prediction:
 
 
 @cache
-def report(stage: str, size: int) -> dict | None:
-    path = RESULTS / f"{stage}_{size}.json"
+def report(stage: str, size: int, gpu: str = PAGES_GPU) -> dict | None:
+    path = GPUS[gpu] / f"{stage}_{size}.json"
     return read_json(path) if path.exists() else None
 
 
-def measured(variant: str, size: int) -> dict | None:
+def measured(variant: str, size: int, gpu: str = PAGES_GPU) -> dict | None:
     stage, name = variant.split("/")
-    found = report(stage, size)
+    found = report(stage, size, gpu)
     return next((v for v in found["variants"] if v["name"] == name), None) if found else None
 
 
@@ -488,14 +499,14 @@ class Error:
         return shape_of(self.variant).calibrates is not None
 
 
-def errors() -> list[Error]:
+def errors(gpu: str = PAGES_GPU) -> list[Error]:
     """Of every variant at every size where it was timed."""
     found = []
     for variant in SHAPES:
         for size in SIZES:
-            told = measured(variant, size)
+            told = measured(variant, size, gpu)
             if told and "time_ms" in told:
-                seconds = predict(variant, size, resident(variant)).seconds
+                seconds = predict(variant, size, resident(variant), gpu).seconds
                 found.append(Error(variant, size, seconds, told["time_ms"]["median"] / 1e3))
     return found
 
@@ -523,14 +534,12 @@ def elapsed(counters: dict) -> float:
 
 def counted_wavefronts(counters: dict) -> float:
     """Of the data stage, of all multiprocessors."""
-    share = counters[LIMITS["shared_pipe"]] / 100
-    return share * elapsed(counters) * rate("multiprocessors") * rate("data_stage")
+    return counters[LIMITS["wavefronts"]]
 
 
-def flops_of_share(counters: dict, size: int) -> float:
-    """What was delivered, of what tensor cores could deliver that are busy for as many clocks."""
-    busy = counters[LIMITS["tensor_pipe"]] / 100 * elapsed(counters)
-    return 2 * size**3 / (TENSOR_FLOPS * rate("multiprocessors") * busy)
+def share_of_flops(counters: dict, size: int) -> float:
+    """What was delivered, of what is possible in the clocks of the launch."""
+    return 2 * size**3 / (TENSOR_FLOPS * rate("multiprocessors") * elapsed(counters))
 
 
 def total(variant: str, size: int) -> Counts:
@@ -673,39 +682,30 @@ def constants() -> tuple[list[str], list[list[str]]]:
     return ["constant", "value", "unit", "source"], rows
 
 
-def with_a_block(counters: dict) -> float:
-    """The share of the launch's clocks in which a multiprocessor has a block: issue slots are given
-    in percent of those, instructions as a number."""
-    slots = counters[LIMITS["issue"]] / 100 * rate("schedulers") * rate("multiprocessors")
-    return counters[LIMITS["instructions"]] / slots / elapsed(counters)
-
-
 def shares() -> tuple[list[str], list[list[str]]]:
-    """Of the stages with tensor cores: what was delivered, of what is possible at the clock, and of
-    what tensor cores could deliver that are busy for as many clocks."""
+    """Of the stages with tensor cores: in how many clocks these were busy, of those with a block
+    and of all, and what was delivered, of what is possible at the clock."""
     found = []
     for variant in (v for v in SHAPES if shape_of(v).multiply != "ffma" and is_own(v)):
         counters = counters_of(variant)
-        busy, there = counters[LIMITS["tensor_pipe"]], with_a_block(counters)
-        ratio = flops_of_share(counters, PAGE_SIZE)
+        busy = counters[LIMITS["tensor_pipe_elapsed"]]
+        delivered = 100 * share_of_flops(counters, PAGE_SIZE)
         found.append(
             [
                 f"`{variant}`",
                 f"{counters[LIMITS['clock']] / 1e9:.2f}",
+                f"{counters[LIMITS['tensor_pipe']]:.1f}",
                 f"{busy:.1f}",
-                f"{ratio * busy:.1f}",
-                f"{ratio:.3f}",
-                f"{there:.3f}",
-                f"{ratio / there:.2f}",
+                f"{delivered:.1f}",
+                f"{delivered / busy:.3f}",
             ]
         )
     head = [
         "variant",
         "clock, GHz",
-        "tensor cores busy, %",
-        "of the FLOPs possible at this clock, %",
-        "ratio",
-        "clocks with a block",
+        "busy, % of the clocks with a block",
+        "busy, % of all clocks",
+        "delivered, % of the FLOPs possible at this clock",
         "work of a busy clock",
     ]
     return head, found
@@ -754,8 +754,22 @@ def first_table() -> tuple[list[str], list[list[str]]]:
     return ["variant", "predicted, ms", "measured, ms", "error, %"], found
 
 
+def gpu_table() -> tuple[list[str], list[list[str]]]:
+    """The errors, in a line for each GPU with results."""
+    found = []
+    for gpu in GPUS:
+        of_gpu = errors(gpu)
+        free = [abs(e.relative) for e in of_gpu if not e.calibrated]
+        missed = sum(e.missed for e in of_gpu)
+        found.append(
+            [gpu.upper(), str(len(free)), f"{100 * sum(free) / len(free):.1f}", str(missed)]
+        )
+    return ["GPU", "without calibrations", "error on average, %", "goal missed"], found
+
+
 TABLES = {
     "first": first_table,
+    "gpus": gpu_table,
     "constants": constants,
     "shares": shares,
     "wavefronts": wavefront_table,
@@ -845,6 +859,7 @@ def main(arguments: list[str]) -> int:
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--read-requests", action="store_true")
     what.add_argument("--read-sass", action="store_true")
+    what.add_argument("--gpu", choices=GPUS, default=PAGES_GPU)
     options = parser.parse_args(arguments)
     try:
         if options.read_requests:
@@ -852,7 +867,7 @@ def main(arguments: list[str]) -> int:
         elif options.read_sass:
             write(SASS, read_sass())
         else:
-            print(error_lines(errors()))
+            print(error_lines(errors(options.gpu)))
     except BadInput as error:
         print(f"model.py: {error}", file=sys.stderr)
         return 2

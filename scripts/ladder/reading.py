@@ -14,7 +14,6 @@ from ladder.project import ROOT, BadInput, read_json
 ORDER = ROOT / "docs/order.json"
 WORDS_A_MINUTE, LINES_A_MINUTE, ROUNDED_TO = 150, 10, 5
 NOT_PROSE = re.compile(r"^```.*?^```|<!--.*?-->|<details.*?</details>|^\|.*?$", re.S | re.M)
-NOT_READ = re.compile(r"^#.*$|`[^`\n]*`|!?\[[^]]*\](?:\([^)]*\))?|<[^>]+>", re.M)
 
 
 @dataclass(frozen=True)
@@ -64,22 +63,6 @@ def glossary(text: str) -> list[Term]:
         page = re.search(r"Introduced in \[[^]]*\]\(([^)#]+)", body)
         names = tuple(name.strip(" `") for name in names)
         found.append(Term(title.strip(), names, page[1] if page else ""))
-    return found
-
-
-def used_too_early(parts: list[Part], terms: list[Term], pages: dict[str, str]) -> list[str]:
-    """Where a page uses a term that a later one introduces, outside of code, headings and links: a
-    link leads to what the term means. The first page says what there will be, and may."""
-    order = [page for part in parts for page in part.pages if page in pages]
-    found = []
-    for place, page in enumerate(order[1:], 1):
-        text = NOT_READ.sub(" ", NOT_PROSE.sub(" ", pages[page]))
-        found += [
-            f"{page} uses '{term.title}', which {term.introduced} introduces"
-            for term in terms
-            if term.introduced in order[place + 1 :]
-            and re.search(rf"(?<![\w-])(?:{term.pattern})(?![\w-])", text)
-        ]
     return found
 
 

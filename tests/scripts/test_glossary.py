@@ -14,47 +14,18 @@ from ladder.project import ROOT
 DOCS = ROOT / "docs"
 GLOSSARY, CONCEPTS = "glossary.md", "concepts/"
 
-# Pages that have not been rewritten for this rule yet, or not been written. Take a name out when
-# its page obeys it; the list is to become empty.
+# Pages that do not obey this rule yet. Whoever has linked what the test names takes the page out of
+# here; the list is to become empty.
 TO_BE_REWRITTEN = [
+    "concepts/wavefronts.md",
     "cpu_device.md",
     "stepper.md",
     "reading_ncu.md",
-    "01_naive.md",
-    "02_smem_tiled.md",
-    "03_transposed_b.md",
-    "04_register_blocked.md",
-    "04b_vectorized.md",
-    "04c_warp_tiled.md",
-    "04d_register_banks.md",
-    "05_cp_async.md",
-    "05b_split_barrier.md",
-    "05c_split_k.md",
-    "06_wmma.md",
-    "06b_wmma_pipelined.md",
-    "06c_fragments_ahead.md",
-    "07_mma_sync.md",
-    "07b_swizzle.md",
-    "08_tma.md",
-    "09_wgmma.md",
-    "10_warp_specialized.md",
-    "10b_cluster.md",
-    "11_persistent.md",
-    "11b_overlapped_stores.md",
-    "11c_chosen_by_shape.md",
-    "12_tensor_parallel.md",
-    "12b_copy_beside.md",
-    "12c_waiting.md",
-    "12d_reduce_scatter.md",
-    "concepts/wavefronts.md",
     "concepts/mbarrier.md",
-    "concepts/fragments.md",
+    "07_mma_sync.md",
     "concepts/swizzle.md",
-    "concepts/tensor_maps.md",
-    "concepts/async_proxy.md",
-    "concepts/descriptors.md",
-    "concepts/power.md",
-    "concepts/clusters.md",
+    "09_wgmma.md",
+    "10b_cluster.md",
 ]
 
 # What is no prose: blocks that scripts write, comments, code, formulas, pictures, headings, tags.

@@ -79,41 +79,6 @@ def test_names_of_terms(term, text, found):
     assert bool(re.fullmatch(reading.Term(term, (term,)).pattern, text)) == found
 
 
-EARLY = [reading.Part("Start", ("index.md", "a.md")), reading.Part("Rest", ("b.md", "c.md"))]
-
-
-@pytest.mark.parametrize(
-    ("page", "text", "early"),
-    [
-        ("a.md", "A warp runs.", True),
-        ("a.md", "Two *warps* run.", True),
-        ("b.md", "A warp runs.", False),
-        ("c.md", "A warp runs.", False),
-        ("index.md", "A warp runs.", False),
-        ("a.md", "A [warp](b.md) runs.", False),
-        ("a.md", "A `warp` runs.\n\n```\nwarp\n```\n", False),
-        ("a.md", "## The warp\n\nText of a warpgroup.", False),
-        ("a.md", "<!-- x -->\n| a warp | b |\n<!-- end -->", False),
-        ("a.md", "![a warp](x.svg)", False),
-    ],
-)
-def test_a_term_that_is_used_before_it_is_introduced_is_seen(page, text, early):
-    pages = {name: "" for part in EARLY for name in part.pages} | {page: text}
-    found = reading.used_too_early(EARLY, [reading.Term("warp", ("warp",), "b.md")], pages)
-    assert found == ([f"{page} uses 'warp', which b.md introduces"] if early else [])
-
-
-def test_no_page_uses_a_term_before_it_is_introduced():
-    path = DOCS / "glossary.md"
-    if not path.exists():
-        pytest.skip("there is no glossary yet")
-    terms = reading.glossary(path.read_text())
-    order = reading.order()
-    pages = {p: (DOCS / p).read_text() for part in order for p in part.pages if (DOCS / p).exists()}
-    assert [term.title for term in terms if term.introduced not in pages] == []
-    assert reading.used_too_early(order, terms, pages) == []
-
-
 def test_words_are_those_of_prose():
     page = (
         "# One two\n\nthree `four`\n\n```cuda\nno no\n```\n\n<!-- code a -->\n| no | no |\n"

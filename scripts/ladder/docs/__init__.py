@@ -13,7 +13,7 @@ Generated text stands between `<!-- KIND ARGUMENTS -->` and `<!-- end -->`. The 
   predict STAGE VARIANT      what the CPU device says of every source line, at 128
   model STAGE/VARIANT        what the model predicts, what was measured, why they differ; at 4096
   model                      the model's errors, of all
-  model constants|shares|wavefronts   other tables of the model
+  model constants|first|gpus|shares|wavefronts   other tables of the model
   code FILE "FIRST" "LAST"   the lines of a file from the one with FIRST to the next with LAST
   times                      how long each stage takes to read, and what it needs
   steps                      what each stage adds to its parent, as scripts/steps.py counts
