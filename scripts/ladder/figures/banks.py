@@ -123,8 +123,9 @@ def registers() -> Figure:
     canvas.text(8, 354, "and in a row a stays: the reuse cache keeps both.", "label")
     return canvas.figure(
         368,
-        "An FMA whose b[j] and acc[i][j] lie in the same bank takes two clocks (red); with the "
-        "quads of C swapped they lie in both. Going there and back keeps b[j] at the turn.",
+        "An FMA whose b[j] and acc[i][j] lie in one bank needs two clocks for itself (red) and "
+        "leaves the other bank to its neighbour; with the quads of C swapped it needs one clock of "
+        "each. Going there and back keeps b[j] at the turn.",
     )
 
 
