@@ -28,7 +28,7 @@ WORDS = {
     "possible_share": "FLOPs, of those possible at this clock",
 }
 UNITS = {"time": (1e6, "ms"), "possible_share": (1, "%")}
-SECTORS = {"sm_sectors", "l2_sectors", "l2_written"}
+SECTORS = {"sm_sectors", "l2_sectors", "l2_written", "merged_hardware", "merged_multicast"}
 STALLS = "stalls"
 STALLS_SHOWN = 4
 # Between the columns of a table: what is closer is no difference that a page speaks of.
