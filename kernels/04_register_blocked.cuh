@@ -6,8 +6,8 @@
 //         thread and tiles of 128x128x8, and is otherwise as plain as 02: no tile is transposed.
 //         256 threads, numbered in one dimension: copies and FMAs divide them differently.
 //         `one_block` has half its occupancy.
-// Limit   one float at a time: for 64 FMAs 16 loads from shared memory (10 in SASS, where those of
-//         A are merged), and 54 other instructions, most of them around the copies. Next: 04b.
+// Limit   one float at a time: for 64 FMAs a warp executes 10 loads from shared memory (16 before
+//         those of A are merged) and 34 other instructions, most around the copies. Next: 04b.
 #include "launch.cuh"
 #include "parts/vector_access.cuh"
 

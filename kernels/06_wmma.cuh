@@ -73,7 +73,7 @@ static __global__ void __launch_bounds__(THREADS)
 
 // The stage: fragments from tiles in shared memory, which the whole block has copied. Padding by 8
 // halves, not 1: rows have to stay 16-byte aligned. A pitch that is an odd multiple of 16 bytes (80
-// and 272) puts the eight rows that are read together into eight different groups of four banks.
+// and 144) puts the eight rows that are read together into eight different groups of four banks.
 // With PAD = 0 they share two groups or one.
 template <int PAD>
 __global__ void __launch_bounds__(THREADS)

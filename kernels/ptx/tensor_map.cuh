@@ -10,7 +10,7 @@ namespace ladder::ptx {
 
 // Describes a row-major matrix of halves for copies of boxes of `box_rows` x 64 elements. `ld` in
 // elements. In shared memory a box is box_rows rows of 128 bytes in which TMA swizzles the 16-byte
-// chunks as 07 does (chunk XOR row % 8); it has to start at a multiple of 1024 bytes. What a box
+// chunks as 07b does (chunk XOR row % 8); it has to start at a multiple of 1024 bytes. What a box
 // has outside the matrix is read as zero and, where rows are multiples of 16 bytes long, not
 // written; else a store goes past the end of a row. Throws CudaError when the driver has no TMA or
 // refuses.
