@@ -5,7 +5,8 @@
 //         that goes to another rank is computed first, so that it travels during the rest.
 // vs 12   a launch for each rank's rows; copies on a stream of their own, flags that streams write
 //         and wait for (an event does not work between processes); one addition at the end.
-// Limit   each launch has its own last wave, and the first waits for a whole share of A.
+// Limit   the multiplication of a share waits for all of its rows; and what is added up at the end
+//         is read again.
 #include "11c_chosen_by_shape.cuh"
 #include "parts/link.cuh"
 

@@ -50,7 +50,8 @@ class Constant:
 
 def of_device(name: str, gpu: str) -> float:
     """What differs from GPU to GPU of one architecture, as the harness reports it."""
-    device = read_json(GPUS[gpu] / "01_naive_4096.json")["device"]
+    first = next(iter(manifest.load()))
+    device = read_json(GPUS[gpu] / f"{first}_4096.json")["device"]
     return {"multiprocessors": device["multiprocessors"], "clock": device["clock_mhz"] * 1e6}[name]
 
 

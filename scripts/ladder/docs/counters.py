@@ -27,6 +27,15 @@ WORDS = {
     "clock": "clock",
     "possible_share": "FLOPs, of those possible at this clock",
 }
+# Rows that are shown where a page asks for them.
+ASKED_FOR = {
+    "requests_st": "global store requests",
+    "sectors_st": "global store sectors",
+    "wavefronts_st": "shared store wavefronts",
+    "tensor_pipe_elapsed": "tensor pipe, of all clocks",
+    "merged_hardware": "merged by the hardware",
+    "merged_multicast": "merged by multicast",
+}
 UNITS = {"time": (1e6, "ms"), "possible_share": (1, "%")}
 SECTORS = {"sm_sectors", "l2_sectors", "l2_written", "merged_hardware", "merged_multicast"}
 STALLS = "stalls"
@@ -72,7 +81,7 @@ def columns_of(wanted: list[str]) -> list[tuple[str, str]]:
 
 def counter_row(name: str, values: list[float]) -> list[str]:
     divisor, unit = scale(name)
-    words = WORDS.get(name, name.replace("_", " "))
+    words = (WORDS | ASKED_FOR).get(name, name.replace("_", " "))
     return [f"{words}, {unit}" if unit else words, *(number(v / divisor) for v in values)]
 
 

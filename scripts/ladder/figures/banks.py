@@ -96,7 +96,7 @@ def registers() -> Figure:
     canvas = Canvas("Register banks: acc[i][j] += a[i] * b[j]")
     canvas.title()
     canvas.text(8, 48, "Blue: even register, bank 0; orange: odd, bank 1.")
-    canvas.text(8, 66, "A bank gives one operand a clock; a[i] is kept.")
+    canvas.text(8, 66, "a[i] is kept. clk: what one FFMA needs for itself.")
     canvas.text(20, 98, "as the quads of C come", "label bold")
     canvas.text(262, 98, "swapped (1, 0, 3, 2)", "label bold")
     for x, parities in (

@@ -119,7 +119,9 @@ def caption(stage: dict) -> str:
     parts = [f"{who} {waits(stage, role)}" for role, who in WHO.items() if waits(stage, role)]
     slower = timeline.slower(stage)
     change = f"{abs(slower):.1f}% {'slower' if slower > 0 else 'faster'}"
-    waited = f"Of their time {'; '.join(parts)}." if parts else "No wait takes a percent of the time."
+    waited = (
+        f"Of their time {'; '.join(parts)}." if parts else "No wait takes a percent of the time."
+    )
     return (
         f"{waited} With the recording on all multiprocessors, not only on this one, the kernel is "
         f"{change}."
