@@ -24,8 +24,6 @@ TO_BE_REWRITTEN = [
     "concepts/mbarrier.md",
     "07_mma_sync.md",
     "concepts/swizzle.md",
-    "09_wgmma.md",
-    "10b_cluster.md",
 ]
 
 # What is no prose: blocks that scripts write, comments, code, formulas, pictures, headings, tags.
