@@ -516,10 +516,6 @@ def words(text):
     return sum(bool(re.search(r"\w", word)) for word in read.split())
 
 
-# Still to be cut. Whoever has done so takes the page out of here.
-TOO_LONG = {"notes/fp32_tuning.md", "notes/hopper_tuning.md"}
-
-
 def pages_of_docs():
     """Those that are read in an order; the site makes some of them."""
     names = sorted(p.relative_to(ROOT / "docs").as_posix() for p in (ROOT / "docs").rglob("*.md"))
@@ -527,8 +523,7 @@ def pages_of_docs():
     if order.exists():
         listed = {page for part in json.loads(order.read_text()) for page in part["pages"]}
         names = [name for name in names if name in listed]
-    too_long = pytest.mark.xfail(strict=True, reason="still to be cut")
-    return [pytest.param(name, marks=too_long if name in TOO_LONG else ()) for name in names]
+    return names
 
 
 @pytest.mark.parametrize("name", pages_of_docs())
