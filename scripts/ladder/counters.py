@@ -27,9 +27,11 @@ LIMITS = {
     "dram_bytes": "dram__bytes_read.sum",
     "l2_sectors": "lts__t_sectors_op_read.sum",
     "sm_sectors": "l1tex__m_xbar2l1tex_read_sectors.sum",
-    # Requests of several multiprocessors for the same sectors, answered together.
-    "merged_hardware": "lrc__xbar2gpc_sectors_op_read_coalescing_achieved_type_hardware.sum",
-    "merged_multicast": "lrc__xbar2gpc_sectors_op_read_coalescing_achieved_type_programmatic.sum",
+    # Sectors that the L2 request coalescer (LRC) asks L2 for, and those that it need not ask for: a
+    # request of another multiprocessor brings them, by chance or by multicast.
+    "lrc_sectors": "lrc__lrc2xbar_sectors_op_read.sum",
+    "merged_hardware": "lrc__request_sectors_op_read_coalescing_achieved_type_hardware.sum",
+    "merged_multicast": "lrc__request_sectors_op_read_coalescing_achieved_type_programmatic.sum",
     "issue": "smsp__issue_active.avg.pct_of_peak_sustained_active",
     "fma_pipe": "sm__pipe_fma_cycles_active.avg.pct_of_peak_sustained_active",
     "tensor_pipe": "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active",
@@ -76,10 +78,19 @@ def stalls(counted: dict[str, float]) -> dict[str, float]:
     return {reason.replace("_", " "): value for reason, value in reasons.items()}
 
 
+# Counters that were asked for later, of some variants, in a run of their own: beside the others.
+LATER = "counters_later.json"
+
+
 def load_counters(path: Path) -> dict:
     try:
         counters = json.loads(path.read_text())
         _ = counters["counters"], counters["size"]
     except (OSError, ValueError, KeyError) as error:
         raise BadInput(f"{path} holds no counters: {error!r}") from error
+    later = path.with_name(LATER)
+    if path.name == "counters.json" and later.exists():
+        for stage, variants in load_counters(later)["counters"].items():
+            for variant, numbers in variants.items():
+                counters["counters"].get(stage, {}).get(variant, {}).update(numbers)
     return counters

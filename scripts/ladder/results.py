@@ -9,14 +9,14 @@ import sys
 from pathlib import Path
 
 from ladder import manifest
-from ladder.counters import load_counters
+from ladder.counters import LATER, load_counters
 from ladder.project import GPUS, ROOT, BadInput
 
 # What scripts/power.py and scripts/timeline.py write beside the reports.
 EXPERIMENTS = ("power.json", "timelines.json")
 # And scripts/measure.sh and adopt_results.py.
 NO_REPORTS = {"counters.json", "counters_128.json", "environment.json", "provenance.json"}
-NO_REPORTS |= {*EXPERIMENTS}
+NO_REPORTS |= {LATER, *EXPERIMENTS}
 
 
 def report_files(folder: Path) -> list[Path]:

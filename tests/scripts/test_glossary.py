@@ -14,11 +14,6 @@ from ladder.project import ROOT
 DOCS = ROOT / "docs"
 GLOSSARY, CONCEPTS = "glossary.md", "concepts/"
 
-# Pages that do not obey this rule yet. Whoever has linked what the test names takes the page out of
-# here; the list is to become empty.
-TO_BE_REWRITTEN = [
-]
-
 # What is no prose: blocks that scripts write, comments, code, formulas, pictures, headings, tags.
 NO_PROSE = re.compile(
     r"<!-- [a-z]+\b[^\n]* -->\n.*?<!-- end -->|<!--.*?-->|^```.*?^```|`[^`]*`|\$\$.*?\$\$"
@@ -80,7 +75,7 @@ def glossary():
 
 
 def test_no_term_is_used_before_it_is_introduced(order, glossary):
-    there = [page for page in order if page not in TO_BE_REWRITTEN and (DOCS / page).exists()]
+    there = [page for page in order if (DOCS / page).exists()]
     texts = {page: (DOCS / page).read_text() for page in there}
     assert too_early(order, texts, glossary) == []
 
@@ -89,10 +84,9 @@ def test_every_term_has_a_page_that_uses_it(order, glossary):
     for term in reading.glossary(glossary):
         assert term.introduced, f"'{term.title}' does not say where it is introduced"
         assert term.introduced in order, f"'{term.title}': {term.introduced} is not in the order"
-        if term.introduced not in TO_BE_REWRITTEN:
-            text = (DOCS / term.introduced).read_text()
-            used = term.title in first_uses(text, [term])
-            assert used, f"{term.introduced} does not use '{term.title}'"
+        text = (DOCS / term.introduced).read_text()
+        used = term.title in first_uses(text, [term])
+        assert used, f"{term.introduced} does not use '{term.title}'"
 
 
 def test_every_concept_page_introduces_a_term(order, glossary):
@@ -103,10 +97,6 @@ def test_every_concept_page_introduces_a_term(order, glossary):
 def test_the_glossary_is_in_order(glossary):
     titles = [term.title.lower() for term in reading.glossary(glossary)]
     assert titles == sorted(set(titles))
-
-
-def test_the_pages_to_be_rewritten_are_pages(order):
-    assert [page for page in TO_BE_REWRITTEN if page not in order] == []
 
 
 EXAMPLE = """# Glossary

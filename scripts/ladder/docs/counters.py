@@ -33,11 +33,13 @@ ASKED_FOR = {
     "sectors_st": "global store sectors",
     "wavefronts_st": "shared store wavefronts",
     "tensor_pipe_elapsed": "tensor pipe, of all clocks",
-    "merged_hardware": "merged by the hardware",
+    "lrc_sectors": "asked of L2",
+    "merged_hardware": "merged by chance",
     "merged_multicast": "merged by multicast",
 }
 UNITS = {"time": (1e6, "ms"), "possible_share": (1, "%")}
-SECTORS = {"sm_sectors", "l2_sectors", "l2_written", "merged_hardware", "merged_multicast"}
+SECTORS = {"sm_sectors", "l2_sectors", "l2_written", "lrc_sectors"}
+SECTORS |= {"merged_hardware", "merged_multicast"}
 STALLS = "stalls"
 STALLS_SHOWN = 4
 # Between the columns of a table: what is closer is no difference that a page speaks of.
