@@ -5,10 +5,10 @@
 // vs 10   the cluster, of which a band is 8 high, as many rows as before; "empty" now means empty
 //         in both blocks, so the consumers arrive in both; no block may start before the other
 //         one's barriers are there, or leave before its last tile.
-// Limit   those of 10, and it gains nothing: of what the multiprocessors receive, L2 is asked for
-//         64% in 10 and for 72% here, because a unit between them (LRC) merges requests of several
+// Limit   those of 10, and it gains nothing: of what the multiprocessors receive, L2 is read for
+//         63% in 10 and for 72% here, because a unit between them (LRC) merges requests of several
 //         blocks for the same B anyway (H200, 4096^3). Fewer are merged where rows begin off the
-//         lines of 128 bytes: 11% faster at 5000^3. 11 goes on from 10, and 11c has clusters there
+//         lines of 128 bytes: 12% faster at 5000^3. 11 goes on from 10, and 11c has clusters there
 //         only. `own_reads` has the pairs without multicast.
 #include "launch.cuh"
 #include "parts/block_order.cuh"
