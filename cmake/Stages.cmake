@@ -1,7 +1,8 @@
 # The stages' targets.
 
-# Their programs for the GPU and nothing else, which is what measuring needs.
+# Their programs for the GPU, or for the CPU, and nothing else, which is what running them needs.
 add_custom_target(ladder_stages)
+add_custom_target(ladder_cpu_stages)
 
 # as_cpp_bool(VARIABLE CONDITION...): true or false, as C++ writes them.
 macro(as_cpp_bool variable)
@@ -27,6 +28,7 @@ function(add_stage name)
   configure_file(${PROJECT_SOURCE_DIR}/cmake/stage.h.in ${generated}/stage.h @ONLY)
 
   add_cpu_stage(${name} ${on_cpu} ${generated})
+  add_dependencies(ladder_cpu_stages ladder_${name}_cpu)
   if(BUILD_TESTING AND on_cpu)
     add_stage_test(${name} cpu)
   endif()

@@ -10,10 +10,11 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 help "$@"
 
 set_up
-build
+if have_gpu; then build ladder_stages; fi
 if have_gpu && [ -n "$(all_stages build/stages)" ]; then
   folder=build/stages
 else
+  build ladder_cpu_stages
   if have_gpu; then
     say "there is a GPU but no CUDA toolkit to build for it"
   else
