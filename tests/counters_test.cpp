@@ -34,6 +34,8 @@ constexpr const char* ARBITRATION =
     "ncu adds the few cycles in which reads of the staged results meet other traffic of the cache";
 constexpr const char* MOSTLY_STAGED =
     "the same, where every block of a divided tile stages its results: half of all wavefronts";
+constexpr const char* NOT_STAGED =
+    "ncu adds 20 to 2,304, as by arbitration, though nothing is staged: not known what they meet";
 constexpr const char* REPEATED =
     "lanes past M or N repeat an address, and a 16-byte cp.async counts its sector again for each "
     "pair";
@@ -45,6 +47,8 @@ constexpr Exception EXCEPTIONS[] = {
     {"03_transposed_b", "padded", "wavefronts_mem_shared_op_ld", Exception::ZERO_OR_NOT, MERGED},
     {"04_register_blocked", "register_blocked", "wavefronts_mem_shared_op_ld",
      Exception::ZERO_OR_NOT, MERGED},
+    {"04_register_blocked", "one_block", "wavefronts_mem_shared_op_ld", Exception::ZERO_OR_NOT,
+     MERGED},
     {"04d_register_banks", "", "mem_shared_op_ld", Exception::WITHIN_3_PERCENT, ARBITRATION},
     {"05_cp_async", "", "sectors_pipe_lsu_mem_global_op_ld", Exception::FEWER, REPEATED},
     {"05b_split_barrier", "", "sectors_pipe_lsu_mem_global_op_ld", Exception::FEWER, REPEATED},
@@ -55,6 +59,7 @@ constexpr Exception EXCEPTIONS[] = {
     {"06c_fragments_ahead", "", "mem_shared_op_ld", Exception::WITHIN_3_PERCENT, ARBITRATION},
     {"06c_fragments_ahead", "", "sectors_pipe_lsu_mem_global_op_ld", Exception::FEWER,
      OFF_THE_GRID},
+    {"07_mma_sync", "plain_stores", "mem_shared_op_ld", Exception::WITHIN_3_PERCENT, NOT_STAGED},
     {"07_mma_sync", "", "sectors_pipe_lsu_mem_global_op_ld", Exception::FEWER, OFF_THE_GRID},
     {"07b_swizzle", "", "sectors_pipe_lsu_mem_global_op_ld", Exception::FEWER, REPEATED},
 };
