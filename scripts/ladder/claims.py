@@ -60,7 +60,7 @@ except ModuleNotFoundError:
 from ladder import manifest, power
 from ladder.counters import LIMITS, PREDICTED, PREDICTED_SIZE, STALL, TIME, load_counters
 from ladder.project import GPUS, ROOT, BadInput
-from ladder.results import load, percent_of_best, shape
+from ladder.results import counters_of, load, percent_of_best, shape
 
 CLAIMS = ROOT / "docs/claims.yaml"
 COUNTERS_AT_128 = ROOT / "tests/data/ncu_h200.json"  # where the results have none of their own
@@ -369,7 +369,7 @@ def predicted_counters(stages: Path, wanted: set[str]) -> dict:
 
 def adopted() -> dict[str, Measurements]:
     """What is committed, by GPU."""
-    return {gpu: Measurements(path, measured_counters(path)) for gpu, path in GPUS.items()}
+    return {gpu: Measurements(path, counters_of(gpu)) for gpu, path in GPUS.items()}
 
 
 def cited(root: Path) -> set[str]:
