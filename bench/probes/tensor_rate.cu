@@ -17,6 +17,7 @@
 #include "harness/buffers.h"
 #include "harness/device.h"
 #include "harness/options.h"
+#include "harness/program.h"
 
 namespace {
 
@@ -130,18 +131,7 @@ bool parse(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const auto fail = [](const std::exception& error, Exit code) {
-    fmt::print(stderr, "tensor_rate: {}\n", error.what());
-    return code;
-  };
-  try {
+  return run_program("tensor_rate", [&] {
     if (parse(argc, argv)) run();
-  } catch (const NoDevice& error) {
-    return fail(error, EXIT_NO_DEVICE);
-  } catch (const UsageError& error) {
-    return fail(error, EXIT_BAD_INPUT);
-  } catch (const std::exception& error) {
-    return fail(error, EXIT_FAILED);
-  }
-  return EXIT_OK;
+  });
 }

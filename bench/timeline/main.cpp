@@ -26,6 +26,7 @@
 #include "harness/buffers.h"
 #include "harness/device.h"
 #include "harness/options.h"
+#include "harness/program.h"
 #include "harness/random.h"
 #include "harness/report.h"
 #include "stages.h"
@@ -267,19 +268,7 @@ void run(const std::string& json) {
 }  // namespace timeline
 
 int main(int argc, char** argv) {
-  using namespace ladder::harness;
-  const auto fail = [](const std::exception& error, Exit code) {
-    fmt::print(stderr, "timeline: {}\n", error.what());
-    return code;
-  };
-  try {
+  return ladder::harness::run_program("timeline", [&] {
     if (const std::optional<std::string> json = timeline::parse(argc, argv)) timeline::run(*json);
-  } catch (const NoDevice& error) {
-    return fail(error, EXIT_NO_DEVICE);
-  } catch (const UsageError& error) {
-    return fail(error, EXIT_BAD_INPUT);
-  } catch (const std::exception& error) {
-    return fail(error, EXIT_FAILED);
-  }
-  return EXIT_OK;
+  });
 }
