@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
-#include <cstring>
 #include <mutex>
 #include <new>
 #include <stdexcept>
@@ -28,31 +27,7 @@ namespace {
 constexpr size_t STACK_BYTES = 128 * 1024;
 constexpr unsigned COLORS = 128;  // times 64 bytes
 
-std::mutex findings_mutex;
-std::vector<Finding> findings;
-
-bool same_place(const Place& a, const Place& b) {
-  return a.line == b.line && a.pc == b.pc &&
-         (a.file == b.file || (a.file && b.file && std::strcmp(a.file, b.file) == 0));
-}
-
 }  // namespace
-
-void report_finding(const Place& place, const std::string& what) {
-  const std::lock_guard lock(findings_mutex);
-  for (Finding& finding : findings) {
-    if (finding.what == what && same_place(finding.place, place)) {
-      ++finding.count;
-      return;
-    }
-  }
-  findings.push_back({place, what, 1});
-}
-
-std::vector<Finding> take_findings() {
-  const std::lock_guard lock(findings_mutex);
-  return std::exchange(findings, {});
-}
 
 Block::Block() {
   dynamic_shared_ = static_cast<unsigned char*>(std::aligned_alloc(1024, MAX_SHARED_BYTES));

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "fiber.h"
+#include "findings.h"
 #include "place.h"
 
 namespace cpu_device {
@@ -29,16 +30,6 @@ struct Settings {
   int multiprocessors = 132;   // what launchers are told: an H200's, so that they decide as there
 };
 Settings& settings();
-
-// Something a kernel did that a GPU would not forgive. The same finding at the same place is kept
-// once, with its count.
-struct Finding {
-  Place place;
-  std::string what;
-  uint64_t count;
-};
-void report_finding(const Place& place, const std::string& what);
-std::vector<Finding> take_findings();
 
 // A cp.async that has been issued and not yet waited for: the data lands at the wait, so that a
 // kernel which forgets to wait computes with what was there before.

@@ -1,0 +1,27 @@
+#pragma once
+// What a kernel did that a GPU would not forgive.
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "place.h"
+
+namespace cpu_device {
+
+struct Finding {
+  Place place;          // file and line, where the program has them
+  std::string what;     // the cause, the same for all that happened there for one reason
+  std::string example;  // the first of them: addresses, numbers; may be empty
+  uint64_t count;
+};
+
+// Findings with the same cause at the same place are one, with a count and the first example.
+void report_finding(const Place& place, const std::string& cause, const std::string& example = "");
+
+// Of everything since the last call, one for each source line and cause, in the order in which they
+// were first seen.
+std::vector<Finding> take_findings();
+
+bool same_place(const Place& a, const Place& b);
+
+}  // namespace cpu_device
