@@ -11,7 +11,9 @@
 #include <thread>
 #include <utility>
 
+#include "symbols.h"
 #include "trace.h"
+#include "wgmma.h"
 
 namespace cpu_device {
 
@@ -26,24 +28,211 @@ namespace {
 
 constexpr size_t STACK_BYTES = 128 * 1024;
 constexpr unsigned COLORS = 128;  // times 64 bytes
+// Where __shared__ arrays begin in a block's window: behind the dynamic part, at a multiple of 1024.
+constexpr uint32_t STATIC_SHARED = (MAX_SHARED_BYTES + 1023) / 1024 * 1024;
+
+uintptr_t static_shared_begin() {
+  return thread_local_storage().begin & ~uintptr_t{1023};
+}
 
 }  // namespace
 
+// --- A block ----------------------------------------------------------------------------------
+
 Block::Block() {
-  dynamic_shared_ = static_cast<unsigned char*>(std::aligned_alloc(1024, MAX_SHARED_BYTES));
+  dynamic_shared_ = static_cast<unsigned char*>(std::aligned_alloc(1024, STATIC_SHARED));
 }
 
 Block::~Block() {
   std::free(dynamic_shared_);
+}
+
+uint32_t Block::shared_address(const void* pointer) const {
+  const auto address = reinterpret_cast<uintptr_t>(pointer);
+  const uintptr_t offset = address - reinterpret_cast<uintptr_t>(dynamic_shared_);
+  if (offset < STATIC_SHARED) return static_cast<uint32_t>(offset);
+  return STATIC_SHARED + static_cast<uint32_t>(address - static_shared_begin());
+}
+
+unsigned char* Block::at(uint32_t shared_address) const {
+  if (shared_address < STATIC_SHARED) return dynamic_shared_ + shared_address;
+  return reinterpret_cast<unsigned char*>(static_shared_begin()) + (shared_address - STATIC_SHARED);
+}
+
+void Block::begin(Team& team, unsigned rank, std::vector<Thread*> threads) {
+  team_ = &team;
+  rank_ = rank;
+  threads_ = std::move(threads);
+  warps_.resize((threads_.size() + WARP - 1) / WARP);
+  for (unsigned w = 0; w < warps_.size(); ++w) {
+    const unsigned lanes = std::min(WARP, thread_count() - w * WARP);
+    warps_[w] = {lanes == WARP ? ~0u : (1u << lanes) - 1, 0, {}};
+  }
+  live_ = thread_count();
+  barriers_ = 1;
+  at_barrier_.clear();
+  gathering_.forget();
+  for (NamedBarrier& barrier : named_) barrier = {};
+  mbarriers_.forget();
+  registers_.begin();
+  wgmmas_.clear();
+  for (unsigned i = 0; i < thread_count() / WARPGROUP; ++i)
+    wgmmas_.push_back(std::make_shared<Wgmmas>());
+  visits_.clear();
+  leaving_.forget();
+}
+
+void Block::thread_returns(Thread& thread) {
+  Warp& warp = warps_[thread.number / WARP];
+  warp.live &= ~(1u << thread.number % WARP);
+  --live_;
+  wgmma_ends(thread);
+  if (team_->traced()) leaving_.add(thread.knowledge, thread.moment());
+  if (live_ > 0 && at_barrier_.size() == live_) release_barrier();
+  if (live_ == 0) leave();
+}
+
+// Nobody may touch its shared memory any more.
+void Block::leave() {
+  for (Thread* thread : threads_)
+    for (BulkStore& store : thread->bulk_stores) {
+      report_finding(store.place,
+                     "the block ends while TMA may still be reading its shared memory: no wait for "
+                     "this store's group");
+      store.copy();
+    }
+  mbarriers_.block_leaves();
+  for (const Visit& visit : visits_)
+    if (!leaving_.all().covers(visit.by))
+      report_finding(visit.place,
+                     "touches another block of the cluster, which may have left: nothing orders "
+                     "the two");
+}
+
+void Block::touched_by_another(const Place& place) {
+  if (live_ == 0)
+    report_finding(place, "touches another block of the cluster, which has left");
+  else if (team_->traced())
+    visits_.push_back({team_->current().moment(), place});
+}
+
+void Block::barrier(const Place& place) {
+  Thread& thread = current();
+  thread.waiting = place;
+  if (team_->traced()) gathering_.add(thread.knowledge, thread.moment());
+  ++thread.clock;
+  if (at_barrier_.empty()) {
+    barrier_ = place;
+    apart_ = false;
+  } else if (!same_place(barrier_, place)) {
+    apart_ = true;
+  }
+  at_barrier_.push_back(&thread);
+  if (at_barrier_.size() == live_)
+    release_barrier();
+  else
+    team_->wait(place, "at a block barrier that the others never reach");
+}
+
+void Block::release_barrier() {
+  const Place& place = at_barrier_.front()->waiting;
+  for (const Thread* thread : at_barrier_)
+    if (apart_ && !same_place(place, thread->waiting))
+      report_finding(thread->waiting,
+                     "threads of one block wait at this barrier and at the one in line " +
+                         std::to_string(place.line));
+  if (live_ < thread_count())
+    report_finding(place, "threads of the block have returned without reaching this barrier");
+  for (Thread* thread : at_barrier_) {
+    thread->knowledge = gathering_.all();
+    team_->wake(*thread);
+  }
+  gathering_.forget();
+  at_barrier_.clear();
+  ++barriers_;
+  trace_barrier(*this);
+}
+
+void Block::named_barrier(unsigned id, unsigned count, bool wait, const Place& place) {
+  Thread& thread = current();
+  if (id >= NAMED_BARRIERS || count % WARP != 0 || count == 0)
+    return report_finding(place, "a named barrier that does not exist: there are 16, each for whole warps",
+                          "barrier " + std::to_string(id) + " for " + std::to_string(count) +
+                              " threads");
+  NamedBarrier& barrier = named_[id];
+  if (barrier.arrived > 0 && barrier.count != count)
+    report_finding(place, "threads come to one named barrier with different counts",
+                   std::to_string(count) + " and " + std::to_string(barrier.count));
+  barrier.count = count;
+  if (team_->traced()) barrier.gathering.add(thread.knowledge, thread.moment());
+  ++thread.clock;
+  if (wait) barrier.waiting.push_back(&thread);
+  if (++barrier.arrived < count) {
+    if (wait) team_->wait(place, "at a named barrier that the others never reach");
+    return;
+  }
+  for (Thread* other : barrier.waiting) {
+    other->knowledge.learn(barrier.gathering.all());
+    team_->wake(*other);
+  }
+  barrier = {};
+}
+
+bool Block::last_of_warp(void* operand, const Place& place) {
+  Warp& w = warp();
+  w.operands[lane()] = operand;
+  w.arrived |= 1u << lane();
+  current().waiting = place;
+  if (w.arrived != w.live) {
+    team_->wait(place, "at a warp barrier that the others never reach");
+    return false;
+  }
+  const unsigned first = current_number() / WARP * WARP;
+  for (unsigned l = 0; l < WARP; ++l) {
+    if ((w.live >> l & 1) == 0) continue;
+    Thread& other = *threads_[first + l];
+    if (!same_place(other.waiting, place))
+      report_finding(place,
+                     "lanes of one warp meet here and in line " + std::to_string(other.waiting.line));
+    team_->wake(other);
+  }
+  return true;
+}
+
+void Block::warp_barrier(const Place& place) {
+  warp_collective(
+      nullptr,
+      [&](void**, uint32_t live) {
+        if (!team_->traced()) return;
+        const unsigned first = current_number() / WARP * WARP;
+        const auto each = [&](auto visit) {
+          for (unsigned l = 0; l < WARP; ++l)
+            if (live >> l & 1) visit(*threads_[first + l]);
+        };
+        Gathering all;
+        each([&](Thread& thread) { all.add(thread.knowledge, thread.moment()); });
+        each([&](Thread& thread) {
+          thread.knowledge = all.all();
+          ++thread.clock;
+        });
+      },
+      place);
+}
+
+// --- Several that run at the same time ---------------------------------------------------------
+
+Team::Team(unsigned blocks) {
+  for (unsigned i = 0; i < blocks; ++i) blocks_.push_back(std::make_unique<Block>());
+}
+
+Team::~Team() {
   if (stacks_ != nullptr) munmap(stacks_, stack_bytes_);
 }
 
-void Block::run(Index index, Index grid_size, Index block_size, const std::function<void()>& body) {
-  block_index = index;
-  grid = grid_size;
-  size = block_size;
+void Team::run(Index first, Index grid, Index size, size_t dynamic_bytes,
+               const std::function<void()>& body) {
   body_ = &body;
-  const unsigned count = size.x * size.y * size.z;
+  const unsigned per_block = size.x * size.y * size.z, count = per_block * block_count();
   if (stack_bytes_ < count * STACK_BYTES) {
     if (stacks_ != nullptr) munmap(stacks_, stack_bytes_);
     stack_bytes_ = count * STACK_BYTES;
@@ -54,41 +243,60 @@ void Block::run(Index index, Index grid_size, Index block_size, const std::funct
   }
   threads_.resize(count);
   states_.assign(count, State::NEW);
-  warps_.resize((count + WARP - 1) / WARP);
-  for (unsigned w = 0; w < warps_.size(); ++w) {
-    const unsigned lanes = std::min(WARP, count - w * WARP);
-    warps_[w] = {lanes == WARP ? ~0u : (1u << lanes) - 1, 0, 0, {}};
-  }
   reverse_ = settings().reverse;
+  traced_ = tracer_exists();
   live_ = count;
-  waiting_ = 0;
-  apart_ = false;
-  barriers_ = 1;
+  next_agent_ = count;
+  later_.clear();
+  cluster_gathering_.forget();
+  cluster_knowledge_.forget();
+  cluster_arrived_ = 0;
+  cluster_phase_ = 0;
+  cluster_phases_.assign(count, 0);
+  cluster_waiting_.clear();
+  for (unsigned rank = 0; rank < block_count(); ++rank) {
+    Block& block = *blocks_[rank];
+    block.block_index = {first.x + rank, first.y, first.z};
+    block.grid = grid;
+    block.size = size;
+    block.dynamic_bytes = dynamic_bytes;
+    std::vector<Thread*> threads;
+    for (unsigned i = 0; i < per_block; ++i) {
+      Thread& thread = threads_[rank * per_block + i];
+      thread.block = &block;
+      thread.number = i;
+      thread.agent = rank * per_block + i;
+      thread.index = {i % size.x, i / size.x % size.y, i / size.x / size.y};
+      threads.push_back(&thread);
+    }
+    block.begin(*this, rank, std::move(threads));
+  }
 
-  this_block = this;
   resume(reverse_ ? count - 1 : 0);
   left_ = &scheduler_;
+  this_block = current().block;
   Fiber::switch_to(scheduler_, current().fiber);
   if (live_ > 0) report_deadlock();
-  trace_block_ends(barriers_);
+  trace_team_ends(*this);
   this_block = nullptr;
 }
 
-void Block::thread_main() {
-  Block* block = this_block;
-  Fiber::begin(*block->left_);
-  (*block->body_)();
-  block->states_[block->current_] = State::DONE;
-  block->warp().live &= ~(1u << block->lane());
-  --block->live_;
-  if (block->live_ > 0 && block->waiting_ == block->live_) block->release_barrier();
-  block->yield(true);
+void Team::thread_main() {
+  Team* team = &this_block->team();
+  Fiber::begin(*team->left_);
+  (*team->body_)();
+  Thread& thread = team->current();
+  team->states_[team->current_] = State::DONE;
+  --team->live_;
+  thread.block->thread_returns(thread);
+  team->cluster_complete();
+  team->yield(true);
 }
 
 // The next thread in the order of their numbers becomes the current one, unless none can run: of
 // the current one's warp, whose stacks the CPU has in its cache, or else of the next warp that has
 // one.
-bool Block::find_ready() {
+bool Team::find_ready() {
   const unsigned count = thread_count();
   const auto next_in = [&](unsigned i, unsigned begin, unsigned end) {
     if (reverse_) return i == begin ? end - 1 : i - 1;
@@ -106,136 +314,134 @@ bool Block::find_ready() {
 }
 
 // Makes a thread that can run the current one.
-bool Block::resume(unsigned number) {
+bool Team::resume(unsigned number) {
   if (states_[number] > State::READY) return false;
   current_ = number;
   if (states_[number] == State::READY) return true;
   Thread& thread = threads_[number];
   states_[number] = State::READY;
-  thread.index = {number % size.x, number / size.x % size.y, number / size.x / size.y};
+  thread.for_what = "";
   thread.groups = 0;
-  thread.arrived = 1;
   thread.copies.clear();
+  thread.bulk_groups = 0;
+  thread.bulk_ordered = 0;
+  thread.bulk_agent = 0;
+  thread.bulk_stores.clear();
+  thread.knowledge.forget();
+  thread.clock = 1;
+  thread.wgmmas = thread.wgmmas_done = 0;
+  thread.wgmma_groups = 0;
+  thread.wgmma_fenced = false;
+  thread.accumulators.clear();
   // Stacks that start at equal offsets would all fall into the same sets of the CPU's caches.
   thread.fiber.start(stacks_ + number * STACK_BYTES, STACK_BYTES - number % COLORS * 64,
                      thread_main);
   return true;
 }
 
-void Block::yield(bool done) {
-  Fiber& self = current().fiber;
-  Fiber& next = find_ready() ? current().fiber : scheduler_;
-  left_ = &self;
-  Fiber::switch_to(self, next, done);
+void Team::yield(bool done) {
+  const unsigned self = current_;
+  bool ready = find_ready();
+  while (!ready && !later_.empty()) {
+    const std::function<void()> work = std::move(later_.front());
+    later_.pop_front();
+    work();
+    ready = find_ready();
+  }
+  if (ready && current_ == self) return;
+  Fiber& from = threads_[self].fiber;
+  left_ = &from;
+  this_block = current().block;
+  Fiber::switch_to(from, ready ? current().fiber : scheduler_, done);
 }
 
-void Block::barrier(const Place& place) {
+void Team::wait(const Place& place, const char* for_what) {
   current().waiting = place;
-  current().arrived = barriers_ + 1;
-  states_[current_] = State::AT_BARRIER;
-  if (waiting_ == 0)
-    barrier_ = place;
-  else if (!same_place(barrier_, place))
-    apart_ = true;
-  if (++waiting_ == live_)
-    release_barrier();
-  else
-    yield();
+  current().for_what = for_what;
+  states_[current_] = State::WAITS;
+  yield();
 }
 
-void Block::prepare_mbarrier(uint64_t* barrier, uint32_t count, const Place& place) {
-  *barrier = 0;
-  if (count != thread_count())
-    report_finding(place, "an mbarrier for " + std::to_string(count) + " arrivals in a block of " +
-                              std::to_string(thread_count()) +
-                              " threads: this device knows only those of all threads");
+void Team::wake(Thread& thread) {
+  State& state = states_[thread.agent];
+  if (state == State::WAITS) state = State::READY;
 }
 
-void Block::arrive(const Place& place) {
-  if (current().arrived > barriers_)
-    report_finding(place, "arrives at an mbarrier twice without a wait between");
-  current().arrived = barriers_ + 1;
+void Team::cluster_arrive(const Place& place) {
+  Thread& thread = current();
+  uint32_t& arrived = cluster_phases_[thread.agent];
+  if (arrived > cluster_phase_)
+    report_finding(place, "arrives at the cluster's barrier twice without a wait between");
+  arrived = cluster_phase_ + 1;
+  if (traced_) cluster_gathering_.add(thread.knowledge, thread.moment());
+  ++thread.clock;
+  ++cluster_arrived_;
+  cluster_complete();
 }
 
-void Block::wait_for_phase(uint64_t* barrier, uint32_t parity, const Place& place) {
-  const uint64_t phase = *barrier;
-  if (phase % 2 != parity) return;  // that phase is the one before, and over
-  if (current().arrived == barriers_)
-    report_finding(place, "waits for a phase of an mbarrier that it has not arrived at");
-  this->barrier(place);
-  if (*barrier == phase) *barrier = phase + 1;
+// All that have not returned have arrived.
+void Team::cluster_complete() {
+  if (cluster_arrived_ == 0 || cluster_arrived_ < live_) return;
+  unsigned missing = 0;
+  for (unsigned i = 0; i < thread_count(); ++i)
+    missing += states_[i] != State::DONE && cluster_phases_[i] == cluster_phase_;
+  if (missing > 0) return;
+  ++cluster_phase_;
+  cluster_arrived_ = 0;
+  cluster_knowledge_ = cluster_gathering_.all();
+  cluster_gathering_.forget();
+  for (Thread* thread : cluster_waiting_) wake(*thread);
+  cluster_waiting_.clear();
 }
 
-void Block::release_barrier() {
-  const auto waits = [&](unsigned i) { return states_[i] == State::AT_BARRIER; };
-  unsigned first = 0;
-  while (!waits(first)) ++first;
-  const Place& place = threads_[first].waiting;
-  for (unsigned i = first; apart_ && i < thread_count(); ++i)
-    if (waits(i) && !same_place(place, threads_[i].waiting))
-      report_finding(threads_[i].waiting,
-                     "threads of one block wait at this barrier and at the one in line " +
-                         std::to_string(place.line));
-  if (live_ < thread_count())
-    report_finding(place, "threads of the block have returned without reaching this barrier");
-  for (State& state : states_) state = state == State::AT_BARRIER ? State::READY : state;
-  waiting_ = 0;
-  apart_ = false;
-  ++barriers_;
-  trace_barrier();
-}
-
-bool Block::last_of_warp(void* operand, const Place& place) {
-  Warp& w = warp();
-  w.operands[lane()] = operand;
-  w.arrived |= 1u << lane();
-  current().waiting = place;
-  if (w.arrived != w.live) {
-    states_[current_] = State::AT_WARP_BARRIER;
-    yield();
-    return false;
+void Team::cluster_wait(const Place& place) {
+  Thread& thread = current();
+  const uint32_t phase = cluster_phases_[thread.agent];
+  if (phase == 0)
+    return report_finding(place, "waits at the cluster's barrier without having arrived");
+  while (cluster_phase_ < phase) {
+    cluster_waiting_.push_back(&thread);
+    wait(place, "at the cluster's barrier that the others never reach");
   }
-  const unsigned first = current_ / WARP * WARP;
-  for (unsigned l = 0; l < WARP; ++l) {
-    if ((w.live >> l & 1) == 0) continue;
-    const Place& other = threads_[first + l].waiting;
-    if (!same_place(other, place))
-      report_finding(place,
-                     "lanes of one warp meet here and in line " + std::to_string(other.line));
-    states_[first + l] = State::READY;
-  }
-  return true;
+  thread.knowledge.learn(cluster_knowledge_);
 }
 
-// Nobody can continue: says who waits where, once for each place, and gives the block up.
-void Block::report_deadlock() {
-  for (unsigned i = 0; i < thread_count(); ++i) {
-    const Thread& thread = threads_[i];
-    if (states_[i] == State::DONE) continue;
-    report_finding(thread.waiting, std::string("deadlock: threads wait here, at a ") +
-                                       (states_[i] == State::AT_BARRIER ? "block" : "warp") +
-                                       " barrier that the others never reach");
+// Nobody can continue: says who waits where, once for each place, and gives the blocks up.
+void Team::report_deadlock() {
+  for (const Thread& thread : threads_) {
+    if (states_[thread.agent] == State::DONE) continue;
+    std::string example;
+    for (const auto& block : blocks_) example += block->mbarriers().waited_for_by(thread);
+    report_finding(thread.waiting, std::string("deadlock: threads wait here, ") + thread.for_what,
+                   example);
   }
+  for (Thread& thread : threads_) thread.accumulators.clear();
   Fiber::abandon(stacks_, stack_bytes_);
 }
 
-// Blocks that are not in use: with their stacks, whose pages exist then, and their tracers.
+// Teams that are not in use: with their stacks, whose pages exist then, and their tracers.
+namespace {
 std::mutex idle_mutex;
-std::vector<std::unique_ptr<Block>> idle;
+std::vector<std::unique_ptr<Team>> idle;
 
-std::unique_ptr<Block> take_block() {
+std::unique_ptr<Team> take_team(unsigned blocks) {
   const std::lock_guard lock(idle_mutex);
-  if (idle.empty()) return std::make_unique<Block>();
-  std::unique_ptr<Block> block = std::move(idle.back());
-  idle.pop_back();
-  return block;
+  const auto found = std::find_if(idle.begin(), idle.end(), [&](const auto& team) {
+    return team->block_count() == blocks;
+  });
+  if (found == idle.end()) return std::make_unique<Team>(blocks);
+  std::unique_ptr<Team> team = std::move(*found);
+  idle.erase(found);
+  return team;
 }
-void give_back(std::unique_ptr<Block> block) {
+void give_back(std::unique_ptr<Team> team) {
   const std::lock_guard lock(idle_mutex);
-  idle.push_back(std::move(block));
+  idle.push_back(std::move(team));
 }
+}  // namespace
 
-void run_grid(Index grid, Index block, size_t smem_bytes, const std::function<void()>& body) {
+void run_grid(Index grid, Index block, unsigned cluster, size_t smem_bytes,
+              const std::function<void()>& body) {
   const uint64_t threads = uint64_t{block.x} * block.y * block.z;
   if (threads == 0 || threads > 1024 || smem_bytes > MAX_SHARED_BYTES || grid.y > 65535 ||
       grid.z > 65535 || grid.x > INT32_MAX || uint64_t{grid.x} * grid.y * grid.z == 0)
@@ -243,22 +449,28 @@ void run_grid(Index grid, Index block, size_t smem_bytes, const std::function<vo
                                 " x " + std::to_string(grid.y) + " x " + std::to_string(grid.z) +
                                 ", " + std::to_string(threads) + " threads, " +
                                 std::to_string(smem_bytes) + " bytes of shared memory");
-  const uint64_t blocks = uint64_t{grid.x} * grid.y * grid.z;
+  if (cluster == 0 || cluster > MAX_CLUSTER || grid.x % cluster != 0)
+    throw std::invalid_argument("invalid launch configuration: clusters of " +
+                                std::to_string(cluster) + " blocks in a grid of " +
+                                std::to_string(grid.x) + " along x");
+  const unsigned clusters_x = grid.x / cluster;
+  const uint64_t clusters = uint64_t{clusters_x} * grid.y * grid.z;
   std::atomic<uint64_t> next{0};
   const auto work = [&] {
-    std::unique_ptr<Block> runner = take_block();
-    trace_worker_begins(*runner);
-    for (uint64_t i; (i = next++) < blocks;)
-      runner->run({static_cast<unsigned>(i % grid.x), static_cast<unsigned>(i / grid.x % grid.y),
-                   static_cast<unsigned>(i / grid.x / grid.y)},
-                  grid, block, body);
+    std::unique_ptr<Team> team = take_team(cluster);
+    trace_worker_begins(*team, smem_bytes);
+    for (uint64_t i; (i = next++) < clusters;)
+      team->run({static_cast<unsigned>(i % clusters_x) * cluster,
+                 static_cast<unsigned>(i / clusters_x % grid.y),
+                 static_cast<unsigned>(i / clusters_x / grid.y)},
+                grid, block, smem_bytes, body);
     trace_worker_ends();
-    give_back(std::move(runner));
+    give_back(std::move(team));
   };
   uint64_t workers = settings().os_threads;
   if (workers == 0) workers = std::max(1u, std::thread::hardware_concurrency());
   std::vector<std::thread> pool;
-  for (uint64_t i = 1; i < std::min(workers, blocks); ++i) pool.emplace_back(work);
+  for (uint64_t i = 1; i < std::min(workers, clusters); ++i) pool.emplace_back(work);
   work();
   for (std::thread& thread : pool) thread.join();
 }

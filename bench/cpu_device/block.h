@@ -1,16 +1,21 @@
 #pragma once
-// How a launch runs: blocks one after the other on each OS thread, the threads of a block as fibers
-// that take turns at barriers.
+// How a launch runs: clusters one after the other on each OS thread, the threads of a cluster's
+// blocks as fibers that take turns where they wait.
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "fiber.h"
 #include "findings.h"
+#include "knowledge.h"
+#include "mbarrier.h"
 #include "place.h"
+#include "registers.h"
 
 namespace cpu_device {
 
@@ -19,7 +24,10 @@ struct Index {
 };
 
 constexpr unsigned WARP = 32;
+constexpr unsigned WARPGROUP = 4 * WARP;
 constexpr size_t MAX_SHARED_BYTES = 232448;  // a block, static and dynamic; that of sm_90
+constexpr unsigned MAX_CLUSTER = 8;          // blocks
+constexpr unsigned NAMED_BARRIERS = 16;      // of a block; 0 is that of __syncthreads
 
 struct Settings {
   unsigned os_threads = 0;     // 0: as many as the machine has
@@ -40,22 +48,68 @@ struct AsyncCopy {
   unsigned group;
 };
 
-enum class State : uint8_t { NEW, READY, AT_BARRIER, AT_WARP_BARRIER, DONE };
+// A copy by TMA from shared memory that a thread has ordered. It takes place when the thread waits
+// for it.
+struct BulkStore {
+  std::function<void()> copy;
+  Place place;
+  unsigned group;
+  uint32_t number;  // of this thread's, from 1
+};
+
+// The registers of a thread that wgmma adds to, while it does: `values` has what comes of it, and
+// they themselves are undefined.
+struct Accumulators {
+  float* registers;
+  unsigned count;
+  unsigned pending = 0;  // wgmmas
+  bool touched = true;   // by the thread, since its last wgmma.fence
+  std::vector<float> values;
+};
+
+enum class State : uint8_t { NEW, READY, WAITS, DONE };
+
+class Block;
+class Team;
+struct Wgmmas;
 
 struct Thread {
   Fiber fiber;
   Index index;
-  Place waiting;     // where, when at a barrier
-  unsigned groups;   // cp.async groups committed so far
-  uint32_t arrived;  // barriers of the block that this thread has arrived at
+  Block* block;
+  unsigned number;     // in its block
+  Agent agent;         // among the threads of the cluster
+  Place waiting;       // where, when it waits,
+  const char* for_what;  // and for what
+  unsigned groups;     // cp.async groups committed so far
   std::vector<AsyncCopy> copies;
+  unsigned bulk_groups;
+  uint32_t bulk_ordered;  // stores
+  Agent bulk_agent;       // that reads for them, 0 before the first
+  std::deque<BulkStore> bulk_stores;
+  // What it knows of the others' accesses, and its own clock; see knowledge.h.
+  Knowledge knowledge;
+  uint32_t clock;
+  uint32_t wgmmas, wgmmas_done;  // started, and waited for
+  unsigned wgmma_groups;
+  bool wgmma_fenced;
+  std::vector<Accumulators> accumulators;
+
+  Moment moment() const { return {agent, clock}; }
 };
 
 struct Warp {
-  uint32_t live;      // lanes that have not returned
-  uint32_t arrived;   // lanes at the current collective
-  uint32_t barriers;  // __syncwarp so far; orders the accesses of its lanes
+  uint32_t live;     // lanes that have not returned
+  uint32_t arrived;  // lanes at the current collective
   void* operands[WARP];
+};
+
+// bar.sync: any number of a block's threads.
+struct NamedBarrier {
+  unsigned count = 0;  // of threads it is for
+  unsigned arrived = 0;
+  std::vector<Thread*> waiting;
+  Gathering gathering;
 };
 
 class Tracer;
@@ -67,30 +121,35 @@ class Block {
   Block(const Block&) = delete;
   Block& operator=(const Block&) = delete;
 
-  // Runs `body` once for each thread of the block at `block_index` of `grid`.
-  void run(Index block_index, Index grid, Index size, const std::function<void()>& body);
-
-  Thread& current() { return threads_[current_]; }
-  unsigned current_number() const { return current_; }
-  unsigned lane() const { return current_ % WARP; }
-  Warp& warp() { return warps_[current_ / WARP]; }
+  Thread& current();
+  unsigned current_number() { return current().number; }
+  unsigned lane() { return current_number() % WARP; }
+  Warp& warp() { return warps_[current_number() / WARP]; }
   unsigned thread_count() const { return static_cast<unsigned>(threads_.size()); }
   unsigned warp_count() const { return static_cast<unsigned>(warps_.size()); }
+  Thread& thread(unsigned number) { return *threads_[number]; }
+  unsigned live() const { return live_; }
   uint64_t number() const {
     return (uint64_t{block_index.z} * grid.y + block_index.y) * grid.x + block_index.x;
   }
+  unsigned rank() const { return rank_; }          // in the cluster
   uint32_t barriers() const { return barriers_; }  // of the block, completed, from 1
-  bool on_stack(uintptr_t address) const {
-    return address - reinterpret_cast<uintptr_t>(stacks_) < stack_bytes_;
-  }
+  Team& team() const { return *team_; }
+  // Shared memory by its address in the block's own window, which begins with the dynamic part.
   unsigned char* dynamic_shared() { return dynamic_shared_; }
+  // An address as instructions have it, in the block's own window of shared memory: first its
+  // dynamic part, then the __shared__ arrays.
+  uint32_t shared_address(const void* pointer) const;
+  unsigned char* at(uint32_t shared_address) const;
 
   void barrier(const Place& place);
-  // An mbarrier of all threads of the block, whose phase is in `*barrier`: its arrival and its
-  // wait. Nobody passes the wait before all have come to it: one of the orders a GPU may choose.
-  void prepare_mbarrier(uint64_t* barrier, uint32_t count, const Place& place);
-  void arrive(const Place& place);
-  void wait_for_phase(uint64_t* barrier, uint32_t parity, const Place& place);
+  void named_barrier(unsigned id, unsigned count, bool wait, const Place& place);
+  Mbarriers& mbarriers() { return mbarriers_; }
+  Registers& registers() { return registers_; }
+  Wgmmas& wgmmas(unsigned warpgroup) { return *wgmmas_[warpgroup]; }
+  // A thread of another block arrives here or writes here: this block must not have left.
+  void touched_by_another(const Place& place);
+
   // Every live lane of the warp arrives with its operand; the last one runs `together` for all,
   // with the operands by lane and the mask of lanes that take part.
   template <class Function>
@@ -100,42 +159,120 @@ class Block {
     together(w.operands, w.live);
     w.arrived = 0;
   }
+  // All live lanes of the warp, whose accesses are ordered by it.
+  void warp_barrier(const Place& place);
 
   Index block_index, grid, size;
+  size_t dynamic_bytes = 0;  // of the launch
+
+ private:
+  friend class Team;
+  void begin(Team& team, unsigned rank, std::vector<Thread*> threads);
+  void thread_returns(Thread& thread);
+  void leave();
+  void release_barrier();
+  // Waits for the others, or is the last and has made them ready to continue.
+  bool last_of_warp(void* operand, const Place& place);
+
+  Team* team_ = nullptr;
+  unsigned rank_ = 0;
+  std::vector<Thread*> threads_;
+  std::vector<Warp> warps_;
+  unsigned live_ = 0;
+  bool apart_ = false;  // not all that wait at the block's barrier do so at the same place
+  Place barrier_;       // where the first of them does
+  uint32_t barriers_ = 0;
+  std::vector<Thread*> at_barrier_;
+  Gathering gathering_;
+  NamedBarrier named_[NAMED_BARRIERS];
+  Mbarriers mbarriers_{*this};
+  Registers registers_{*this};
+  std::vector<std::shared_ptr<Wgmmas>> wgmmas_;  // by warpgroup
+  struct Visit {
+    Moment by;
+    Place place;
+  };
+  std::vector<Visit> visits_;  // by other blocks
+  Gathering leaving_;          // what its threads know when they return
+  unsigned char* dynamic_shared_ = nullptr;
+};
+
+// The blocks of a cluster, which run at the same time; or one block.
+class Team {
+ public:
+  explicit Team(unsigned blocks);
+  ~Team();
+  Team(const Team&) = delete;
+  Team& operator=(const Team&) = delete;
+
+  // Runs `body` once for each thread of the blocks from `first` on, along x.
+  void run(Index first, Index grid, Index size, size_t dynamic_bytes,
+           const std::function<void()>& body);
+
+  unsigned thread_count() const { return static_cast<unsigned>(threads_.size()); }
+  unsigned block_count() const { return static_cast<unsigned>(blocks_.size()); }
+  Block& block(unsigned rank) { return *blocks_[rank]; }
+  Thread& current() { return threads_[current_]; }
+  bool on_stack(uintptr_t address) const {
+    return address - reinterpret_cast<uintptr_t>(stacks_) < stack_bytes_;
+  }
+  // A number for what works beside the threads.
+  Agent new_agent() { return next_agent_++; }
+  bool traced() const { return traced_; }
+
+  // The current thread stops here until somebody wakes it.
+  void wait(const Place& place, const char* for_what);
+  void wake(Thread& thread);
+  // What is done when no thread can continue: as late as can be, as far as the threads can tell.
+  void later(std::function<void()> work) { later_.push_back(std::move(work)); }
+
+  // Half of a barrier of all threads of the cluster, and the other.
+  void cluster_arrive(const Place& place);
+  void cluster_wait(const Place& place);
+
   std::shared_ptr<Tracer> tracer;  // of what runs here; see trace.cpp
 
  private:
+  friend class Block;
   static void thread_main();
   // Continues with the next thread that can; back at the first once all have ended or none can.
   void yield(bool done = false);
   bool find_ready();
   bool resume(unsigned number);
-  void release_barrier();
-  // Waits for the others, or is the last and has made them ready to continue.
-  bool last_of_warp(void* operand, const Place& place);
+  void cluster_complete();
   void report_deadlock();
 
+  std::vector<std::unique_ptr<Block>> blocks_;
   std::vector<Thread> threads_;
   std::vector<State> states_;  // by thread
-  std::vector<Warp> warps_;
-  unsigned current_ = 0, live_ = 0, waiting_ = 0;
-  bool reverse_ = false;
-  bool apart_ = false;  // not all that wait at the block's barrier do so at the same place
-  Place barrier_;       // where the first of them does
-  uint32_t barriers_ = 0;
+  unsigned current_ = 0, live_ = 0;
+  bool reverse_ = false, traced_ = false;
+  Agent next_agent_ = 0;
+  std::deque<std::function<void()>> later_;
+  Gathering cluster_gathering_;
+  Knowledge cluster_knowledge_;
+  unsigned cluster_arrived_ = 0;
+  uint32_t cluster_phase_ = 0;
+  std::vector<uint32_t> cluster_phases_;  // by thread: the last it has arrived at, from 1
+  std::vector<Thread*> cluster_waiting_;
   Fiber scheduler_;
   Fiber* left_ = nullptr;  // the fiber that was switched away from last
   const std::function<void()>* body_ = nullptr;
   char* stacks_ = nullptr;
   size_t stack_bytes_ = 0;
-  unsigned char* dynamic_shared_ = nullptr;
 };
 
-// The block that this OS thread is running, or null. (__thread: unlike thread_local it says that
+// The block that the current thread is of, or null. (__thread: unlike thread_local it says that
 // nothing is to be initialised, which kernels would otherwise ask before every use.)
 extern __thread Block* this_block;
 
-// Runs a grid of blocks. Throws std::invalid_argument for a configuration no GPU would take.
-void run_grid(Index grid, Index block, size_t smem_bytes, const std::function<void()>& body);
+inline Thread& Block::current() {
+  return team_->current();
+}
+
+// Runs a grid of blocks, `cluster` neighbours along x in a cluster. Throws std::invalid_argument for
+// a configuration no GPU would take.
+void run_grid(Index grid, Index block, unsigned cluster, size_t smem_bytes,
+              const std::function<void()>& body);
 
 }  // namespace cpu_device

@@ -1,20 +1,80 @@
 #include "shared_memory.h"
 
+#include <algorithm>
+#include <cstring>
+#include <set>
+
 namespace cpu_device {
 namespace {
+
 constexpr unsigned WARP_SIZE = 32;
+
+struct Less {
+  bool operator()(const Place& a, const Place& b) const {
+    if (a.line != b.line) return a.line < b.line;
+    return std::strcmp(a.file, b.file) < 0;
+  }
+};
+constexpr uintptr_t BY_LINE = 1;  // no instruction's address: those have file and line as well
+
+const char* conflict_of_read(Kind reader, const Touch& write) {
+  if (write.kind == Kind::TMA_LOAD)
+    return reader == Kind::THREAD
+               ? "race: reads what TMA may still be bringing: no wait for that phase of its mbarrier"
+               : "race: wgmma or TMA reads what TMA may still be bringing: no wait for that phase of "
+                 "its mbarrier";
+  return reader == Kind::THREAD
+             ? "race: reads what another thread has written since the last barrier"
+             : "race: wgmma or TMA reads what another thread has written since the last barrier";
+}
+
+const char* conflict_of_write(Kind writer, const Touch& read) {
+  const bool tma = writer == Kind::TMA_LOAD;
+  switch (read.kind) {
+    case Kind::WGMMA:
+      return tma ? "race: TMA overwrites what wgmma may still be reading"
+                 : "race: writes what wgmma may still be reading";
+    case Kind::TMA_STORE:
+      return tma ? "race: TMA overwrites what a TMA store may still be reading"
+                 : "race: writes what a TMA store may still be reading";
+    default:
+      return tma ? "race: TMA overwrites what a thread has read, with no barrier between"
+                 : "race: writes what another thread has read since the last barrier";
+  }
+}
+
+const char* conflict_of_writes(Kind writer, const Touch& write) {
+  if (write.kind == Kind::TMA_LOAD) return "race: writes where TMA may still be bringing a tile";
+  return writer == Kind::TMA_LOAD
+             ? "race: TMA overwrites what a thread has written, with no barrier between"
+             : "race: writes what another thread has written since the last barrier";
+}
+
+}  // namespace
+
+Site site_of(const Place& place) {
+  if (place.file == nullptr) return place.pc;
+  static thread_local std::set<Place, Less> places;
+  return reinterpret_cast<Site>(reinterpret_cast<uintptr_t>(&*places.insert(place).first) | BY_LINE);
+}
+
+Place place_of(Site site) {
+  const auto bits = reinterpret_cast<uintptr_t>(site);
+  if (bits % 2 != BY_LINE) return {nullptr, 0, site};
+  return *reinterpret_cast<const Place*>(bits - BY_LINE);
 }
 
 void SharedMemory::cover(uintptr_t begin, size_t bytes) {
-  if (begin == begin_ && bytes == bytes_) return;
+  if (begin == begin_ && bytes <= bytes_) return;
   begin_ = begin;
   bytes_ = bytes;
   cells_.assign(bytes / CELL_BYTES + 16, Cell{});  // accesses end up to 16 bytes past a region
   settled_.assign(cells_.size(), 0);
 }
 
-void SharedMemory::forget(uint32_t barriers) {
-  const uint32_t next = generation_ + 2 * barriers + 2;
+void SharedMemory::forget(uint32_t stages) {
+  more_used_ = 0;
+  const uint32_t next = generation_ + stages + 2;
   if (next > UINT32_MAX / 2) {
     cells_.assign(cells_.size(), Cell{});
     settled_.assign(cells_.size(), 0);
@@ -24,19 +84,9 @@ void SharedMemory::forget(uint32_t barriers) {
   generation_ = next;
 }
 
-bool SharedMemory::no_barrier_between(const Moment& before, const Moment& now) {
-  return before.arrived >= now.waited;
-}
-
-bool SharedMemory::unordered(const Moment& before, const Moment& now) {
-  if (before.thread == now.thread || !no_barrier_between(before, now)) return false;
-  const bool same_warp = before.thread / WARP_SIZE == now.thread / WARP_SIZE;
-  return !same_warp || before.warp_barriers == now.warp_barriers;
-}
-
 template <class Visit>
-const char* SharedMemory::for_each_cell(uintptr_t address, unsigned bytes, Visit visit) {
-  const char* problem = nullptr;
+Conflict SharedMemory::for_each_cell(uintptr_t address, unsigned bytes, Visit visit) {
+  Conflict conflict;
   const uintptr_t last = (address + bytes - 1 - begin_) / CELL_BYTES;
   for (uintptr_t i = (address - begin_) / CELL_BYTES; i <= last; ++i) {
     Cell& cell = cells_[i];
@@ -44,62 +94,106 @@ const char* SharedMemory::for_each_cell(uintptr_t address, unsigned bytes, Visit
       cell = Cell{};
       cell.generation = generation_;
     }
-    if (const char* found = visit(i)) problem = found;
+    if (const Conflict found = visit(i); found.what != nullptr) conflict = found;
   }
-  return problem;
+  return conflict;
 }
 
-const char* SharedMemory::load(uintptr_t address, unsigned bytes, const Moment& now) {
-  return for_each_cell(address, bytes, [&](uintptr_t i) -> const char* {
-    if (settled_[i] == stage(now)) return nullptr;
-    Cell& cell = cells_[i];
-    if (!cell.read || now.arrived >= cell.last_read.arrived) {
-      cell.read_by_several = cell.read && now.arrived == cell.last_read.arrived &&
-                             (cell.read_by_several || cell.last_read.thread != now.thread);
-      cell.read = true;
-      cell.last_read = now;
-    }
-    if (cell.in_flight) return "reads shared memory that a cp.async has not delivered yet";
-    if (!cell.written) return "reads shared memory that this block has not written";
-    if (unordered(cell.write, now))
-      return "race: reads what another thread has written since the last barrier";
-    if (cell.read_by_several && !no_barrier_between(cell.write, now)) settled_[i] = stage(now);
-    return nullptr;
-  });
-}
-
-const char* SharedMemory::write(uintptr_t i, const Moment& now) {
+void SharedMemory::remember_read(uintptr_t i, const Viewer& viewer) {
   Cell& cell = cells_[i];
-  const char* problem = nullptr;
-  if (cell.written && unordered(cell.write, now))
-    problem = "race: writes what another thread has written since the last barrier";
-  if (cell.read && (unordered(cell.last_read, now) ||
-                    (cell.read_by_several && no_barrier_between(cell.last_read, now))))
-    problem = "race: writes what another thread has read since the last barrier";
-  cell.written = true;
-  cell.write = now;
-  settled_[i] = 0;
-  return problem;
+  if (viewer.stages_only && cell.many_read == viewer.stage) return;
+  // Of one agent the last is enough, and what happens before this one is not needed any more.
+  for (Touch& read : cell.read)
+    if (read.clock == 0 || read.agent == viewer.as.agent || ordered(read, viewer)) {
+      read = viewer.as;
+      return;
+    }
+  if (cell.more == 0) {
+    if (more_used_ == more_.size()) more_.emplace_back();
+    more_[more_used_].clear();
+    cell.more = static_cast<uint32_t>(++more_used_);
+  }
+  std::vector<Touch>& more = more_[cell.more - 1];
+  if (!more.empty() && ordered(more.back(), viewer)) more.clear();  // all of an earlier stage
+  if (viewer.stages_only && more.size() >= FEW) {
+    const auto of_warp = [&](const Touch& t) {
+      return t.agent / WARP_SIZE == viewer.as.agent / WARP_SIZE;
+    };
+    if (!std::all_of(more.begin(), more.end(), of_warp)) {
+      cell.many_read = viewer.stage;
+      return;
+    }
+  }
+  for (Touch& read : more)
+    if (read.agent == viewer.as.agent) {
+      read = viewer.as;
+      return;
+    }
+  more.push_back(viewer.as);
 }
 
-const char* SharedMemory::store(uintptr_t address, unsigned bytes, const Moment& now) {
-  return for_each_cell(address, bytes, [&](uintptr_t i) { return write(i, now); });
-}
-
-const char* SharedMemory::begin_copy(uintptr_t address, unsigned bytes, const Moment& now) {
-  return for_each_cell(address, bytes, [&](uintptr_t i) {
-    const char* problem = write(i, now);
-    cells_[i].in_flight = true;
-    return problem;
+Conflict SharedMemory::load(uintptr_t address, unsigned bytes, const Viewer& viewer) {
+  const Kind kind = viewer.as.kind;
+  return for_each_cell(address, bytes, [&](uintptr_t i) -> Conflict {
+    Cell& cell = cells_[i];
+    const Touch& write = cell.write;
+    remember_read(i, viewer);
+    if (cell.in_flight)
+      return {"reads shared memory that a cp.async has not delivered yet", write.site};
+    if (write.clock == 0) return {"reads shared memory that this block has not written", nullptr};
+    if (!ordered(write, viewer)) return {conflict_of_read(kind, write), write.site};
+    if (kind != Kind::THREAD && write.kind == Kind::THREAD &&
+        !viewer.knowledge->covers_for_async({write.agent, write.clock}))
+      return {"wgmma or TMA reads what a thread has written, without fence.proxy.async between",
+              write.site};
+    if (viewer.stages_only && cell.many_read == viewer.stage &&
+        viewer.knowledge->covers({write.agent, write.clock}))
+      settled_[i] = generation_ + viewer.stage;
+    return {};
   });
 }
 
-void SharedMemory::end_copy(uintptr_t address, unsigned bytes, const Moment& now) {
-  for_each_cell(address, bytes, [&](uintptr_t i) -> const char* {
+Conflict SharedMemory::write(uintptr_t i, const Viewer& viewer) {
+  Cell& cell = cells_[i];
+  const Kind kind = viewer.as.kind;
+  Conflict conflict;
+  if (cell.write.clock != 0 && !ordered(cell.write, viewer))
+    conflict = {conflict_of_writes(kind, cell.write), cell.write.site};
+  const auto check = [&](const Touch& read) {
+    if (read.clock != 0 && !ordered(read, viewer))
+      conflict = {conflict_of_write(kind, read), read.site};
+  };
+  for (const Touch& read : cell.read) check(read);
+  if (cell.more != 0)
+    for (const Touch& read : more_[cell.more - 1]) check(read);
+  if (cell.many_read == viewer.stage && conflict.what == nullptr)
+    conflict = {conflict_of_write(kind, {}), cell.read[0].site};
+  cell.write = viewer.as;
+  for (Touch& read : cell.read) read = {};
+  if (cell.more != 0) more_[cell.more - 1].clear();
+  cell.many_read = 0;
+  settled_[i] = 0;
+  return conflict;
+}
+
+Conflict SharedMemory::store(uintptr_t address, unsigned bytes, const Viewer& viewer) {
+  return for_each_cell(address, bytes, [&](uintptr_t i) { return write(i, viewer); });
+}
+
+Conflict SharedMemory::begin_copy(uintptr_t address, unsigned bytes, const Viewer& viewer) {
+  return for_each_cell(address, bytes, [&](uintptr_t i) {
+    const Conflict conflict = write(i, viewer);
+    cells_[i].in_flight = true;
+    return conflict;
+  });
+}
+
+void SharedMemory::end_copy(uintptr_t address, unsigned bytes, const Viewer& viewer) {
+  for_each_cell(address, bytes, [&](uintptr_t i) -> Conflict {
     Cell& cell = cells_[i];
     cell.in_flight = false;
-    cell.write = now;  // other threads see it after a barrier that follows the wait
-    return nullptr;
+    cell.write = viewer.as;  // other threads see it after a barrier that follows the wait
+    return {};
   });
 }
 

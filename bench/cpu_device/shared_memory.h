@@ -1,18 +1,46 @@
 #pragma once
-// Who touched which byte of a block's shared memory, since when: finds races between barriers and
-// reads of what was never written.
+// Who touched which byte of a block's shared memory, and when: finds accesses that nothing orders,
+// of threads and of what copies and multiplies beside them, and reads of what was never written.
 #include <cstdint>
-#include <string>
+#include <deque>
 #include <vector>
+
+#include "knowledge.h"
+#include "place.h"
 
 namespace cpu_device {
 
-// A moment in the life of a thread: two accesses are ordered when the first thread arrives at a
-// barrier of the block after its own and the second waits for that barrier before its own (a
-// __syncthreads is both), or, within one warp, when a __syncwarp lies between them.
-struct Moment {
-  uint32_t arrived, waited;  // barriers of the block
-  uint16_t thread, warp_barriers;
+// Kinds of agents: threads, and what works for them asynchronously.
+enum class Kind : uint8_t { THREAD, TMA_LOAD, TMA_STORE, WGMMA };
+
+// Where an access is in the source, in one word.
+using Site = const void*;
+Site site_of(const Place& place);
+Place place_of(Site site);
+
+// An access as it is remembered.
+struct Touch {
+  uint32_t clock = 0;  // 0: none
+  uint16_t agent = 0;
+  Kind kind = Kind::THREAD;
+  Site site = nullptr;
+};
+
+// Who touches memory: as which agent it will be remembered, and what it knows of the others.
+struct Viewer {
+  Touch as;
+  Agent self;  // the thread that does it, or ordered it
+  const Knowledge* knowledge;
+  uint32_t stage;  // barriers of the block completed so far, from 1
+  // The block's threads have no other barriers: more than a few readers are remembered by the stage
+  // alone.
+  bool stages_only;
+};
+
+// What is wrong with an access, and the one it conflicts with.
+struct Conflict {
+  const char* what = nullptr;  // null: nothing
+  Site other = nullptr;
 };
 
 class SharedMemory {
@@ -20,48 +48,56 @@ class SharedMemory {
   // The region [begin, begin + bytes) of this OS thread.
   void cover(uintptr_t begin, size_t bytes);
   bool contains(uintptr_t address) const { return address - begin_ < bytes_; }
-  // The block has ended, after `barriers`: for the next one nothing has been written yet.
-  void forget(uint32_t barriers);
+  // The block has ended: for the next one nothing has been written yet.
+  void forget(uint32_t stages);
 
-  // Whether a load can find nothing new, because several threads of this stage of the block have
-  // read the same: true of most loads, and quick to tell.
+  // Whether a load can find nothing new, because many threads of this stage of the block have read
+  // the same: true of most loads, and quick to tell.
   template <unsigned BYTES>
-  bool is_settled(uintptr_t address, uint32_t arrived, uint32_t waited) const {
+  bool is_settled(uintptr_t address, uint32_t stage) const {
     if (address % CELL_BYTES != 0) return false;
     const uint32_t* settled = &settled_[(address - begin_) / CELL_BYTES];
-    const uint32_t stage = generation_ + arrived + waited;
     uint32_t differences = 0;
-    for (unsigned i = 0; i * CELL_BYTES < BYTES; ++i) differences |= settled[i] ^ stage;
+    for (unsigned i = 0; i * CELL_BYTES < BYTES; ++i)
+      differences |= settled[i] ^ (generation_ + stage);
     return differences == 0;
   }
 
-  // What is wrong with the access, or null. Addresses need not be aligned.
-  const char* load(uintptr_t address, unsigned bytes, const Moment& now);
-  const char* store(uintptr_t address, unsigned bytes, const Moment& now);
+  // Addresses need not be aligned.
+  Conflict load(uintptr_t address, unsigned bytes, const Viewer& viewer);
+  Conflict store(uintptr_t address, unsigned bytes, const Viewer& viewer);
   // cp.async: from the copy to the wait the bytes belong to nobody.
-  const char* begin_copy(uintptr_t address, unsigned bytes, const Moment& now);
-  void end_copy(uintptr_t address, unsigned bytes, const Moment& now);
+  Conflict begin_copy(uintptr_t address, unsigned bytes, const Viewer& viewer);
+  void end_copy(uintptr_t address, unsigned bytes, const Viewer& viewer);
 
  private:
   static constexpr unsigned CELL_BYTES = 2;  // the narrowest number that kernels use
+  static constexpr unsigned READERS = 2;     // that a cell has room for
+  static constexpr size_t FEW = 8;           // more readers than that are known by their stage alone
   struct Cell {
     uint32_t generation = 0;
-    bool written = false, in_flight = false, read = false, read_by_several = false;
-    Moment write, last_read;
+    uint32_t more = 0;         // other readers: 1 + where they are in `more_`
+    uint32_t many_read = 0;    // the stage in which many threads read, or 0
+    bool in_flight = false;
+    Touch write;
+    Touch read[READERS];
   };
-  // Arrivals and waits alternate: their sum tells the stages of a block apart.
-  uint32_t stage(const Moment& now) const { return generation_ + now.arrived + now.waited; }
-  static bool no_barrier_between(const Moment& before, const Moment& now);
-  static bool unordered(const Moment& before, const Moment& now);
-  const char* write(uintptr_t i, const Moment& now);
+  static bool ordered(const Touch& before, const Viewer& viewer) {
+    return before.agent == viewer.self ||
+           viewer.knowledge->covers({before.agent, before.clock});
+  }
+  void remember_read(uintptr_t i, const Viewer& viewer);
+  Conflict write(uintptr_t i, const Viewer& viewer);
   template <class Visit>
-  const char* for_each_cell(uintptr_t address, unsigned bytes, Visit visit);
+  Conflict for_each_cell(uintptr_t address, unsigned bytes, Visit visit);
 
   uintptr_t begin_ = 0;
   size_t bytes_ = 0;
   uint32_t generation_ = 1;  // no two blocks have a stage in common
   std::vector<Cell> cells_;
   std::vector<uint32_t> settled_;  // the stage at which more reads cannot find anything new
+  std::deque<std::vector<Touch>> more_;
+  size_t more_used_ = 0;
 };
 
 }  // namespace cpu_device

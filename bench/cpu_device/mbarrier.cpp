@@ -1,0 +1,143 @@
+#include "mbarrier.h"
+
+#include <algorithm>
+
+#include "block.h"
+
+namespace cpu_device {
+
+void Mbarriers::init(uint64_t* barrier, uint32_t count, const Place& place) {
+  Team& team = block_.team();
+  if (reinterpret_cast<uintptr_t>(barrier) % sizeof(uint64_t) != 0)
+    report_finding(place, "an mbarrier at an address that is no multiple of 8");
+  if (count == 0) report_finding(place, "an mbarrier for no arrivals");
+  auto& entry = all_[barrier];
+  entry = std::make_unique<Mbarrier>();
+  entry->count = entry->pending = std::max(count, 1u);
+  entry->initialised = place;
+  entry->by = team.current().moment();
+  entry->agent = team.new_agent();
+}
+
+void Mbarriers::fence() {
+  const Agent self = block_.team().current().agent;
+  for (auto& [address, barrier] : all_)
+    if (barrier->by.agent == self) barrier->fenced = true;
+}
+
+Mbarrier* Mbarriers::find(uint64_t* address, const Place& place) {
+  const auto found = all_.find(address);
+  if (found == all_.end()) {
+    report_finding(place, "an mbarrier that nobody has initialised yet");
+    return nullptr;
+  }
+  Mbarrier& barrier = *found->second;
+  const Thread& thread = block_.team().current();
+  if (block_.team().traced() && barrier.by.agent != thread.agent &&
+      !thread.knowledge.covers(barrier.by))
+    report_finding(place,
+                   "race: uses an mbarrier that another thread has initialised, with no barrier "
+                   "between",
+                   "", barrier.initialised);
+  return &barrier;
+}
+
+void Mbarriers::arrive(uint64_t* address, uint32_t bytes, const Place& place) {
+  Thread& thread = block_.team().current();
+  if (thread.block != &block_) block_.touched_by_another(place);
+  Mbarrier* const barrier = find(address, place);
+  if (barrier != nullptr) {
+    if (bytes > 0) barrier->expectation = place;
+    barrier->arrival = place;
+    barrier->missing_bytes += bytes;
+    if (block_.team().traced()) barrier->arriving.add(thread.knowledge, thread.moment());
+    if (barrier->pending == 0)
+      report_finding(place, "arrives at an mbarrier whose phase has all its arrivals already",
+                     "it is for " + std::to_string(barrier->count), barrier->initialised);
+    else
+      --barrier->pending;
+  }
+  ++thread.clock;
+  if (barrier != nullptr) complete_if(*barrier);
+}
+
+void Mbarriers::complete_if(Mbarrier& barrier) {
+  if (barrier.pending > 0) return;
+  if (barrier.missing_bytes < 0) {
+    report_finding(barrier.expectation, "more bytes land than the mbarrier has been told to expect",
+                   std::to_string(-barrier.missing_bytes) + " more");
+    barrier.missing_bytes = 0;
+  }
+  if (barrier.missing_bytes > 0) return;
+  if (barrier.on_the_way > 0)
+    report_finding(barrier.expectation.line > 0 ? barrier.expectation : barrier.arrival,
+                   "an mbarrier's phase completes while copies are still on their way: it has been "
+                   "told to expect too few bytes");
+  barrier.on_the_way = 0;
+  ++barrier.phase;
+  barrier.pending = barrier.count;
+  barrier.completed.learn(barrier.arriving.all());
+  barrier.completed.learn(Moment{barrier.agent, barrier.phase});
+  barrier.arriving.forget();
+  for (Thread* thread : barrier.waiting) block_.team().wake(*thread);
+  barrier.waiting.clear();
+}
+
+void Mbarriers::wait(uint64_t* address, uint32_t parity, const Place& place) {
+  Team& team = block_.team();
+  Thread& thread = team.current();
+  Mbarrier* const barrier = find(address, place);
+  if (barrier == nullptr) return;
+  while (barrier->phase % 2 == parity) {
+    barrier->waiting.push_back(&thread);
+    team.wait(place, "for a phase of an mbarrier that never completes");
+  }
+  thread.knowledge.learn(barrier->completed);
+}
+
+Mbarrier* Mbarriers::copy_begins(uint64_t* address, const Place& place) {
+  Thread& thread = block_.team().current();
+  if (thread.block != &block_) block_.touched_by_another(place);
+  Mbarrier* const barrier = find(address, place);
+  if (barrier == nullptr) return nullptr;
+  if (!barrier->fenced)
+    report_finding(place,
+                   "TMA may not see that this mbarrier is initialised: no fence.mbarrier_init after "
+                   "it",
+                   "", barrier->initialised);
+  ++barrier->on_the_way;
+  return barrier;
+}
+
+void Mbarriers::copy_lands(Mbarrier& barrier, uint32_t phase, uint32_t bytes) {
+  if (phase != barrier.phase) return;  // it had been told to expect too few: found already
+  --barrier.on_the_way;
+  barrier.missing_bytes -= bytes;
+  complete_if(barrier);
+}
+
+void Mbarriers::block_leaves() {
+  for (const auto& [address, barrier] : all_)
+    if (barrier->on_the_way > 0)
+      report_finding(barrier->expectation.line > 0 ? barrier->expectation : barrier->initialised,
+                     "the block ends while TMA is still bringing a tile: nobody waits for this "
+                     "mbarrier");
+}
+
+std::string Mbarriers::waited_for_by(const Thread& thread) const {
+  for (const auto& [address, barrier] : all_) {
+    const Mbarrier& b = *barrier;
+    if (std::find(b.waiting.begin(), b.waiting.end(), &thread) == b.waiting.end()) continue;
+    std::string state = "phase " + std::to_string(b.phase) + ", " +
+                        std::to_string(b.count - b.pending) + " of " + std::to_string(b.count) +
+                        " arrivals";
+    if (b.arrival.line > 0) state += " (the last in line " + std::to_string(b.arrival.line) + ")";
+    if (b.missing_bytes > 0)
+      state += ", " + std::to_string(b.missing_bytes) + " bytes missing that line " +
+               std::to_string(b.expectation.line) + " expects";
+    return state;
+  }
+  return "";
+}
+
+}  // namespace cpu_device
