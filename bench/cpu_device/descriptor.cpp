@@ -27,20 +27,17 @@ std::string descriptor_problem(uint64_t descriptor, bool transposed, unsigned el
   constexpr uint64_t UNUSED = 0x3FF1'C000'C000'C000;  // 14, 15, 30, 31, 46 to 48, 52 to 61
   if ((descriptor & UNUSED) != 0) return "a descriptor with bits set that belong to no field";
   if (transposed && element_bytes != 2)
-    return "a transposed operand with elements of " + std::to_string(element_bytes) +
-           " bytes; only 2 bytes can be";
+    return "a transposed operand whose elements are not of 2 bytes";
   const Descriptor d = decode(descriptor);
   if (d.swizzle_bytes == 0) return "";
   if (d.base_offset != 0)
-    return "a descriptor with base offset " + std::to_string(d.base_offset) +
-           "; the CPU device knows 0 only";
-  const std::string at = "a descriptor's address, " + std::to_string(d.address) + ", ";
-  const unsigned repeats = d.swizzle_bytes * CORE;
-  if (d.address % repeats >= d.swizzle_bytes)
-    return at + "that is not in the first row of the swizzle's pattern, which repeats every " +
-           std::to_string(repeats) + " bytes";
+    return "a descriptor with a base offset, which the CPU device does not know";
+  const std::string span = std::to_string(d.swizzle_bytes);
+  if (d.address % (d.swizzle_bytes * CORE) >= d.swizzle_bytes)
+    return "a descriptor whose address is not in the first row of the " + span +
+           "-byte swizzle's pattern";
   if (!transposed && d.address % d.swizzle_bytes > d.swizzle_bytes - 2 * CHUNK)
-    return at + "less than 32 bytes before the end of the swizzle's row";
+    return "a descriptor whose 32 bytes of k do not end with the " + span + "-byte swizzle's row";
   return "";
 }
 

@@ -62,9 +62,7 @@ unsigned box_bytes(const TensorMap& map) {
 }
 
 std::string copy_problem(uint32_t shared) {
-  if (shared % 128 == 0) return "";
-  return "a box in shared memory that begins at byte " + std::to_string(shared) +
-         ", which is no multiple of 128";
+  return shared % 128 == 0 ? "" : "a box whose address in shared memory is no multiple of 128";
 }
 
 unsigned sectors(const TensorMap& map, const int* at) {

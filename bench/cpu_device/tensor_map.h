@@ -43,8 +43,8 @@ std::string copy_problem(uint32_t shared);
 // rows in turn share one it counts once; that is not measured.
 unsigned sectors(const TensorMap& map, const int* at);
 
-// 16 bytes of a box. Those from `global + before` on, `inside` many, are in the matrix; when
-// loaded, the others are the fill.
+// 16 bytes of a box, a multiple of which a box's rows are. Those from `global + before` on,
+// `inside` many, are in the matrix; when loaded, the others are the fill.
 constexpr unsigned PIECE_BYTES = 16;
 struct Piece {
   uintptr_t global;
