@@ -72,7 +72,7 @@ void for_each_piece(const TensorMap& map, const int* at, uint32_t shared, const 
     bool exists = true;
     for (unsigned d = 1, rest = row; d < map.rank; rest /= map.box[d], ++d) {
       const int64_t i = at[d] + int64_t{rest % map.box[d] * map.steps[d]};
-      exists = exists && i >= 0 && static_cast<uint64_t>(i) < map.sizes[d];
+      exists = exists && static_cast<uint64_t>(i) < map.sizes[d];  // nor negative
       begin += static_cast<uint64_t>(i) * map.strides[d];
     }
     for (unsigned byte = 0; byte < box_row_bytes; byte += PIECE_BYTES) {
