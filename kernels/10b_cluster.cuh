@@ -107,7 +107,7 @@ __device__ __forceinline__ void consume(Shared& s, int tiles, float (&acc)[BN / 
 }
 
 template <bool MULTICAST>
-__global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THREADS, 1)
+__global__ void __launch_bounds__(THREADS, 1)
     gemm_kernel(int M, int N, int K, const __grid_constant__ CUtensorMap map_A,
                 const __grid_constant__ CUtensorMap map_B, half* C, int64_t ldc) {
   Shared& s = dynamic_shared<Shared>();
@@ -149,10 +149,11 @@ __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THREADS, 1)
 template <bool MULTICAST>
 void launch_tiles(const Gemm<half, half>& p) {
   if (done_without_kernel(p)) return;
-  launch(gemm_kernel<MULTICAST>, dim3(ceil_div(p.M, CLUSTER * BM) * ceil_div(p.N, BN) * CLUSTER),
-         dim3(THREADS), sizeof(Shared), p.stream, p.M, p.N, p.K,
-         ptx::tensor_map(p.A, p.M, p.K, p.lda, BM), ptx::tensor_map(p.B, p.K, p.N, p.ldb, BK), p.C,
-         p.ldc);
+  launch_clusters(CLUSTER, gemm_kernel<MULTICAST>,
+                  dim3(ceil_div(p.M, CLUSTER * BM) * ceil_div(p.N, BN) * CLUSTER), dim3(THREADS),
+                  sizeof(Shared), p.stream, p.M, p.N, p.K,
+                  ptx::tensor_map(p.A, p.M, p.K, p.lda, BM),
+                  ptx::tensor_map(p.B, p.K, p.N, p.ldb, BK), p.C, p.ldc);
 }
 
 // The same pairs, in which each block brings all of B for itself.

@@ -56,8 +56,8 @@ template <class... Params>
 void launch_clusters(unsigned cluster, void (*kernel)(Params...), dim3 grid, dim3 block,
                      size_t smem_bytes, cudaStream_t stream, std::common_type_t<Params>... args) {
 #ifdef LADDER_CPU_DEVICE
-  (void)cluster, (void)stream;
-  cpu_device::launch(kernel, grid, block, smem_bytes, args...);
+  (void)stream;
+  cpu_device::launch(kernel, grid, block, cluster, smem_bytes, args...);
 #else
   const void* function = reinterpret_cast<const void*>(kernel);
   constexpr size_t DEFAULT_SMEM = 48 * 1024;  // more must be asked for, kernel by kernel

@@ -6,9 +6,9 @@
 
 namespace cpu_device {
 
-void Arrays::cover(const void* dynamic_shared) {
+void Arrays::cover(Team& team) {
   const ThreadLocalStorage storage = thread_local_storage();
-  dynamic_begin_ = reinterpret_cast<uintptr_t>(dynamic_shared);
+  dynamic_begin_ = reinterpret_cast<uintptr_t>(team.block(0).dynamic_shared());
   if (storage.begin != static_begin_ || storage.bytes != static_bytes_) {
     static_begin_ = storage.begin;
     static_bytes_ = storage.bytes;

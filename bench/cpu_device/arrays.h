@@ -16,14 +16,15 @@ struct Array {
   std::string name;
 };
 
+class Team;
+
 // As one OS thread sees them.
 class Arrays {
  public:
-  void cover(const void* dynamic_shared);
+  void cover(Team& team);
 
   uintptr_t static_begin() const { return static_begin_; }
   uintptr_t static_bytes() const { return static_bytes_; }
-  uintptr_t dynamic_begin() const { return dynamic_begin_; }
   // Other thread-local variables of the program lie among the __shared__ arrays.
   bool is_static_shared(uintptr_t address) const {
     const uintptr_t word = (address - static_begin_) / WORD_BYTES;
@@ -46,7 +47,8 @@ class Arrays {
   const SharedArray* shared_array_at(uintptr_t address) const;
   const Allocation* look_up(uintptr_t address);
 
-  uintptr_t static_begin_ = 0, static_bytes_ = 0, dynamic_begin_ = 0;
+  uintptr_t static_begin_ = 0, static_bytes_ = 0;
+  uintptr_t dynamic_begin_ = 0;  // of the first block
   std::vector<bool> is_shared_;  // by word of the static region
   Allocated allocated_;
   const Allocation* known_[KNOWN] = {};

@@ -28,7 +28,8 @@ namespace {
 
 constexpr size_t STACK_BYTES = 128 * 1024;
 constexpr unsigned COLORS = 128;  // times 64 bytes
-// Where __shared__ arrays begin in a block's window: behind the dynamic part, at a multiple of 1024.
+// Where __shared__ arrays begin in a block's window: behind the dynamic part, at a multiple of
+// 1024.
 constexpr uint32_t STATIC_SHARED = (MAX_SHARED_BYTES + 1023) / 1024 * 1024;
 
 uintptr_t static_shared_begin() {
@@ -73,6 +74,7 @@ void Block::begin(Team& team, unsigned rank, std::vector<Thread*> threads) {
   at_barrier_.clear();
   gathering_.forget();
   for (NamedBarrier& barrier : named_) barrier = {};
+  has_named_barriers_ = false;
   mbarriers_.forget();
   registers_.begin();
   wgmmas_.clear();
@@ -156,9 +158,10 @@ void Block::release_barrier() {
 void Block::named_barrier(unsigned id, unsigned count, bool wait, const Place& place) {
   Thread& thread = current();
   if (id >= NAMED_BARRIERS || count % WARP != 0 || count == 0)
-    return report_finding(place, "a named barrier that does not exist: there are 16, each for whole warps",
-                          "barrier " + std::to_string(id) + " for " + std::to_string(count) +
-                              " threads");
+    return report_finding(
+        place, "a named barrier that does not exist: there are 16, each for whole warps",
+        "barrier " + std::to_string(id) + " for " + std::to_string(count) + " threads");
+  has_named_barriers_ = true;
   NamedBarrier& barrier = named_[id];
   if (barrier.arrived > 0 && barrier.count != count)
     report_finding(place, "threads come to one named barrier with different counts",
@@ -192,8 +195,8 @@ bool Block::last_of_warp(void* operand, const Place& place) {
     if ((w.live >> l & 1) == 0) continue;
     Thread& other = *threads_[first + l];
     if (!same_place(other.waiting, place))
-      report_finding(place,
-                     "lanes of one warp meet here and in line " + std::to_string(other.waiting.line));
+      report_finding(
+          place, "lanes of one warp meet here and in line " + std::to_string(other.waiting.line));
     team_->wake(other);
   }
   return true;
@@ -426,9 +429,8 @@ std::vector<std::unique_ptr<Team>> idle;
 
 std::unique_ptr<Team> take_team(unsigned blocks) {
   const std::lock_guard lock(idle_mutex);
-  const auto found = std::find_if(idle.begin(), idle.end(), [&](const auto& team) {
-    return team->block_count() == blocks;
-  });
+  const auto found = std::find_if(idle.begin(), idle.end(),
+                                  [&](const auto& team) { return team->block_count() == blocks; });
   if (found == idle.end()) return std::make_unique<Team>(blocks);
   std::unique_ptr<Team> team = std::move(*found);
   idle.erase(found);

@@ -77,11 +77,11 @@ struct Thread {
   Fiber fiber;
   Index index;
   Block* block;
-  unsigned number;     // in its block
-  Agent agent;         // among the threads of the cluster
-  Place waiting;       // where, when it waits,
+  unsigned number;       // in its block
+  Agent agent;           // among the threads of the cluster
+  Place waiting;         // where, when it waits,
   const char* for_what;  // and for what
-  unsigned groups;     // cp.async groups committed so far
+  unsigned groups;       // cp.async groups committed so far
   std::vector<AsyncCopy> copies;
   unsigned bulk_groups;
   uint32_t bulk_ordered;  // stores
@@ -93,7 +93,7 @@ struct Thread {
   uint32_t wgmmas, wgmmas_done;  // started, and waited for
   unsigned wgmma_groups;
   bool wgmma_fenced;
-  std::vector<Accumulators> accumulators;
+  std::vector<std::unique_ptr<Accumulators>> accumulators;
 
   Moment moment() const { return {agent, clock}; }
 };
@@ -144,6 +144,7 @@ class Block {
 
   void barrier(const Place& place);
   void named_barrier(unsigned id, unsigned count, bool wait, const Place& place);
+  bool has_named_barriers() const { return has_named_barriers_; }
   Mbarriers& mbarriers() { return mbarriers_; }
   Registers& registers() { return registers_; }
   Wgmmas& wgmmas(unsigned warpgroup) { return *wgmmas_[warpgroup]; }
@@ -185,6 +186,7 @@ class Block {
   std::vector<Thread*> at_barrier_;
   Gathering gathering_;
   NamedBarrier named_[NAMED_BARRIERS];
+  bool has_named_barriers_ = false;
   Mbarriers mbarriers_{*this};
   Registers registers_{*this};
   std::vector<std::shared_ptr<Wgmmas>> wgmmas_;  // by warpgroup
@@ -270,8 +272,8 @@ inline Thread& Block::current() {
   return team_->current();
 }
 
-// Runs a grid of blocks, `cluster` neighbours along x in a cluster. Throws std::invalid_argument for
-// a configuration no GPU would take.
+// Runs a grid of blocks, `cluster` neighbours along x in a cluster. Throws std::invalid_argument
+// for a configuration no GPU would take.
 void run_grid(Index grid, Index block, unsigned cluster, size_t smem_bytes,
               const std::function<void()>& body);
 

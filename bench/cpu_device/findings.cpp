@@ -33,10 +33,10 @@ struct Hash {
 class Findings {
  public:
   void add(const Place& place, const std::string& cause, const std::string& example,
-           uint64_t count) {
+           const Place& other, uint64_t count) {
     const auto [entry, is_new] = numbers_.try_emplace({place, cause}, all_.size());
     if (is_new)
-      all_.push_back({place, cause, example, count});
+      all_.push_back({place, cause, example, other, count});
     else
       all_[entry->second].count += count;
   }
@@ -65,9 +65,10 @@ bool same_place(const Place& a, const Place& b) {
          (a.file == b.file || (a.file && b.file && std::strcmp(a.file, b.file) == 0));
 }
 
-void report_finding(const Place& place, const std::string& cause, const std::string& example) {
+void report_finding(const Place& place, const std::string& cause, const std::string& example,
+                    const Place& other) {
   const std::lock_guard lock(mutex);
-  findings().add(place, cause, example, 1);
+  findings().add(place, cause, example, other, 1);
 }
 
 // A compiler makes several instructions of one line, in each copy of an inlined function.
@@ -75,14 +76,20 @@ std::vector<Finding> take_findings() {
   const std::lock_guard lock(mutex);
   const Findings by_instruction = std::exchange(findings(), {});
   std::vector<const void*> instructions;
-  for (const Finding& finding : by_instruction.all_) instructions.push_back(finding.place.pc);
+  for (const Finding& finding : by_instruction.all_) {
+    instructions.push_back(finding.place.pc);
+    instructions.push_back(finding.other.pc);
+  }
   const std::vector<SourceLine> lines = source_lines(instructions);
+  const auto by_file_and_line = [](const Place& place, const SourceLine& line) {
+    const bool known = place.pc != nullptr && !line.file.empty();
+    return known ? Place{kept(line.file), line.line, nullptr} : place;
+  };
   Findings by_line;
-  for (size_t i = 0; i < lines.size(); ++i) {
-    const auto& [place, what, example, count] = by_instruction.all_[i];
-    const bool known = place.pc != nullptr && !lines[i].file.empty();
-    by_line.add(known ? Place{kept(lines[i].file), lines[i].line, nullptr} : place, what, example,
-                count);
+  for (size_t i = 0; i < by_instruction.all_.size(); ++i) {
+    const auto& [place, what, example, other, count] = by_instruction.all_[i];
+    by_line.add(by_file_and_line(place, lines[2 * i]), what, example,
+                by_file_and_line(other, lines[2 * i + 1]), count);
   }
   return by_line.all_;
 }

@@ -12,11 +12,13 @@ struct Finding {
   Place place;          // file and line, where the program has them
   std::string what;     // the cause, the same for all that happened there for one reason
   std::string example;  // the first of them: addresses, numbers; may be empty
+  Place other;          // what it conflicts with; line 0: nothing
   uint64_t count;
 };
 
 // Findings with the same cause at the same place are one, with a count and the first example.
-void report_finding(const Place& place, const std::string& cause, const std::string& example = "");
+void report_finding(const Place& place, const std::string& cause, const std::string& example = "",
+                    const Place& other = {});
 
 // Of everything since the last call, one for each source line and cause, in the order in which they
 // were first seen.

@@ -1,7 +1,7 @@
 #pragma once
-// Who knows what of whom: vector clocks. What an agent does is stamped with its number and its clock;
-// it happens before something else if whoever does that has learned of this clock. Agents are the
-// threads of a cluster, and what works beside them: TMA, wgmma.
+// Who knows what of whom: vector clocks. What an agent does is stamped with its number and its
+// clock; it happens before something else if whoever does that has learned of this clock. Agents
+// are the threads of a cluster, and what works beside them: TMA, wgmma.
 #include <cstdint>
 #include <memory>
 #include <vector>

@@ -101,10 +101,11 @@ Mbarrier* Mbarriers::copy_begins(uint64_t* address, const Place& place) {
   Mbarrier* const barrier = find(address, place);
   if (barrier == nullptr) return nullptr;
   if (!barrier->fenced)
-    report_finding(place,
-                   "TMA may not see that this mbarrier is initialised: no fence.mbarrier_init after "
-                   "it",
-                   "", barrier->initialised);
+    report_finding(
+        place,
+        "TMA may not see that this mbarrier is initialised: no fence.mbarrier_init after "
+        "it",
+        "", barrier->initialised);
   ++barrier->on_the_way;
   return barrier;
 }

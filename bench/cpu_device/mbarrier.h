@@ -17,9 +17,9 @@ struct Thread;
 struct Mbarrier {
   uint32_t count = 0;  // arrivals a phase
   uint32_t pending = 0;
-  int64_t missing_bytes = 0;  // of the phase: announced and not landed
-  uint32_t phase = 0;         // the one that is not complete; those before are
-  uint32_t on_the_way = 0;    // copies that count at this phase and have not landed
+  int64_t missing_bytes = 0;                // of the phase: announced and not landed
+  uint32_t phase = 0;                       // the one that is not complete; those before are
+  uint32_t on_the_way = 0;                  // copies that count at this phase and have not landed
   Place initialised, arrival, expectation;  // where; the last ones
   Moment by{};                              // whoever initialised it
   bool fenced = false;                      // TMA sees the initialisation

@@ -32,6 +32,28 @@ void ldmatrix(uint32_t (&r)[4], const void* row, bool transposed, const cpu_devi
       place);
 }
 
+// The reverse: row i % 8 of matrix i / 8 goes where lane i says, in the name of that lane.
+void stmatrix_x4(void* row, const uint32_t (&r)[4], cpu_device::Place place) {
+  if (reinterpret_cast<uintptr_t>(row) % 16 != 0)
+    cpu_device::report_finding(place, "stmatrix with an address that is no multiple of 16");
+  cpu_device::trace_access(place, row, 16, cpu_device::Operation::STORE);
+  struct Operands {
+    void* row;
+    const uint32_t* r;
+  } operands{row, r};
+  cpu_device::this_block->warp_collective(
+      &operands,
+      [&](void** lanes, uint32_t mask) {
+        if (mask != ~0u) return cpu_device::report_finding(place, "stmatrix by a part of a warp");
+        const auto of = [&](unsigned lane) { return static_cast<Operands*>(lanes[lane]); };
+        for (unsigned lane = 0; lane < cpu_device::WARP; ++lane)
+          for (unsigned pair = 0; pair < 4; ++pair)
+            std::memcpy(static_cast<char*>(of(lane)->row) + pair * 4,
+                        &of(lane % 8 * 4 + pair)->r[lane / 8], 4);
+      },
+      place);
+}
+
 // Register 2j + i of `a` is from the 8x8 matrix at row 8i and column 8j, as ldmatrix would load it;
 // b0 and b1 those at rows 0 and 8, transposed; d[2i] and d[2i + 1] two neighbours at row 8i.
 void mma_m16n8k16_f32_f16(float (&d)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1,

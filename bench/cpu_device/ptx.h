@@ -1,9 +1,14 @@
 #pragma once
 // Bodies for the functions of kernels/ptx where the CPU is the device.
+#include <cuda.h>
+#include <cuda_fp16.h>
+
 #include <cstring>
 
 #include "cpu_device/block.h"
+#include "cpu_device/tma.h"
 #include "cpu_device/trace.h"
+#include "cpu_device/wgmma.h"
 
 namespace ladder::ptx {
 
@@ -54,20 +59,6 @@ void cp_async_wait_group() {
   thread.copies.resize(kept);
 }
 
-inline void mbarrier_init(uint64_t* barrier, uint32_t count,
-                          cpu_device::Place place = cpu_device::here()) {
-  cpu_device::this_block->prepare_mbarrier(barrier, count, place);
-}
-inline void mbarrier_arrive(uint64_t*, cpu_device::Place place = cpu_device::here()) {
-  cpu_device::this_block->arrive(place);
-}
-// Comes back when the phase is complete: the kernel's loop around it turns once.
-inline bool mbarrier_test_wait_parity(uint64_t* barrier, uint32_t parity,
-                                      cpu_device::Place place = cpu_device::here()) {
-  cpu_device::this_block->wait_for_phase(barrier, parity, place);
-  return true;
-}
-
 // See ptx.cpp.
 void ldmatrix(uint32_t (&r)[4], const void* row, bool transposed, const cpu_device::Place& place);
 inline void ldmatrix_x4(uint32_t (&r)[4], const void* row,
@@ -80,5 +71,128 @@ inline void ldmatrix_x4_trans(uint32_t (&r)[4], const void* row,
 }
 void mma_m16n8k16_f32_f16(float (&d)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1,
                           cpu_device::Place place = cpu_device::here());
+void stmatrix_x4(void* row, const uint32_t (&r)[4], cpu_device::Place place = cpu_device::here());
+
+// --- mbarriers ----------------------------------------------------------------------------------
+
+inline void mbarrier_init(uint64_t* barrier, uint32_t count,
+                          cpu_device::Place place = cpu_device::here()) {
+  cpu_device::this_block->mbarriers().init(barrier, count, place);
+}
+inline void mbarrier_arrive(uint64_t* barrier, cpu_device::Place place = cpu_device::here()) {
+  cpu_device::this_block->mbarriers().arrive(barrier, 0, place);
+}
+inline void mbarrier_arrive_expect_tx(uint64_t* barrier, uint32_t bytes,
+                                      cpu_device::Place place = cpu_device::here()) {
+  cpu_device::this_block->mbarriers().arrive(barrier, bytes, place);
+}
+inline void mbarrier_arrive_cluster(uint64_t* barrier, uint32_t rank,
+                                    cpu_device::Place place = cpu_device::here()) {
+  cpu_device::Block& block = *cpu_device::this_block;
+  if (rank >= block.team().block_count())
+    return cpu_device::report_finding(place, "arrives in a block that the cluster does not have");
+  cpu_device::Block& other = block.team().block(rank);
+  other.mbarriers().arrive(reinterpret_cast<uint64_t*>(other.at(block.shared_address(barrier))), 0,
+                           place);
+}
+// Come back when the phase is complete: a kernel's loop around them turns once.
+inline bool mbarrier_test_wait_parity(uint64_t* barrier, uint32_t parity,
+                                      cpu_device::Place place = cpu_device::here()) {
+  cpu_device::this_block->mbarriers().wait(barrier, parity, place);
+  return true;
+}
+inline bool mbarrier_try_wait_parity(uint64_t* barrier, uint32_t parity,
+                                     cpu_device::Place place = cpu_device::here()) {
+  return mbarrier_test_wait_parity(barrier, parity, place);
+}
+inline void mbarrier_wait_parity(uint64_t* barrier, uint32_t parity,
+                                 cpu_device::Place place = cpu_device::here()) {
+  mbarrier_test_wait_parity(barrier, parity, place);
+}
+inline void fence_mbarrier_init() {
+  cpu_device::this_block->mbarriers().fence();
+}
+
+// --- TMA ----------------------------------------------------------------------------------------
+
+inline void tma_load_multicast(void* to, const CUtensorMap* map, int col, int row,
+                               uint64_t* barrier, uint16_t blocks,
+                               cpu_device::Place place = cpu_device::here()) {
+  const int at[] = {col, row};
+  cpu_device::tma_load(to, map, at, barrier, blocks, place);
+}
+inline void tma_load(void* to, const CUtensorMap* map, int col, int row, uint64_t* barrier,
+                     cpu_device::Place place = cpu_device::here()) {
+  const auto own = static_cast<uint16_t>(1u << cpu_device::this_block->rank());
+  tma_load_multicast(to, map, col, row, barrier, own, place);
+}
+inline void tma_store(const CUtensorMap* map, int col, int row, const void* from,
+                      cpu_device::Place place = cpu_device::here()) {
+  const int at[] = {col, row};
+  cpu_device::tma_store(map, at, from, cpu_device::StoreMode::WRITE, place);
+}
+inline void tma_reduce_add(const CUtensorMap* map, int col, int row, const void* from,
+                           cpu_device::Place place = cpu_device::here()) {
+  const int at[] = {col, row};
+  cpu_device::tma_store(map, at, from, cpu_device::StoreMode::ADD_HALVES, place);
+}
+inline void fence_proxy_async() {
+  cpu_device::fence_proxy_async();
+}
+inline void bulk_commit_group() {
+  cpu_device::bulk_commit_group();
+}
+template <int N>
+void bulk_wait_group_read() {
+  cpu_device::bulk_wait_group(N);
+}
+
+// --- wgmma --------------------------------------------------------------------------------------
+
+// As kernels/ptx/wgmma.cuh has it.
+inline uint64_t wgmma_descriptor(const half* tile, uint64_t leading_bytes, uint64_t stride_bytes) {
+  constexpr uint64_t SWIZZLE_128B = 1;
+  const uint64_t address = cpu_device::this_block->shared_address(tile);
+  return (address & 0x3FFFF) >> 4 | leading_bytes >> 4 << 16 | stride_bytes >> 4 << 32 |
+         SWIZZLE_128B << 62;
+}
+inline void wgmma_fence() {
+  cpu_device::wgmma_fence();
+}
+inline void wgmma_commit_group() {
+  cpu_device::wgmma_commit_group();
+}
+template <int N>
+void wgmma_wait_group(cpu_device::Place place = cpu_device::here()) {
+  cpu_device::wgmma_wait_group(N, place);
+}
+// B's rows run along n.
+template <int COUNT>
+void wgmma_m64k16_f32_f16(float (&d)[COUNT], uint64_t a, uint64_t b, bool accumulate,
+                          cpu_device::Place place = cpu_device::here()) {
+  static_assert(COUNT % 4 == 0 && COUNT <= 128, "N is a multiple of 8 up to 256");
+  cpu_device::wgmma(d, 2 * COUNT, a, b, accumulate, false, true, place);
+}
+
+// --- Clusters, registers ------------------------------------------------------------------------
+
+inline void cluster_arrive(cpu_device::Place place = cpu_device::here()) {
+  cpu_device::this_block->team().cluster_arrive(place);
+}
+inline void cluster_wait(cpu_device::Place place = cpu_device::here()) {
+  cpu_device::this_block->team().cluster_wait(place);
+}
+inline void cluster_sync(cpu_device::Place place = cpu_device::here()) {
+  cluster_arrive(place);
+  cluster_wait(place);
+}
+template <int N>
+void setmaxnreg_dec(cpu_device::Place place = cpu_device::here()) {
+  cpu_device::this_block->registers().set(N, false, place);
+}
+template <int N>
+void setmaxnreg_inc(cpu_device::Place place = cpu_device::here()) {
+  cpu_device::this_block->registers().set(N, true, place);
+}
 
 }  // namespace ladder::ptx

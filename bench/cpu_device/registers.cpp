@@ -30,13 +30,15 @@ void Registers::set(unsigned registers, bool more, const Place& place) {
   if (group.arrived.size() < WARPGROUP)
     return block_.team().wait(place, "for the rest of their warpgroup to come to a setmaxnreg");
   if (more ? registers < group.registers : registers > group.registers)
-    report_finding(place, more ? "setmaxnreg.inc to fewer registers than there are"
-                               : "setmaxnreg.dec to more registers than there are",
+    report_finding(place,
+                   more ? "setmaxnreg.inc to fewer registers than there are"
+                        : "setmaxnreg.dec to more registers than there are",
                    std::to_string(group.registers) + " to " + std::to_string(registers));
   group.waits = true;
   settle();
   if (!group.waits) return;
-  const char* const reason = "for registers that no warpgroup frees: together they ask for too many";
+  const char* const reason =
+      "for registers that no warpgroup frees: together they ask for too many";
   for (Thread* other : group.arrived) other->for_what = reason;
   block_.team().wait(place, reason);
 }

@@ -18,7 +18,7 @@ std::map<Key, Totals> all_totals;
 void Requests::count(const Place& place, uintptr_t address, unsigned bytes, Operation operation,
                      Space space, Arrays& arrays) {
   Site& site = site_of(place, address, bytes, operation, space, arrays);
-  const unsigned thread = this_block->current_number();
+  const unsigned thread = this_block->current().agent;
   std::vector<Request>& requests = site.by_warp[thread / WARP];
   const unsigned turn = site.turns[thread]++;
   if (requests.size() <= turn) requests.resize(turn + 1);
@@ -43,8 +43,10 @@ Site& Requests::site_of(const Place& place, uintptr_t address, unsigned bytes, O
   const auto known = std::find_if(sites_.begin(), sites_.end(), [&](const Site& site) {
     return !(site.key < key) && !(key < site.key);
   });
-  if (known == sites_.end())
-    sites_.emplace_back(key, this_block->warp_count(), this_block->thread_count());
+  if (known == sites_.end()) {
+    const unsigned threads = this_block->team().thread_count();
+    sites_.emplace_back(key, (threads + WARP - 1) / WARP, threads);
+  }
   cached = {id, bytes, operation, begin, extent, known == sites_.end() ? &sites_.back() : &*known};
   return *cached.site;
 }
@@ -70,14 +72,23 @@ void Requests::add(Site& site, unsigned warp, const Request& request) {
     kept.offsets.push_back(request.mask >> lane & 1 ? int64_t{request.offset[lane]} : -1);
 }
 
-void Requests::settle() {
+void Requests::settle(unsigned first_thread, unsigned count) {
   for (Site& site : sites_) {
-    for (unsigned warp = 0; warp < site.by_warp.size(); ++warp) {
-      for (const Request& request : site.by_warp[warp]) add(site, warp, request);
-      site.by_warp[warp].clear();
+    for (unsigned thread = first_thread; thread < first_thread + count; thread += WARP) {
+      std::vector<Request>& requests = site.by_warp[thread / WARP];
+      for (const Request& request : requests) add(site, (thread - first_thread) / WARP, request);
+      requests.clear();
     }
-    std::fill(site.turns.begin(), site.turns.end(), 0u);
+    std::fill_n(site.turns.begin() + first_thread, count, 0u);
   }
+}
+
+void Requests::count_beside(const Place& place, uintptr_t address, unsigned bytes,
+                            Operation operation, Space space, Cost cost, Arrays& arrays) {
+  Totals& totals = site_of(place, address, bytes, operation, space, arrays).totals;
+  ++totals.requests;
+  totals.cost += cost.actual;
+  totals.ideal += cost.ideal;
 }
 
 void Requests::publish() {

@@ -55,8 +55,12 @@ class Requests {
  public:
   void count(const Place& place, uintptr_t address, unsigned bytes, Operation operation,
              Space space, Arrays& arrays);
-  // Costs the requests that are complete: at a barrier every lane has made all of its own.
-  void settle();
+  // What TMA or wgmma asks for at once.
+  void count_beside(const Place& place, uintptr_t address, unsigned bytes, Operation operation,
+                    Space space, Cost cost, Arrays& arrays);
+  // Costs the requests of a block that are complete: at a barrier every lane has made all of its
+  // own.
+  void settle(unsigned first_thread, unsigned count);
   void publish();
 
  private:

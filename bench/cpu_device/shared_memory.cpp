@@ -19,10 +19,11 @@ constexpr uintptr_t BY_LINE = 1;  // no instruction's address: those have file a
 
 const char* conflict_of_read(Kind reader, const Touch& write) {
   if (write.kind == Kind::TMA_LOAD)
-    return reader == Kind::THREAD
-               ? "race: reads what TMA may still be bringing: no wait for that phase of its mbarrier"
-               : "race: wgmma or TMA reads what TMA may still be bringing: no wait for that phase of "
-                 "its mbarrier";
+    return reader == Kind::THREAD ? "race: reads what TMA may still be bringing: no wait for that "
+                                    "phase of its mbarrier"
+                                  : "race: wgmma or TMA reads what TMA may still be bringing: no "
+                                    "wait for that phase of "
+                                    "its mbarrier";
   return reader == Kind::THREAD
              ? "race: reads what another thread has written since the last barrier"
              : "race: wgmma or TMA reads what another thread has written since the last barrier";
@@ -55,7 +56,8 @@ const char* conflict_of_writes(Kind writer, const Touch& write) {
 Site site_of(const Place& place) {
   if (place.file == nullptr) return place.pc;
   static thread_local std::set<Place, Less> places;
-  return reinterpret_cast<Site>(reinterpret_cast<uintptr_t>(&*places.insert(place).first) | BY_LINE);
+  return reinterpret_cast<Site>(reinterpret_cast<uintptr_t>(&*places.insert(place).first) |
+                                BY_LINE);
 }
 
 Place place_of(Site site) {

@@ -73,18 +73,17 @@ class SharedMemory {
  private:
   static constexpr unsigned CELL_BYTES = 2;  // the narrowest number that kernels use
   static constexpr unsigned READERS = 2;     // that a cell has room for
-  static constexpr size_t FEW = 8;           // more readers than that are known by their stage alone
+  static constexpr size_t FEW = 8;  // more readers than that are known by their stage alone
   struct Cell {
     uint32_t generation = 0;
-    uint32_t more = 0;         // other readers: 1 + where they are in `more_`
-    uint32_t many_read = 0;    // the stage in which many threads read, or 0
+    uint32_t more = 0;       // other readers: 1 + where they are in `more_`
+    uint32_t many_read = 0;  // the stage in which many threads read, or 0
     bool in_flight = false;
     Touch write;
     Touch read[READERS];
   };
   static bool ordered(const Touch& before, const Viewer& viewer) {
-    return before.agent == viewer.self ||
-           viewer.knowledge->covers({before.agent, before.clock});
+    return before.agent == viewer.self || viewer.knowledge->covers({before.agent, before.clock});
   }
   void remember_read(uintptr_t i, const Viewer& viewer);
   Conflict write(uintptr_t i, const Viewer& viewer);

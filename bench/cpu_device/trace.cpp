@@ -3,53 +3,103 @@
 #include <string>
 
 #include "block.h"
+#include "descriptor.h"
 #include "tracer.h"
 
 namespace cpu_device {
 namespace {
 
-std::string out_of_bounds(const Allocation& a, uintptr_t address, unsigned bytes,
-                          Operation operation) {
-  const std::string verb = operation == Operation::LOAD ? "reads " : "writes ";
+// Where in the array it is, for the finding's example.
+std::string position(const Allocation& a, uintptr_t address, unsigned bytes) {
   const std::string size = std::to_string(a.end - a.begin) + " bytes";
   if (address < a.begin)
-    return verb + std::to_string(a.begin - address) + " bytes before " + a.name + " of " + size;
-  return verb + std::to_string(bytes) + " bytes at byte " + std::to_string(address - a.begin) +
-         " of " + a.name + ", which has " + size;
+    return std::to_string(a.begin - address) + " bytes before " + a.name + " of " + size;
+  return std::to_string(bytes) + " bytes at byte " + std::to_string(address - a.begin) + " of " +
+         a.name + ", which has " + size;
+}
+
+std::string out_of_bounds(const Allocation& a, Operation operation) {
+  return (operation == Operation::STORE || operation == Operation::BOX_STORE ? "writes outside "
+                                                                             : "reads outside ") +
+         a.name;
 }
 
 }  // namespace
 
 __thread Tracer* tracer = nullptr;
 
-void Tracer::worker_begins(Block& block) {
+void Tracer::worker_begins(Team& team, size_t dynamic_bytes) {
   counts_ = settings().count;
-  arrays_.cover(block.dynamic_shared());
+  team_ = &team;
+  dynamic_bytes_ = dynamic_bytes;
+  arrays_.cover(team);
   static_shared_.cover(arrays_.static_begin(), arrays_.static_bytes());
-  dynamic_shared_.cover(arrays_.dynamic_begin(), MAX_SHARED_BYTES);
+  dynamic_shared_.resize(team.block_count());
+  for (unsigned rank = 0; rank < team.block_count(); ++rank)
+    dynamic_shared_[rank].cover(reinterpret_cast<uintptr_t>(team.block(rank).dynamic_shared()),
+                                MAX_SHARED_BYTES);
 }
 
-void Tracer::block_ends(uint32_t barriers) {
-  settle();
-  static_shared_.forget(barriers);
-  dynamic_shared_.forget(barriers);
+void Tracer::settle(const Block& block) {
+  if (counts_) requests_.settle(block.rank() * block.thread_count(), block.thread_count());
+}
+
+void Tracer::team_ends(Team& team) {
+  uint32_t most = 0;
+  for (unsigned rank = 0; rank < team.block_count(); ++rank) {
+    const Block& block = team.block(rank);
+    settle(block);
+    dynamic_shared_[rank].forget(block.barriers());
+    most = std::max(most, block.barriers());
+  }
+  static_shared_.forget(most);
 }
 
 SharedMemory* Tracer::shared_at(uintptr_t address) {
   if (arrays_.is_static_shared(address)) return &static_shared_;
-  if (dynamic_shared_.contains(address)) return &dynamic_shared_;
+  for (SharedMemory& shared : dynamic_shared_)
+    if (shared.contains(address)) return &shared;
   return nullptr;
+}
+
+uintptr_t Tracer::in_first_block(uintptr_t address) const {
+  for (unsigned rank = 1; rank < dynamic_shared_.size(); ++rank)
+    if (dynamic_shared_[rank].contains(address))
+      return address - reinterpret_cast<uintptr_t>(team_->block(rank).dynamic_shared()) +
+             reinterpret_cast<uintptr_t>(team_->block(0).dynamic_shared());
+  return address;
+}
+
+Viewer Tracer::viewer(const Touch& as) const {
+  Block& block = *this_block;
+  const Thread& thread = block.current();
+  return {as, thread.agent, &thread.knowledge, block.barriers(),
+          team_->block_count() == 1 && !block.mbarriers().any() && !block.has_named_barriers()};
+}
+
+Viewer Tracer::viewer() const {
+  const Thread& thread = this_block->current();
+  return viewer({thread.clock, static_cast<uint16_t>(thread.agent), Kind::THREAD, nullptr});
+}
+
+void Tracer::report(const Place& place, const Conflict& conflict) {
+  if (conflict.what != nullptr)
+    report_finding(place, conflict.what, "",
+                   conflict.other != nullptr ? place_of(conflict.other) : Place{});
 }
 
 void Tracer::access(const Place& place, uintptr_t address, unsigned bytes, Operation operation) {
   if (SharedMemory* shared = shared_at(address)) {
-    const char* problem = operation == Operation::LOAD ? shared->load(address, bytes, now())
-                                                       : shared->store(address, bytes, now());
-    if (problem != nullptr) report_finding(place, problem);
-    if (counts_) requests_.count(place, address, bytes, operation, Space::SHARED, arrays_);
+    Viewer v = viewer();
+    v.as.site = site_of(place);
+    report(place, operation == Operation::LOAD ? shared->load(address, bytes, v)
+                                               : shared->store(address, bytes, v));
+    if (counts_)
+      requests_.count(place, in_first_block(address), bytes, operation, Space::SHARED, arrays_);
   } else if (const Allocation* allocation = arrays_.allocation_at(address)) {
     if (address < allocation->begin || address + bytes > allocation->end)
-      report_finding(place, out_of_bounds(*allocation, address, bytes, operation));
+      report_finding(place, out_of_bounds(*allocation, operation),
+                     position(*allocation, address, bytes));
     if (counts_) requests_.count(place, address, bytes, operation, Space::GLOBAL, arrays_);
   }
   // Anything else is the thread's own: its stack, its parameters.
@@ -58,23 +108,96 @@ void Tracer::access(const Place& place, uintptr_t address, unsigned bytes, Opera
 void Tracer::async_store(const Place& place, uintptr_t address, unsigned bytes) {
   SharedMemory* const shared = shared_at(address);
   if (shared == nullptr) return;
-  if (const char* problem = shared->begin_copy(address, bytes, now()))
-    report_finding(place, problem);
-  if (counts_) requests_.count(place, address, bytes, Operation::COPY, Space::SHARED, arrays_);
+  Viewer v = viewer();
+  v.as.site = site_of(place);
+  report(place, shared->begin_copy(address, bytes, v));
+  if (counts_)
+    requests_.count(place, in_first_block(address), bytes, Operation::COPY, Space::SHARED, arrays_);
 }
 
 void Tracer::async_landed(uintptr_t address, unsigned bytes) {
-  if (SharedMemory* shared = shared_at(address)) shared->end_copy(address, bytes, now());
+  if (SharedMemory* shared = shared_at(address)) shared->end_copy(address, bytes, viewer());
 }
 
-void trace_worker_begins(Block& block) {
+void Tracer::box(const Place& place, const TensorMap& map, const int* at, Operation operation) {
+  const Allocation* allocation = nullptr;
+  uintptr_t first = 0;
+  unsigned words = 0;
+  for_each_piece(map, at, 0, [&](const Piece& piece) {
+    const unsigned bytes = operation == Operation::BOX_STORE ? piece.stored : piece.inside;
+    if (bytes == 0) return;
+    const uintptr_t begin = piece.global + piece.before;
+    if (first == 0) first = begin;
+    words += bytes;
+    allocation = arrays_.allocation_at(begin);
+    if (allocation == nullptr)
+      report_finding(place, "a tensor map of memory that nobody has allocated");
+    else if (begin < allocation->begin || begin + bytes > allocation->end)
+      report_finding(place, out_of_bounds(*allocation, operation),
+                     position(*allocation, begin, bytes));
+  });
+  if (allocation == nullptr || !counts_) return;
+  constexpr unsigned SECTOR_BYTES = 32;
+  requests_.count_beside(place, first, box_bytes(map), operation, Space::GLOBAL,
+                         {sectors(map, at), (words + SECTOR_BYTES - 1) / SECTOR_BYTES}, arrays_);
+}
+
+void Tracer::box_in_shared_memory(const Place& place, const TensorMap& map, const int* at,
+                                  const unsigned char* shared, const Touch& as) {
+  const auto begin = reinterpret_cast<uintptr_t>(shared);
+  SharedMemory* const memory = shared_at(begin);
+  if (memory == nullptr) return report_finding(place, "a box that does not lie in shared memory");
+  const Viewer v = viewer(as);
+  const unsigned bytes = box_bytes(map);
+  report(place, as.kind == Kind::TMA_LOAD ? memory->store(begin, bytes, v)
+                                          : memory->load(begin, bytes, v));
+  if (!counts_) return;
+  // Swizzled or not, a box's rows fill whole lines of the banks, 128 bytes a wavefront.
+  constexpr unsigned LINE = 128;
+  const unsigned lines = (bytes + LINE - 1) / LINE;
+  (void)at;
+  requests_.count_beside(place, in_first_block(begin), bytes,
+                         as.kind == Kind::TMA_LOAD ? Operation::BOX_LOAD : Operation::BOX_STORE,
+                         Space::SHARED, {lines, lines}, arrays_);
+}
+
+bool Tracer::read_beside(const Place& place, const Block& block, uint32_t shared_address,
+                         unsigned bytes, const Touch& as) {
+  const auto address = reinterpret_cast<uintptr_t>(block.at(shared_address));
+  SharedMemory* const memory = shared_at(address);
+  if (memory == nullptr || shared_address + bytes > dynamic_bytes_) {
+    if (memory == nullptr || memory != &static_shared_) {
+      report_finding(
+          place, "wgmma reads past the end of the launch's dynamic shared memory",
+          "at byte " + std::to_string(shared_address) + " of " + std::to_string(dynamic_bytes_));
+      return false;
+    }
+  }
+  const Conflict conflict = memory->load(address, bytes, viewer(as));
+  report(place, conflict);
+  return conflict.what == nullptr;
+}
+
+void Tracer::operand(const Place& place, const Block& block, const std::vector<uint32_t>& chunks) {
+  if (!counts_ || chunks.empty()) return;
+  constexpr unsigned CHUNK = 16, CORE = 8;
+  const auto address = reinterpret_cast<uintptr_t>(block.at(chunks.front()));
+  if (shared_at(address) == nullptr) return;
+  requests_.count_beside(
+      place, in_first_block(address), static_cast<unsigned>(chunks.size()) * CHUNK,
+      Operation::OPERAND, Space::SHARED,
+      {wavefronts(chunks), static_cast<unsigned>(chunks.size()) / CORE}, arrays_);
+}
+
+void trace_worker_begins(Team& team, size_t dynamic_bytes) {
 #ifdef LADDER_NO_TRACE  // kernels without the calls that would tell us of their accesses
+  (void)team, (void)dynamic_bytes;
   return;
 #endif
   if (!settings().trace) return;
-  if (block.tracer == nullptr) block.tracer = std::make_shared<Tracer>();
-  tracer = block.tracer.get();
-  tracer->worker_begins(block);
+  if (team.tracer == nullptr) team.tracer = std::make_shared<Tracer>();
+  tracer = team.tracer.get();
+  tracer->worker_begins(team, dynamic_bytes);
 }
 
 void trace_worker_ends() {
@@ -83,12 +206,16 @@ void trace_worker_ends() {
   tracer = nullptr;
 }
 
-void trace_barrier() {
-  if (tracer != nullptr) tracer->settle();
+bool tracer_exists() {
+  return tracer != nullptr;
 }
 
-void trace_block_ends(uint32_t barriers) {
-  if (tracer != nullptr) tracer->block_ends(barriers);
+void trace_barrier(const Block& block) {
+  if (tracer != nullptr) tracer->settle(block);
+}
+
+void trace_team_ends(Team& team) {
+  if (tracer != nullptr) tracer->team_ends(team);
 }
 
 void trace_access(const Place& place, const void* address, unsigned bytes, Operation operation) {

@@ -15,7 +15,8 @@
 namespace cpu_device {
 
 enum class Space : uint8_t { GLOBAL, SHARED };
-enum class Operation : uint8_t { LOAD, STORE, COPY };  // COPY: into shared memory, by cp.async
+// COPY: into shared memory, by cp.async. BOX_LOAD, BOX_STORE: by TMA. OPERAND: by wgmma.
+enum class Operation : uint8_t { LOAD, STORE, COPY, BOX_LOAD, BOX_STORE, OPERAND };
 
 // One request of a warp: byte offsets in the array by lane, -1 for lanes that took no part, and
 // what it cost.
@@ -49,12 +50,14 @@ struct MemoryLine {
 std::vector<MemoryLine> take_memory_lines();
 
 class Block;
+class Team;
 
 // Called by the device as it runs.
-void trace_worker_begins(Block& block);
+void trace_worker_begins(Team& team, size_t dynamic_bytes);
 void trace_worker_ends();
-void trace_barrier();
-void trace_block_ends(uint32_t barriers);
+bool tracer_exists();
+void trace_barrier(const Block& block);
+void trace_team_ends(Team& team);
 
 // For device functions that are compiled with a kernel: their own loads and stores do not count.
 #define LADDER_UNTRACED __attribute__((noinline, no_sanitize("thread")))

@@ -2,24 +2,25 @@
 // What becomes of one access: the array it belongs to is looked up, shared memory is searched for
 // races, global memory for accesses out of bounds, and the access is counted.
 #include <cstdint>
+#include <vector>
 
 #include "arrays.h"
 #include "block.h"
 #include "place.h"
 #include "requests.h"
 #include "shared_memory.h"
+#include "tensor_map.h"
 #include "trace.h"
+#include "wgmma.h"
 
 namespace cpu_device {
 
 // That of one OS thread.
 class Tracer {
  public:
-  void worker_begins(Block& block);
-  void block_ends(uint32_t barriers);
-  void settle() {
-    if (counts_) requests_.settle();
-  }
+  void worker_begins(Team& team, size_t dynamic_bytes);
+  void team_ends(Team& team);
+  void settle(const Block& block);
   void publish() { requests_.publish(); }
 
   // Of the current thread. What is its own, its stack and its parameters, is not looked at.
@@ -28,30 +29,51 @@ class Tracer {
   template <unsigned BYTES>
   void access(const void* pc, uintptr_t address, Operation operation) {
     if (operation == Operation::LOAD && !counts_ && is_settled<BYTES>(address)) return;
-    if (this_block->on_stack(address)) return;
+    if (this_block->team().on_stack(address)) {
+      Thread& thread = this_block->current();
+      if (!thread.accumulators.empty())
+        if (const char* problem = touches_registers(thread, address))
+          report_finding(Place{nullptr, 0, pc}, problem);
+      return;
+    }
     access(Place{nullptr, 0, pc}, address, BYTES, operation);
   }
   void async_store(const Place& place, uintptr_t address, unsigned bytes);
   void async_landed(uintptr_t address, unsigned bytes);
 
+  // A box that TMA copies: what it touches in global memory,
+  void box(const Place& place, const TensorMap& map, const int* at, Operation operation);
+  // and in shared memory, from `shared` on: written by a load, read by a store.
+  void box_in_shared_memory(const Place& place, const TensorMap& map, const int* at,
+                            const unsigned char* shared, const Touch& as);
+  // The chunks of an operand of wgmma, which are read in the current thread's name. False after a
+  // finding.
+  bool read_beside(const Place& place, const Block& block, uint32_t shared_address, unsigned bytes,
+                   const Touch& as);
+  void operand(const Place& place, const Block& block, const std::vector<uint32_t>& chunks);
+
  private:
-  static Moment now() {
-    return {this_block->current().arrived, this_block->barriers(),
-            static_cast<uint16_t>(this_block->current_number()),
-            static_cast<uint16_t>(this_block->warp().barriers)};
-  }
+  Viewer viewer() const;
+  Viewer viewer(const Touch& as) const;
   template <unsigned BYTES>
   bool is_settled(uintptr_t address) const {
-    const SharedMemory& shared =
-        dynamic_shared_.contains(address) ? dynamic_shared_ : static_shared_;
-    return shared.contains(address) &&
-           shared.is_settled<BYTES>(address, this_block->current().arrived, this_block->barriers());
+    const Block& block = *this_block;
+    const SharedMemory& shared = dynamic_shared_[block.rank()].contains(address)
+                                     ? dynamic_shared_[block.rank()]
+                                     : static_shared_;
+    return shared.contains(address) && shared.is_settled<BYTES>(address, block.barriers());
   }
   SharedMemory* shared_at(uintptr_t address);
+  // The same place in the first block of the cluster: for what is counted there is one.
+  uintptr_t in_first_block(uintptr_t address) const;
+  static void report(const Place& place, const Conflict& conflict);
 
   bool counts_ = true;
+  Team* team_ = nullptr;
+  size_t dynamic_bytes_ = 0;
   Arrays arrays_;
-  SharedMemory static_shared_, dynamic_shared_;
+  SharedMemory static_shared_;
+  std::vector<SharedMemory> dynamic_shared_;  // by block of the cluster
   Requests requests_;
 };
 

@@ -1,8 +1,11 @@
 #pragma once
 // Clusters (sm_90): the barrier of all threads of a cluster, and mbarriers in the shared memory of
 // another block of it. PTX ISA, "barrier.cluster", "mapa" and "mbarrier.arrive".
-#include <cstdint>
-#include <cuda/ptx>
+#ifdef LADDER_CPU_DEVICE
+  #include "cpu_device/ptx.h"
+#else
+  #include <cstdint>
+  #include <cuda/ptx>
 
 namespace ladder::ptx {
 
@@ -39,3 +42,4 @@ __device__ __forceinline__ void mbarrier_arrive_cluster(uint64_t* barrier, uint3
 }
 
 }  // namespace ladder::ptx
+#endif

@@ -1,7 +1,9 @@
 #pragma once
 // setmaxnreg (sm_90a): registers go from one warpgroup to another. PTX ISA, "Miscellaneous
 // Instructions: setmaxnreg".
-
+#ifdef LADDER_CPU_DEVICE
+  #include "cpu_device/ptx.h"
+#else
 namespace ladder::ptx {
 
 // Keeps N registers a thread of this warpgroup, a multiple of 8, and frees the others.
@@ -17,3 +19,4 @@ __device__ __forceinline__ void setmaxnreg_inc() {
 }
 
 }  // namespace ladder::ptx
+#endif

@@ -1,6 +1,9 @@
 #pragma once
 // stmatrix (sm_90): the reverse of ldmatrix. PTX ISA, "Warp-Level Matrix Instructions: stmatrix".
-#include <cstdint>
+#ifdef LADDER_CPU_DEVICE
+  #include "cpu_device/ptx.h"
+#else
+  #include <cstdint>
 
 namespace ladder::ptx {
 
@@ -14,3 +17,4 @@ __device__ __forceinline__ void stmatrix_x4(void* row, const uint32_t (&r)[4]) {
 }
 
 }  // namespace ladder::ptx
+#endif

@@ -3,12 +3,15 @@
 // An mbarrier counts the bytes of a load as they land; stores are waited for in groups. PTX ISA,
 // "Data Movement and Conversion Instructions: cp.async.bulk.tensor", "mbarrier". tensor_map.cuh
 // says what a box looks like in shared memory, mbarrier.cuh has the other half of the barriers.
-#include <cuda.h>
+#ifdef LADDER_CPU_DEVICE
+  #include "cpu_device/ptx.h"
+#else
+  #include <cuda.h>
 
-#include <cstdint>
-#include <cuda/ptx>
+  #include <cstdint>
+  #include <cuda/ptx>
 
-#include "mbarrier.cuh"
+  #include "mbarrier.cuh"
 
 namespace ladder::ptx {
 
@@ -77,3 +80,4 @@ __device__ __forceinline__ void bulk_wait_group_read() {
 }
 
 }  // namespace ladder::ptx
+#endif

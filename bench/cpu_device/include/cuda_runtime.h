@@ -23,6 +23,7 @@
 #define __host__
 #define __forceinline__ inline __attribute__((always_inline))
 #define __launch_bounds__(...)
+#define __grid_constant__
 #define __align__(n) __attribute__((aligned(n)))
 // One copy for each OS thread, that is for each block that is running. 128 bytes: all banks once,
 // so that an array begins in bank 0 as it does on the GPU.
@@ -74,8 +75,7 @@ inline void __syncthreads(cpu_device::Place place = cpu_device::here()) {
   cpu_device::this_block->barrier(place);
 }
 inline void __syncwarp(cpu_device::Place place = cpu_device::here()) {
-  cpu_device::this_block->warp_collective(
-      nullptr, [](void**, uint32_t) { ++cpu_device::this_block->warp().barriers; }, place);
+  cpu_device::this_block->warp_barrier(place);
 }
 template <class T>
 inline T __shfl_sync(uint32_t, T value, int from, cpu_device::Place place = cpu_device::here()) {
@@ -104,9 +104,10 @@ T& dynamic_shared() {
 
 // Runs the kernel to its end. Each thread gets its own copy of the parameters.
 template <class... Params>
-void launch(void (*kernel)(Params...), dim3 grid, dim3 block, size_t smem_bytes, Params... args) {
+void launch(void (*kernel)(Params...), dim3 grid, dim3 block, unsigned cluster, size_t smem_bytes,
+            Params... args) {
   const std::function<void()> body = [&] { kernel(args...); };
-  run_grid({grid.x, grid.y, grid.z}, {block.x, block.y, block.z}, smem_bytes, body);
+  run_grid({grid.x, grid.y, grid.z}, {block.x, block.y, block.z}, cluster, smem_bytes, body);
 }
 }  // namespace cpu_device
 

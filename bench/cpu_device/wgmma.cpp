@@ -1,0 +1,177 @@
+#include "wgmma.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "descriptor.h"
+#include "tensor_core.h"
+#include "tracer.h"
+
+namespace cpu_device {
+namespace {
+
+constexpr unsigned M = 64, K = 16;
+
+// Where number i of a lane is in the 16 rows of its warp.
+unsigned row_of(unsigned lane, unsigned i) {
+  return lane / 4 + i / 2 % 2 * 8;
+}
+unsigned column_of(unsigned lane, unsigned i) {
+  return i / 4 * 8 + lane % 4 * 2 + i % 2;
+}
+
+std::vector<uint32_t> chunks_of(uint64_t descriptor, bool transposed, unsigned rows) {
+  std::vector<uint32_t> addresses;
+  chunks(decode(descriptor), transposed, rows, addresses);
+  return addresses;
+}
+
+// Reads the operands, which lie there now, and multiplies.
+void carry_out(Block& block, Wgmma& op) {
+  std::vector<uint16_t> a(M * K), b(size_t{op.n} * K);
+  const auto read = [&](uint64_t descriptor, bool transposed, unsigned rows, uint16_t* to) {
+    const uint32_t address = decode(descriptor).address;
+    gather(block.at(address) - address, chunks_of(descriptor, transposed, rows), transposed, to);
+  };
+  read(op.a, op.transposed_a, M, a.data());
+  read(op.b, op.transposed_b, op.n, b.data());
+  std::vector<float> d(size_t{M} * op.n);
+  const auto each = [&](auto visit) {
+    for (unsigned t = 0; t < WARPGROUP; ++t)
+      for (unsigned i = 0; i < op.n / 2; ++i)
+        visit(op.registers[t]->values[i],
+              d[(t / WARP * 16 + row_of(t % WARP, i)) * op.n + column_of(t % WARP, i)]);
+  };
+  if (op.accumulate) each([](float& value, float& element) { element = value; });
+  tensor_core_multiply(a.data(), b.data(), d.data(), M, op.n, K);
+  each([](float& value, float& element) { value = element; });
+  op.done = true;
+}
+
+// All that wgmma reads: A's rows of this warp, and B.
+void look_at_operands(Block& block, const Wgmma& op, uint32_t number, Agent agent, unsigned warp) {
+  if (tracer == nullptr) return;
+  const Touch as{number + 1, static_cast<uint16_t>(agent), Kind::WGMMA, site_of(op.place)};
+  const auto look = [&](uint64_t descriptor, bool transposed, unsigned rows, unsigned first,
+                        unsigned count) {
+    const std::vector<uint32_t> all = chunks_of(descriptor, transposed, rows);
+    if (warp == 0) tracer->operand(op.place, block, all);
+    for (unsigned i = first; i < first + count; ++i)
+      if (!tracer->read_beside(op.place, block, all[i], 16, as)) return;
+  };
+  // Eight rows of A are two core matrices of eight chunks.
+  look(op.a, op.transposed_a, M, warp * 32, 32);
+  look(op.b, op.transposed_b, op.n, 0, op.n * 2);
+}
+
+}  // namespace
+
+void wgmma(float* d, unsigned n, uint64_t a, uint64_t b, bool accumulate, bool transposed_a,
+           bool transposed_b, const Place& place) {
+  Block& block = *this_block;
+  Thread& thread = block.current();
+  const unsigned warpgroup = thread.number / WARPGROUP, t = thread.number % WARPGROUP;
+  if ((warpgroup + 1) * WARPGROUP > block.thread_count())
+    return report_finding(place, "wgmma by a warpgroup that is not whole");
+  Wgmmas& wgmmas = block.wgmmas(warpgroup);
+  if (wgmmas.agent == 0) wgmmas.agent = block.team().new_agent();
+  const uint32_t number = thread.wgmmas++;
+  if (number - wgmmas.first == wgmmas.all.size()) {
+    Wgmma& op = wgmmas.all.emplace_back();
+    op = {a, b, n, accumulate, transposed_a, transposed_b, place, 0, false, {}, {}};
+    op.registers.resize(WARPGROUP);
+    op.groups.resize(WARPGROUP);
+    for (const auto& [descriptor, transposed] :
+         {std::pair(a, transposed_a), std::pair(b, transposed_b)})
+      if (const std::string problem = descriptor_problem(descriptor, transposed, 2);
+          !problem.empty())
+        report_finding(place, problem);
+  }
+  Wgmma& op = wgmmas.all[number - wgmmas.first];
+  if (op.a != a || op.b != b || op.n != n || op.accumulate != accumulate)
+    report_finding(place, "the threads of a warpgroup give wgmma different operands", "", op.place);
+
+  // From here to the wait the registers are undefined.
+  auto known = std::find_if(thread.accumulators.begin(), thread.accumulators.end(),
+                            [&](const auto& x) { return x->registers == d && x->count == n / 2; });
+  if (known == thread.accumulators.end()) {
+    thread.accumulators.push_back(std::make_unique<Accumulators>());
+    known = std::prev(thread.accumulators.end());
+    (*known)->registers = d;
+    (*known)->count = n / 2;
+    (*known)->touched = !thread.wgmma_fenced;
+  }
+  Accumulators& registers = **known;
+  if (block.team().traced() && registers.touched)
+    report_finding(place, "wgmma adds to registers that were used since the last wgmma.fence");
+  if (registers.pending == 0) {
+    registers.values.assign(d, d + n / 2);
+    std::fill_n(d, n / 2, NAN);
+  }
+  registers.touched = false;
+  ++registers.pending;
+  op.registers[t] = &registers;
+  op.groups[t] = thread.wgmma_groups;
+  if (t % WARP == 0) look_at_operands(block, op, number, wgmmas.agent, t / WARP);
+  if (++op.arrived == WARPGROUP) {
+    for (Thread* waiting : wgmmas.waiting) block.team().wake(*waiting);
+    wgmmas.waiting.clear();
+  }
+}
+
+void wgmma_fence() {
+  Thread& thread = this_block->current();
+  thread.wgmma_fenced = true;
+  for (const auto& registers : thread.accumulators) registers->touched = false;
+}
+
+void wgmma_commit_group() {
+  ++this_block->current().wgmma_groups;
+}
+
+void wgmma_wait_group(unsigned groups, const Place& place) {
+  Block& block = *this_block;
+  Thread& thread = block.current();
+  const unsigned t = thread.number % WARPGROUP;
+  if (thread.wgmmas == thread.wgmmas_done) return;
+  Wgmmas& wgmmas = block.wgmmas(thread.number / WARPGROUP);
+  while (thread.wgmmas_done < thread.wgmmas) {
+    const uint32_t index = thread.wgmmas_done - wgmmas.first;
+    if (wgmmas.all[index].groups[t] + groups >= thread.wgmma_groups) break;
+    while (wgmmas.all[thread.wgmmas_done - wgmmas.first].arrived < WARPGROUP) {
+      wgmmas.waiting.push_back(&thread);
+      block.team().wait(place, "for the rest of their warpgroup to come to a wgmma");
+    }
+    Wgmma& op = wgmmas.all[thread.wgmmas_done - wgmmas.first];
+    if (!op.done) carry_out(block, op);
+    Accumulators& registers = *op.registers[t];
+    if (--registers.pending == 0)
+      std::copy(registers.values.begin(), registers.values.end(), registers.registers);
+    ++thread.wgmmas_done;
+    thread.knowledge.learn(Moment{wgmmas.agent, thread.wgmmas_done});
+  }
+  // What all have waited for is not needed any more.
+  uint32_t least = thread.wgmmas_done;
+  for (unsigned i = 0; i < WARPGROUP; ++i)
+    least = std::min(least, block.thread(thread.number - t + i).wgmmas_done);
+  for (; wgmmas.first < least; ++wgmmas.first) wgmmas.all.pop_front();
+}
+
+const char* touches_registers(Thread& thread, uintptr_t address) {
+  for (const auto& registers : thread.accumulators) {
+    const uintptr_t offset = address - reinterpret_cast<uintptr_t>(registers->registers);
+    if (offset >= registers->count * sizeof(float)) continue;
+    if (registers->pending > 0) return "uses accumulators of a wgmma that it has not waited for";
+    registers->touched = true;
+  }
+  return nullptr;
+}
+
+void wgmma_ends(Thread& thread) {
+  if (thread.wgmmas == thread.wgmmas_done) return;
+  const Wgmmas& wgmmas = thread.block->wgmmas(thread.number / WARPGROUP);
+  report_finding(wgmmas.all[thread.wgmmas_done - wgmmas.first].place,
+                 "the thread ends without having waited for this wgmma");
+}
+
+}  // namespace cpu_device

@@ -1,0 +1,43 @@
+#pragma once
+// wgmma: a warpgroup multiplies operands that lie in shared memory, while its threads go on.
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "block.h"
+#include "place.h"
+
+namespace cpu_device {
+
+struct Wgmma {
+  uint64_t a, b;  // descriptors
+  unsigned n;
+  bool accumulate;
+  bool transposed_a, transposed_b;
+  Place place;
+  unsigned arrived = 0;  // threads that have come to it
+  bool done = false;
+  std::vector<Accumulators*> registers;  // by thread
+  std::vector<unsigned> groups;
+};
+
+// Those of a warpgroup that not all of its threads have waited for.
+struct Wgmmas {
+  std::deque<Wgmma> all;
+  uint32_t first = 0;  // the number of the first of them
+  Agent agent = 0;     // that reads for them: its clock is 1 + the number of the last
+  std::vector<Thread*> waiting;
+};
+
+// By each thread of the warpgroup. d: n / 2 numbers; m64nNk16 of halves.
+void wgmma(float* d, unsigned n, uint64_t a, uint64_t b, bool accumulate, bool transposed_a,
+           bool transposed_b, const Place& place);
+void wgmma_fence();
+void wgmma_commit_group();
+void wgmma_wait_group(unsigned groups, const Place& place);
+
+// A load or store of this thread's own stack: its registers. Null, or what is wrong with it.
+const char* touches_registers(Thread& thread, uintptr_t address);
+void wgmma_ends(Thread& thread);
+
+}  // namespace cpu_device
