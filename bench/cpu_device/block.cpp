@@ -244,7 +244,7 @@ void Team::run(Index first, Index grid, Index size, size_t dynamic_bytes,
     if (map == MAP_FAILED) throw std::bad_alloc();
     stacks_ = static_cast<char*>(map);
   }
-  threads_.resize(count);
+  if (threads_.size() != count) threads_ = std::vector<Thread>(count);
   states_.assign(count, State::NEW);
   reverse_ = settings().reverse;
   traced_ = tracer_exists();

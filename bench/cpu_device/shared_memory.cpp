@@ -53,14 +53,14 @@ const char* conflict_of_writes(Kind writer, const Touch& write) {
 
 }  // namespace
 
-Site site_of(const Place& place) {
+SiteId site_id(const Place& place) {
   if (place.file == nullptr) return place.pc;
   static thread_local std::set<Place, Less> places;
-  return reinterpret_cast<Site>(reinterpret_cast<uintptr_t>(&*places.insert(place).first) |
+  return reinterpret_cast<SiteId>(reinterpret_cast<uintptr_t>(&*places.insert(place).first) |
                                 BY_LINE);
 }
 
-Place place_of(Site site) {
+Place place_of(SiteId site) {
   const auto bits = reinterpret_cast<uintptr_t>(site);
   if (bits % 2 != BY_LINE) return {nullptr, 0, site};
   return *reinterpret_cast<const Place*>(bits - BY_LINE);

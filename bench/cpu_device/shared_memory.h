@@ -14,16 +14,16 @@ namespace cpu_device {
 enum class Kind : uint8_t { THREAD, TMA_LOAD, TMA_STORE, WGMMA };
 
 // Where an access is in the source, in one word.
-using Site = const void*;
-Site site_of(const Place& place);
-Place place_of(Site site);
+using SiteId = const void*;
+SiteId site_id(const Place& place);
+Place place_of(SiteId site);
 
 // An access as it is remembered.
 struct Touch {
   uint32_t clock = 0;  // 0: none
   uint16_t agent = 0;
   Kind kind = Kind::THREAD;
-  Site site = nullptr;
+  SiteId site = nullptr;
 };
 
 // Who touches memory: as which agent it will be remembered, and what it knows of the others.
@@ -40,7 +40,7 @@ struct Viewer {
 // What is wrong with an access, and the one it conflicts with.
 struct Conflict {
   const char* what = nullptr;  // null: nothing
-  Site other = nullptr;
+  SiteId other = nullptr;
 };
 
 class SharedMemory {

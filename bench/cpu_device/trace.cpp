@@ -91,7 +91,7 @@ void Tracer::report(const Place& place, const Conflict& conflict) {
 void Tracer::access(const Place& place, uintptr_t address, unsigned bytes, Operation operation) {
   if (SharedMemory* shared = shared_at(address)) {
     Viewer v = viewer();
-    v.as.site = site_of(place);
+    v.as.site = site_id(place);
     report(place, operation == Operation::LOAD ? shared->load(address, bytes, v)
                                                : shared->store(address, bytes, v));
     if (counts_)
@@ -109,7 +109,7 @@ void Tracer::async_store(const Place& place, uintptr_t address, unsigned bytes) 
   SharedMemory* const shared = shared_at(address);
   if (shared == nullptr) return;
   Viewer v = viewer();
-  v.as.site = site_of(place);
+  v.as.site = site_id(place);
   report(place, shared->begin_copy(address, bytes, v));
   if (counts_)
     requests_.count(place, in_first_block(address), bytes, Operation::COPY, Space::SHARED, arrays_);

@@ -51,7 +51,7 @@ void carry_out(Block& block, Wgmma& op) {
 // All that wgmma reads: A's rows of this warp, and B.
 void look_at_operands(Block& block, const Wgmma& op, uint32_t number, Agent agent, unsigned warp) {
   if (tracer == nullptr) return;
-  const Touch as{number + 1, static_cast<uint16_t>(agent), Kind::WGMMA, site_of(op.place)};
+  const Touch as{number + 1, static_cast<uint16_t>(agent), Kind::WGMMA, site_id(op.place)};
   const auto look = [&](uint64_t descriptor, bool transposed, unsigned rows, unsigned first,
                         unsigned count) {
     const std::vector<uint32_t> all = chunks_of(descriptor, transposed, rows);

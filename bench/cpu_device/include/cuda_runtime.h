@@ -114,6 +114,7 @@ void launch(void (*kernel)(Params...), dim3 grid, dim3 block, unsigned cluster, 
 // --- The runtime ------------------------------------------------------------------------------
 
 enum cudaError_t { cudaSuccess = 0 };
+#include "driver_entry_point.h"  // whose functions return one
 enum cudaMemcpyKind { cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost };
 typedef struct CUstream_st* cudaStream_t;  // everything has happened when a call returns
 
@@ -162,6 +163,12 @@ inline cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemc
 }
 inline cudaError_t cudaMemsetAsync(void* to, int value, size_t bytes, cudaStream_t) {
   if (bytes > 0) std::memset(to, value, bytes);
+  return cudaSuccess;
+}
+inline cudaError_t cudaMemset2DAsync(void* to, size_t pitch, int value, size_t width, size_t height,
+                                     cudaStream_t) {
+  for (size_t row = 0; row < height; ++row)
+    std::memset(static_cast<char*>(to) + row * pitch, value, width);
   return cudaSuccess;
 }
 inline cudaError_t cudaStreamSynchronize(cudaStream_t) {
