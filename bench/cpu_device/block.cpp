@@ -111,11 +111,11 @@ void Block::leave() {
                      "the two");
 }
 
-void Block::touched_by_another(const Place& place) {
+void Block::touched_by_another(Moment moment, const Place& place) {
   if (live_ == 0)
     report_finding(place, "touches another block of the cluster, which has left");
   else if (team_->traced())
-    visits_.push_back({team_->current().moment(), place});
+    visits_.push_back({moment, place});
 }
 
 void Block::barrier(const Place& place) {

@@ -148,8 +148,8 @@ class Block {
   Mbarriers& mbarriers() { return mbarriers_; }
   Registers& registers() { return registers_; }
   Wgmmas& wgmmas(unsigned warpgroup) { return *wgmmas_[warpgroup]; }
-  // A thread of another block arrives here or writes here: this block must not have left.
-  void touched_by_another(const Place& place);
+  // Another block arrives here, or writes here; this one must not leave before it knows `moment`.
+  void touched_by_another(Moment moment, const Place& place);
 
   // Every live lane of the warp arrives with its operand; the last one runs `together` for all,
   // with the operands by lane and the mask of lanes that take part.

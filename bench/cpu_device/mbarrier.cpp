@@ -44,7 +44,7 @@ Mbarrier* Mbarriers::find(uint64_t* address, const Place& place) {
 
 void Mbarriers::arrive(uint64_t* address, uint32_t bytes, const Place& place) {
   Thread& thread = block_.team().current();
-  if (thread.block != &block_) block_.touched_by_another(place);
+  if (thread.block != &block_) block_.touched_by_another(thread.moment(), place);
   Mbarrier* const barrier = find(address, place);
   if (barrier != nullptr) {
     if (bytes > 0) barrier->expectation = place;
@@ -96,10 +96,10 @@ void Mbarriers::wait(uint64_t* address, uint32_t parity, const Place& place) {
 }
 
 Mbarrier* Mbarriers::copy_begins(uint64_t* address, const Place& place) {
-  Thread& thread = block_.team().current();
-  if (thread.block != &block_) block_.touched_by_another(place);
   Mbarrier* const barrier = find(address, place);
   if (barrier == nullptr) return nullptr;
+  if (block_.team().current().block != &block_)
+    block_.touched_by_another({barrier->agent, barrier->phase + 1}, place);
   if (!barrier->fenced)
     report_finding(
         place,

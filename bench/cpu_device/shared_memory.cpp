@@ -57,7 +57,7 @@ SiteId site_id(const Place& place) {
   if (place.file == nullptr) return place.pc;
   static thread_local std::set<Place, Less> places;
   return reinterpret_cast<SiteId>(reinterpret_cast<uintptr_t>(&*places.insert(place).first) |
-                                BY_LINE);
+                                  BY_LINE);
 }
 
 Place place_of(SiteId site) {
