@@ -38,7 +38,8 @@ Block::~Block() {
   if (stacks_ != nullptr) munmap(stacks_, stack_bytes_);
 }
 
-void Block::run(Index index, Index grid_size, Index block_size, const std::function<void()>& body) {
+Outcome Block::run(Index index, Index grid_size, Index block_size,
+                   const std::function<void()>& body) {
   block_index = index;
   grid = grid_size;
   size = block_size;
@@ -68,10 +69,13 @@ void Block::run(Index index, Index grid_size, Index block_size, const std::funct
   this_block = this;
   resume(reverse_ ? count - 1 : 0);
   left_ = &scheduler_;
-  Fiber::switch_to(scheduler_, current().fiber);
-  if (live_ > 0) report_deadlock();
-  trace_block_ends(barriers_);
+  const Outcome outcome = run_fibers(scheduler_, current().fiber);
+  if (outcome == Outcome::ENDED && live_ > 0) report_waiting("deadlock: threads wait here");
+  if (outcome == Outcome::INTERRUPTED) report_waiting("threads wait here for one that is given up");
+  if (live_ > 0) Fiber::abandon(stacks_, stack_bytes_);
+  if (outcome != Outcome::INTERRUPTED) trace_block_ends(barriers_);
   this_block = nullptr;
+  return outcome;
 }
 
 void Block::thread_main() {
@@ -207,16 +211,15 @@ bool Block::last_of_warp(void* operand, const Place& place) {
   return true;
 }
 
-// Nobody can continue: says who waits where, once for each place, and gives the block up.
-void Block::report_deadlock() {
+// Who waits where, once for each place.
+void Block::report_waiting(const std::string& why) {
   for (unsigned i = 0; i < thread_count(); ++i) {
     const Thread& thread = threads_[i];
-    if (states_[i] == State::DONE) continue;
-    report_finding(thread.waiting, std::string("deadlock: threads wait here, at a ") +
+    if (states_[i] != State::AT_BARRIER && states_[i] != State::AT_WARP_BARRIER) continue;
+    report_finding(thread.waiting, why + ", at a " +
                                        (states_[i] == State::AT_BARRIER ? "block" : "warp") +
                                        " barrier that the others never reach");
   }
-  Fiber::abandon(stacks_, stack_bytes_);
 }
 
 // Blocks that are not in use: with their stacks, whose pages exist then, and their tracers.
@@ -246,12 +249,23 @@ void run_grid(Index grid, Index block, size_t smem_bytes, const std::function<vo
   const uint64_t blocks = uint64_t{grid.x} * grid.y * grid.z;
   std::atomic<uint64_t> next{0};
   const auto work = [&] {
+    const SignalGuard guard;
     std::unique_ptr<Block> runner = take_block();
+    runner->dynamic_bytes = smem_bytes;
     trace_worker_begins(*runner);
-    for (uint64_t i; (i = next++) < blocks;)
-      runner->run({static_cast<unsigned>(i % grid.x), static_cast<unsigned>(i / grid.x % grid.y),
-                   static_cast<unsigned>(i / grid.x / grid.y)},
-                  grid, block, body);
+    for (uint64_t i; (i = next++) < blocks;) {
+      const Outcome outcome = runner->run(
+          {static_cast<unsigned>(i % grid.x), static_cast<unsigned>(i / grid.x % grid.y),
+           static_cast<unsigned>(i / grid.x / grid.y)},
+          grid, block, body);
+      if (outcome == Outcome::ENDED) continue;
+      next = blocks;  // a GPU ends the launch, too
+      if (outcome == Outcome::INTERRUPTED) {
+        trace_worker_is_lost();
+        (void)runner.release();  // never to be touched again
+        return;
+      }
+    }
     trace_worker_ends();
     give_back(std::move(runner));
   };

@@ -11,6 +11,7 @@
 #include "fiber.h"
 #include "findings.h"
 #include "place.h"
+#include "signals.h"
 
 namespace cpu_device {
 
@@ -27,7 +28,10 @@ struct Settings {
   bool trace = true;           // look at memory accesses: for races, stray ones and
   bool count = true;           // the requests of warps they are, and what these cost
   unsigned kept_requests = 1;  // of each source line, with the offsets of their lanes
-  int multiprocessors = 132;   // what launchers are told: an H200's, so that they decide as there
+  // CPU time that a block may take before it is given up: an endless loop. It is only known to be
+  // one by its time, which has to be far above what the largest block takes. 0: for ever.
+  double block_seconds = 20;
+  int multiprocessors = 132;  // what launchers are told: an H200's, so that they decide as there
 };
 Settings& settings();
 
@@ -68,7 +72,7 @@ class Block {
   Block& operator=(const Block&) = delete;
 
   // Runs `body` once for each thread of the block at `block_index` of `grid`.
-  void run(Index block_index, Index grid, Index size, const std::function<void()>& body);
+  Outcome run(Index block_index, Index grid, Index size, const std::function<void()>& body);
 
   Thread& current() { return threads_[current_]; }
   unsigned current_number() const { return current_; }
@@ -102,6 +106,7 @@ class Block {
   }
 
   Index block_index, grid, size;
+  size_t dynamic_bytes = 0;        // of dynamic shared memory, that the launch has asked for
   std::shared_ptr<Tracer> tracer;  // of what runs here; see trace.cpp
 
  private:
@@ -113,7 +118,7 @@ class Block {
   void release_barrier();
   // Waits for the others, or is the last and has made them ready to continue.
   bool last_of_warp(void* operand, const Place& place);
-  void report_deadlock();
+  void report_waiting(const std::string& why);
 
   std::vector<Thread> threads_;
   std::vector<State> states_;  // by thread

@@ -6,20 +6,6 @@
 #include "tracer.h"
 
 namespace cpu_device {
-namespace {
-
-std::string out_of_bounds(const Allocation& a, uintptr_t address, unsigned bytes,
-                          Operation operation) {
-  const std::string verb = operation == Operation::LOAD ? "reads " : "writes ";
-  const std::string size = std::to_string(a.end - a.begin) + " bytes";
-  if (address < a.begin)
-    return verb + std::to_string(a.begin - address) + " bytes before " + a.name + " of " + size;
-  return verb + std::to_string(bytes) + " bytes at byte " + std::to_string(address - a.begin) +
-         " of " + a.name + ", which has " + size;
-}
-
-}  // namespace
-
 __thread Tracer* tracer = nullptr;
 
 void Tracer::worker_begins(Block& block) {
@@ -41,15 +27,31 @@ SharedMemory* Tracer::shared_at(uintptr_t address) {
   return nullptr;
 }
 
+// A launch has asked for so much dynamic shared memory and gets no more, whatever a GPU has.
+void Tracer::check_limit(const Place& place, uintptr_t address, unsigned bytes) const {
+  const size_t limit = this_block->dynamic_bytes;
+  if (!dynamic_shared_.contains(address) || address + bytes <= arrays_.dynamic_begin() + limit)
+    return;
+  report_finding(place,
+                 "accesses shared memory beyond the " + std::to_string(limit) +
+                     " bytes of dynamic shared memory of this launch",
+                 std::to_string(bytes) + " bytes at byte " +
+                     std::to_string(address - arrays_.dynamic_begin()));
+}
+
 void Tracer::access(const Place& place, uintptr_t address, unsigned bytes, Operation operation) {
   if (SharedMemory* shared = shared_at(address)) {
+    check_limit(place, address, bytes);
     const char* problem = operation == Operation::LOAD ? shared->load(address, bytes, now())
                                                        : shared->store(address, bytes, now());
     if (problem != nullptr) report_finding(place, problem);
     if (counts_) requests_.count(place, address, bytes, operation, Space::SHARED, arrays_);
   } else if (const Allocation* allocation = arrays_.allocation_at(address)) {
-    if (address < allocation->begin || address + bytes > allocation->end)
-      report_finding(place, out_of_bounds(*allocation, address, bytes, operation));
+    const bool is_store = operation == Operation::STORE;
+    if (!is_inside(*allocation, address, bytes, is_store)) {
+      const auto [cause, position] = stray_access(*allocation, address, bytes, is_store);
+      report_finding(place, cause, position);
+    }
     if (counts_) requests_.count(place, address, bytes, operation, Space::GLOBAL, arrays_);
   }
   // Anything else is the thread's own: its stack, its parameters.
@@ -58,6 +60,7 @@ void Tracer::access(const Place& place, uintptr_t address, unsigned bytes, Opera
 void Tracer::async_store(const Place& place, uintptr_t address, unsigned bytes) {
   SharedMemory* const shared = shared_at(address);
   if (shared == nullptr) return;
+  check_limit(place, address, bytes);
   if (const char* problem = shared->begin_copy(address, bytes, now()))
     report_finding(place, problem);
   if (counts_) requests_.count(place, address, bytes, Operation::COPY, Space::SHARED, arrays_);
@@ -80,6 +83,10 @@ void trace_worker_begins(Block& block) {
 void trace_worker_ends() {
   if (tracer == nullptr) return;
   tracer->publish();
+  tracer = nullptr;
+}
+
+void trace_worker_is_lost() {
   tracer = nullptr;
 }
 

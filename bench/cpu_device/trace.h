@@ -53,6 +53,7 @@ class Block;
 // Called by the device as it runs.
 void trace_worker_begins(Block& block);
 void trace_worker_ends();
+void trace_worker_is_lost();  // instead: what it has counted may be half done
 void trace_barrier();
 void trace_block_ends(uint32_t barriers);
 

@@ -48,6 +48,7 @@ class Tracer {
            shared.is_settled<BYTES>(address, this_block->current().arrived, this_block->barriers());
   }
   SharedMemory* shared_at(uintptr_t address);
+  void check_limit(const Place& place, uintptr_t address, unsigned bytes) const;
 
   bool counts_ = true;
   Arrays arrays_;
