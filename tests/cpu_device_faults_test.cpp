@@ -108,6 +108,19 @@ TEST_P(Faults, WhatWasFoundBeforeIsKept) {
   expect_found(run(found_before_kernel, data_), "race: reads what another thread has written");
 }
 
+// A call is named by its first line.
+__global__ void long_call_kernel(const float* A) {
+  __shared__ __align__(16) float sA[SIZE];
+  ptx::cp_async_cg_16(  // BUG
+      &sA[0],           //
+      &A[1],            //
+      16);
+  ptx::cp_async_wait_group<0>();
+}
+TEST_P(Faults, ACallOverSeveralLines) {
+  expect_found(run(long_call_kernel, data_), "cp.async of 16 bytes with an address");
+}
+
 // In a function of the C library that the device calls for the kernel.
 __global__ void copy_kernel(const float* A, int64_t offset) {
   __shared__ __align__(16) float sA[SIZE * 4];

@@ -21,8 +21,9 @@ void watch(const Gemm<In, Out>& p) {
   name(p.B, "B", p.K, p.N, p.ldb);
   name(p.C, "C", p.M, p.N, p.ldc);
   if (p.workspace != nullptr) cpu_device::name_array(p.workspace, "workspace", p.workspace_bytes);
-  // Ten times what the slowest kernel takes with every access looked at, were it a single block.
-  constexpr double SECONDS = 20, SECONDS_PER_PRODUCT = 5e-6;
+  // A product of two numbers takes 01 some 3e-8 s, with every access looked at and counted; a block
+  // may take thirty times that for all products of the problem.
+  constexpr double SECONDS = 20, SECONDS_PER_PRODUCT = 1e-6;
   cpu_device::settings().block_seconds =
       SECONDS + SECONDS_PER_PRODUCT * p.M * static_cast<double>(p.N) * p.K;
 }
