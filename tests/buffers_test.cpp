@@ -79,10 +79,10 @@ TEST(Workspace, AWriteOutsideItIsSeen) {
   };
   EXPECT_EQ("", stray(0));
   EXPECT_EQ("", stray(99));
-  EXPECT_EQ("wrote 1 bytes before the workspace", stray(-1));
-  EXPECT_EQ("wrote 4096 bytes before the workspace", stray(-4096));
-  EXPECT_EQ("wrote 1 bytes past the end of the workspace", stray(100));
-  EXPECT_EQ("wrote 4096 bytes past the end of the workspace", stray(100 + 4095));
+  EXPECT_EQ("wrote before the workspace, to byte -1", stray(-1));
+  EXPECT_EQ("wrote before the workspace, to byte -4096", stray(-4096));
+  EXPECT_EQ("wrote past the end of the workspace, to byte 100 of 100", stray(100));
+  EXPECT_EQ("wrote past the end of the workspace, to byte 4195 of 100", stray(100 + 4095));
 }
 
 TEST(Workspace, AWriteOutsideItIsAWrongResult) {
@@ -92,7 +92,7 @@ TEST(Workspace, AWriteOutsideItIsAWrongResult) {
   output.poison();
   for (int i = 0; i < SHAPE.m; ++i) std::copy_n(reference.row(i), SHAPE.n, output.row(i));
   EXPECT_TRUE(verify(output, reference, problem.bound()).ok);
-  output.stray = "wrote 1 bytes before the workspace";
+  output.stray = "wrote before the workspace, to byte -1";
   const Verdict verdict = verify(output, reference, problem.bound());
   EXPECT_FALSE(verdict.ok);
   EXPECT_EQ(output.stray, verdict.message);

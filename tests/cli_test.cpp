@@ -171,13 +171,13 @@ TEST_F(CliCpuWrong, RightVariantsSucceed) {
 
 TEST_F(CliCpuWrong, EachMistakeFailsTheRun) {
   // What was written before must not count as the result of a variant that writes nothing.
-  expect_wrong("nothing", "row 0, column 0: got -nan, expected ");
-  expect_wrong("nothing", "row 0, column 0: got -nan, expected ", "--exact");
+  expect_wrong("nothing", "row 0, column 0: got nothing, expected ");
+  expect_wrong("nothing", "row 0, column 0: got nothing, expected ", "--exact");
   expect_wrong("nan", "row 70, column 3: got nan, expected ");
   expect_wrong("element", "row 70, column 3: got ");
-  expect_wrong("past_c", "wrote 1 elements past the end of C");
-  expect_wrong("past_row", "wrote 1 elements past the end of row 70 of C");
-  expect_wrong("past_workspace", "wrote 1 bytes past the end of the workspace");
+  expect_wrong("past_c", "wrote past the end of C, to the place of row ");
+  expect_wrong("past_row", "wrote past the end of row 70 of C, to column ");
+  expect_wrong("past_workspace", "wrote past the end of the workspace, to byte 100 of 100");
 }
 
 TEST_F(CliCpuWrong, WithoutTheCheckNothingIsWrong) {
@@ -263,7 +263,7 @@ class CliCpuWrongReports : public CliCpuWrong {
 };
 
 TEST_F(CliCpuWrongReports, AReadOutOfBounds) {
-  expect_found("out_of_bounds", "of A, which has 14400 bytes");
+  expect_found("out_of_bounds", "reads past the end of A: 4 bytes at row ");
 }
 TEST_F(CliCpuWrongReports, ARace) {
   expect_found("race", "race");

@@ -54,9 +54,9 @@ class CpuDevice : public testing::TestWithParam<bool> {
     for (const cpu_device::Finding& finding : cpu_device::take_findings()) {
       const cpu_device::SourceLine where = cpu_device::source_line(finding.place);
       const std::string text = cpu_device::source_text(where);
-      if (finding.what.find(what) != std::string::npos && text.find(marker) != std::string::npos)
+      if (finding.text().find(what) != std::string::npos && text.find(marker) != std::string::npos)
         return;
-      others += "\n  " + finding.what + " at " + where.file + ":" + std::to_string(where.line) +
+      others += "\n  " + finding.text() + " at " + where.file + ":" + std::to_string(where.line) +
                 ": " + text;
     }
     ADD_FAILURE() << "not found: " << what << " at a line with " << marker
@@ -249,7 +249,7 @@ TEST_P(CpuDevice, UnguardedStorePastN) {
   constexpr int N = SIZE - 5;
   const Numbers C(SIZE * N);
   run(unguarded_store_kernel, C.get(), N);
-  expect_found("writes 4 bytes at byte 3456 of global memory, which has 3456 bytes");
+  expect_found("writes past the end of global memory: 4 bytes at byte 3456 of 3456");
 }
 
 __global__ void transposed_index_kernel(const float* A, float* C, int M, int K) {
@@ -260,7 +260,7 @@ TEST_P(CpuDevice, TransposedIndex) {
   constexpr int M = 7, K = 31;
   const Numbers A(M * K), C(M);
   run(transposed_index_kernel, A.get(), C.get(), M, K);
-  expect_found("reads 4 bytes at byte");
+  expect_found("reads past the end of global memory: 4 bytes at byte");
 }
 
 __global__ void uninitialised_kernel(const float* A, float* C) {
@@ -423,7 +423,7 @@ TEST_P(CpuDevice, OffsetThatDoesNotFitInto32Bits) {
   LADDER_CUDA_CHECK(cudaMalloc(&A, (SIZE * LDA + 1) * sizeof(float)));
   const Numbers C(SIZE);
   launch(int_offset_kernel, dim3(1), dim3(SIZE), 0, nullptr, A, C.get(), LDA);
-  expect_found("reads 8589934592 bytes before global memory");
+  expect_found("reads before global memory: 4 bytes, 8589934592 bytes before its beginning");
   LADDER_CUDA_CHECK(cudaFree(A));
 }
 

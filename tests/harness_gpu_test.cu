@@ -364,9 +364,9 @@ TEST_F(HarnessGpu, NothingButNaNFailsTheRun) {
 
 TEST_F(HarnessGpu, AWriteOutsideCFailsTheRun) {
   EXPECT_EQ(EXIT_FAILED, run_variant(cublas_but(64 * 64, 1, 0), {"--size", "64"}));
-  EXPECT_NE(out.find("wrote 1 elements past the end of C"), std::string::npos) << out << err;
+  EXPECT_NE(out.find("wrote past the end of C, to the place of row 64, column 0"), std::string::npos) << out << err;
   EXPECT_EQ(EXIT_FAILED, run_variant(cublas_but(-2, 1, 0), {"--size", "64"}));
-  EXPECT_NE(out.find("wrote 2 elements before C"), std::string::npos) << out << err;
+  EXPECT_NE(out.find("wrote before C, to the place of element -2"), std::string::npos) << out << err;
 }
 
 TEST_F(HarnessGpu, AVariantThatWritesNothingDoesNotInheritTheResultBefore) {
@@ -396,11 +396,11 @@ TEST_F(HarnessGpu, AVariantHasItsWorkspaceAndNoMore) {
   };
   EXPECT_EQ(EXIT_OK, run_variants<float>({needing(0)}, {"--size", "64"})) << out << err;
   EXPECT_EQ(EXIT_FAILED, run_variants<float>({needing(2)}, {"--size", "64"}));
-  EXPECT_NE(out.find("WRONG needing: wrote 1 bytes past the end of the workspace"),
+  EXPECT_NE(out.find("WRONG needing: wrote past the end of the workspace, to byte 1000 of 1000"),
             std::string::npos)
       << out << err;
   EXPECT_EQ(EXIT_FAILED, run_variants<float>({needing(-1)}, {"--size", "64"}));
-  EXPECT_NE(out.find("wrote 4 bytes before the workspace"), std::string::npos) << out << err;
+  EXPECT_NE(out.find("wrote before the workspace, to byte -4"), std::string::npos) << out << err;
 }
 
 TEST_F(HarnessGpu, TheWorkspaceCountsBeforeAnythingIsAllocated) {

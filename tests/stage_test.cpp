@@ -13,6 +13,9 @@
 #include "harness/buffers.h"
 #include "harness/device.h"
 #include "harness/harness.h"
+#ifdef LADDER_CPU_DEVICE
+  #include "harness/findings.h"
+#endif
 
 namespace ladder::harness {
 namespace {
@@ -62,8 +65,7 @@ size_t free_memory() {
   return SIZE_MAX;
 }
 void expect_no_findings(const std::string& where) {
-  for (const cpu_device::Finding& f : cpu_device::take_findings())
-    ADD_FAILURE() << where << ": " << f.what;
+  for (const std::string& finding : finding_texts()) ADD_FAILURE() << where << ": " << finding;
 }
 #else
 struct Configuration {
@@ -88,6 +90,8 @@ size_t free_memory() {
   return available;
 }
 void expect_no_findings(const std::string&) {}
+template <class In, class Out>
+void watch(const Gemm<In, Out>&) {}
 #endif
 
 template <class Out>
@@ -109,6 +113,7 @@ void expect_correct(const Subject<In, Out>& subject, Shape shape, Padding paddin
     ASSERT_EQ(shape.m == 0 || shape.n == 0 || shape.k == 0, all_zero(reference))
         << to_string(shape) << ": a kernel that stores zeros would pass";
     BufferSets<In, Out> sets(problem, 1, {subject.variant});
+    watch(sets.gemm(0, nullptr, subject.variant));
     const Output<Out> output = sets.run_poisoned(subject.variant, nullptr);
     const Verdict verdict = verify(output, reference, problem.bound());
     EXPECT_TRUE(verdict.ok) << to_string(shape) << (data == Data::EXACT ? " exact: " : " random: ")
@@ -299,6 +304,7 @@ void expect_correct_far_apart(const Subject<In, Out>& subject, int depth) {
   if (subject.variant.workspace_bytes) p.workspace_bytes = subject.variant.workspace_bytes(p);
   const Workspace workspace(p.workspace_bytes);
   if (p.workspace_bytes > 0) p.workspace = workspace.get();
+  watch(p);
   subject.variant.gemm(p);
   LADDER_CUDA_CHECK(cudaStreamSynchronize(nullptr));
   copy_rows(To::HOST, c.get(), ld, output.row(0), output.ld, rows);

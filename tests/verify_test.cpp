@@ -67,8 +67,8 @@ TYPED_TEST(Verify, RejectsInfinity) {
 
 TYPED_TEST(Verify, RejectsOneUnwrittenElement) {
   Output<TypeParam> output = this->right();
-  std::memset(static_cast<void*>(&output.row(19)[29]), POISON, sizeof(TypeParam));
-  this->expect_rejected(output, "row 19, column 29: got");
+  output.row(19)[29] = poison<TypeParam>();
+  this->expect_rejected(output, "row 19, column 29: got nothing, expected");
 }
 
 TYPED_TEST(Verify, RejectsNothingWritten) {
@@ -99,19 +99,36 @@ TYPED_TEST(Verify, RejectsTwiceTheBoundAndAcceptsHalfOfIt) {
 TYPED_TEST(Verify, RejectsAWritePastARow) {
   Output<TypeParam> output = this->right();
   output.row(6)[30] = this->number(0);
-  this->expect_rejected(output, "wrote 1 elements past the end of row 6");
+  this->expect_rejected(output, "wrote past the end of row 6 of C, to column 30; C is 20 x 30");
 }
 
 TYPED_TEST(Verify, RejectsAWritePastC) {
   Output<TypeParam> output = this->right();
   output.row(20)[0] = this->number(0);
-  this->expect_rejected(output, "wrote 1 elements past the end of C");
+  this->expect_rejected(output,
+                        "wrote past the end of C, to the place of row 20, column 0; C is 20 x 30");
 }
 
 TYPED_TEST(Verify, RejectsAWriteBeforeC) {
   Output<TypeParam> output = this->right();
   output.row(0)[-1] = this->number(0);
-  this->expect_rejected(output, "wrote 1 elements before C");
+  this->expect_rejected(output, "wrote before C, to the place of element -1");
+}
+
+// What a kernel may store where it has nothing to store: it is seen, whatever the NaN.
+TYPED_TEST(Verify, RejectsAnyNaNOutsideC) {
+  const uint32_t patterns[] = {0xFFFFFFFF, 0x7FFFFFFF, 0x7FC00000, 0xFFC00000,
+                               0x7FFF7FFF, 0x7E007E00, 0xFE00FE00};
+  for (const uint32_t pattern : patterns) {
+    TypeParam nan;
+    std::memcpy(static_cast<void*>(&nan), &pattern, sizeof nan);
+    Output<TypeParam> output = this->right();
+    output.row(6)[30] = nan;
+    this->expect_rejected(output, "wrote past the end of row 6");
+    output = this->right();
+    output.row(20)[5] = nan;
+    this->expect_rejected(output, "row 20, column 5; C is 20 x 30");
+  }
 }
 
 // Rows are compared in up to 64 parts, of which none may be left out, nor a row between them.
@@ -136,9 +153,10 @@ TYPED_TEST(Verify, SeesEveryRowAndColumnOfManyParts) {
       EXPECT_NEAR(1, verdict.max_error, 0.01);
       output.row(i)[j] = right;
       output.row(i)[output.cols] = this->number(0);
-      EXPECT_EQ("wrote 1 elements past the end of row " + std::to_string(i) + " of C",
+      EXPECT_EQ("wrote past the end of row " + std::to_string(i) + " of C, to column 18; C is " +
+                    std::to_string(rows) + " x 18",
                 verify(output, reference, problem.bound()).message);
-      std::memset(static_cast<void*>(&output.row(i)[output.cols]), POISON, sizeof(TypeParam));
+      output.row(i)[output.cols] = poison<TypeParam>();
     }
   }
 }

@@ -232,8 +232,8 @@ Team::~Team() {
   if (stacks_ != nullptr) munmap(stacks_, stack_bytes_);
 }
 
-void Team::run(Index first, Index grid, Index size, size_t dynamic_bytes,
-               const std::function<void()>& body) {
+Outcome Team::run(Index first, Index grid, Index size, size_t dynamic_bytes,
+                  const std::function<void()>& body) {
   body_ = &body;
   const unsigned per_block = size.x * size.y * size.z, count = per_block * block_count();
   if (stack_bytes_ < count * STACK_BYTES) {
@@ -278,10 +278,14 @@ void Team::run(Index first, Index grid, Index size, size_t dynamic_bytes,
   resume(reverse_ ? count - 1 : 0);
   left_ = &scheduler_;
   this_block = current().block;
-  Fiber::switch_to(scheduler_, current().fiber);
-  if (live_ > 0) report_deadlock();
-  trace_team_ends(*this);
+  const Outcome outcome = run_fibers(scheduler_, current().fiber);
+  if (outcome == Outcome::ENDED && live_ > 0) report_waiting("deadlock: threads wait here, ");
+  if (outcome == Outcome::INTERRUPTED)
+    report_waiting("threads wait here for one that is given up, ");
+  if (live_ > 0) Fiber::abandon(stacks_, stack_bytes_);
+  if (outcome != Outcome::INTERRUPTED) trace_team_ends(*this);
   this_block = nullptr;
+  return outcome;
 }
 
 void Team::thread_main() {
@@ -409,17 +413,14 @@ void Team::cluster_wait(const Place& place) {
   thread.knowledge.learn(cluster_knowledge_);
 }
 
-// Nobody can continue: says who waits where, once for each place, and gives the blocks up.
-void Team::report_deadlock() {
+// Who waits where and for what, once for each place.
+void Team::report_waiting(const std::string& why) {
   for (const Thread& thread : threads_) {
-    if (states_[thread.agent] == State::DONE) continue;
+    if (states_[thread.agent] != State::WAITS) continue;
     std::string example;
     for (const auto& block : blocks_) example += block->mbarriers().waited_for_by(thread);
-    report_finding(thread.waiting, std::string("deadlock: threads wait here, ") + thread.for_what,
-                   example);
+    report_finding(thread.waiting, why + thread.for_what, example);
   }
-  for (Thread& thread : threads_) thread.accumulators.clear();
-  Fiber::abandon(stacks_, stack_bytes_);
 }
 
 // Teams that are not in use: with their stacks, whose pages exist then, and their tracers.
@@ -459,13 +460,22 @@ void run_grid(Index grid, Index block, unsigned cluster, size_t smem_bytes,
   const uint64_t clusters = uint64_t{clusters_x} * grid.y * grid.z;
   std::atomic<uint64_t> next{0};
   const auto work = [&] {
+    const SignalGuard guard;
     std::unique_ptr<Team> team = take_team(cluster);
     trace_worker_begins(*team, smem_bytes);
-    for (uint64_t i; (i = next++) < clusters;)
-      team->run({static_cast<unsigned>(i % clusters_x) * cluster,
-                 static_cast<unsigned>(i / clusters_x % grid.y),
-                 static_cast<unsigned>(i / clusters_x / grid.y)},
-                grid, block, smem_bytes, body);
+    for (uint64_t i; (i = next++) < clusters;) {
+      const Outcome outcome = team->run({static_cast<unsigned>(i % clusters_x) * cluster,
+                                         static_cast<unsigned>(i / clusters_x % grid.y),
+                                         static_cast<unsigned>(i / clusters_x / grid.y)},
+                                        grid, block, smem_bytes, body);
+      if (outcome == Outcome::ENDED) continue;
+      next = clusters;  // a GPU ends the launch, too
+      if (outcome == Outcome::INTERRUPTED) {
+        trace_worker_is_lost();
+        (void)team.release();  // never to be touched again
+        return;
+      }
+    }
     trace_worker_ends();
     give_back(std::move(team));
   };

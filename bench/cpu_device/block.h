@@ -16,6 +16,7 @@
 #include "mbarrier.h"
 #include "place.h"
 #include "registers.h"
+#include "signals.h"
 
 namespace cpu_device {
 
@@ -35,7 +36,11 @@ struct Settings {
   bool trace = true;           // look at memory accesses: for races, stray ones and
   bool count = true;           // the requests of warps they are, and what these cost
   unsigned kept_requests = 1;  // of each source line, with the offsets of their lanes
-  int multiprocessors = 132;   // what launchers are told: an H200's, so that they decide as there
+  // CPU time that the blocks of a cluster may take before they are given up: an endless loop. It is
+  // only known to be one by its time, which has to be far above what the largest takes. 0: for
+  // ever.
+  double block_seconds = 20;
+  int multiprocessors = 132;  // what launchers are told: an H200's, so that they decide as there
 };
 Settings& settings();
 
@@ -208,8 +213,8 @@ class Team {
   Team& operator=(const Team&) = delete;
 
   // Runs `body` once for each thread of the blocks from `first` on, along x.
-  void run(Index first, Index grid, Index size, size_t dynamic_bytes,
-           const std::function<void()>& body);
+  Outcome run(Index first, Index grid, Index size, size_t dynamic_bytes,
+              const std::function<void()>& body);
 
   unsigned thread_count() const { return static_cast<unsigned>(threads_.size()); }
   unsigned block_count() const { return static_cast<unsigned>(blocks_.size()); }
@@ -242,7 +247,7 @@ class Team {
   bool find_ready();
   bool resume(unsigned number);
   void cluster_complete();
-  void report_deadlock();
+  void report_waiting(const std::string& why);
 
   std::vector<std::unique_ptr<Block>> blocks_;
   std::vector<Thread> threads_;

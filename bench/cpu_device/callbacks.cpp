@@ -12,30 +12,56 @@ void plain_access(const void* pc, const void* address, cpu_device::Operation ope
   if (cpu_device::tracer != nullptr)
     cpu_device::tracer->access<BYTES>(pc, reinterpret_cast<uintptr_t>(address), operation);
 }
+
+[[gnu::cold, gnu::noinline]] void misaligned(const void* pc, uintptr_t address, unsigned bytes) {
+  const cpu_device::Block* block = cpu_device::this_block;
+  if (block == nullptr || block->on_stack(address)) return;
+  cpu_device::end_launch({nullptr, 0, pc},
+                         "an access of " + std::to_string(bytes) +
+                             " bytes whose address is no multiple of that: a GPU ends the launch",
+                         std::to_string(address % bytes) + " bytes past a multiple, by " +
+                             cpu_device::current_thread());
+}
+
+// Of a type that is aligned to its size, which is how wide a GPU's instruction is, too.
+template <unsigned BYTES>
+void aligned_access(const void* pc, const void* address, cpu_device::Operation operation) {
+  const auto number = reinterpret_cast<uintptr_t>(address);
+  if (number % BYTES != 0) misaligned(pc, number, BYTES);
+  plain_access<BYTES>(pc, address, operation);
+}
+
+// Of a type that is not, such as a struct of three floats: as many as the GPU needs.
+void ranged_access(const void* pc, const void* address, size_t bytes,
+                   cpu_device::Operation operation) {
+  const char* at = static_cast<const char*>(address);
+  for (; bytes >= 4; at += 4, bytes -= 4) plain_access<4>(pc, at, operation);
+  for (; bytes > 0; ++at, --bytes) plain_access<1>(pc, at, operation);
+}
 }  // namespace
 
-#define LADDER_CALLBACK(name, bytes, operation)                                                  \
-  extern "C" void name(void* address) {                                                          \
-    plain_access<bytes>(__builtin_return_address(0), address, cpu_device::Operation::operation); \
+#define LADDER_CALLBACK(name, access, operation)                                    \
+  extern "C" void name(void* address) {                                             \
+    access(__builtin_return_address(0), address, cpu_device::Operation::operation); \
   }
-LADDER_CALLBACK(__tsan_read1, 1, LOAD)
-LADDER_CALLBACK(__tsan_read2, 2, LOAD)
-LADDER_CALLBACK(__tsan_read4, 4, LOAD)
-LADDER_CALLBACK(__tsan_read8, 8, LOAD)
-LADDER_CALLBACK(__tsan_read16, 16, LOAD)
-LADDER_CALLBACK(__tsan_unaligned_read2, 2, LOAD)
-LADDER_CALLBACK(__tsan_unaligned_read4, 4, LOAD)
-LADDER_CALLBACK(__tsan_unaligned_read8, 8, LOAD)
-LADDER_CALLBACK(__tsan_unaligned_read16, 16, LOAD)
-LADDER_CALLBACK(__tsan_write1, 1, STORE)
-LADDER_CALLBACK(__tsan_write2, 2, STORE)
-LADDER_CALLBACK(__tsan_write4, 4, STORE)
-LADDER_CALLBACK(__tsan_write8, 8, STORE)
-LADDER_CALLBACK(__tsan_write16, 16, STORE)
-LADDER_CALLBACK(__tsan_unaligned_write2, 2, STORE)
-LADDER_CALLBACK(__tsan_unaligned_write4, 4, STORE)
-LADDER_CALLBACK(__tsan_unaligned_write8, 8, STORE)
-LADDER_CALLBACK(__tsan_unaligned_write16, 16, STORE)
+LADDER_CALLBACK(__tsan_read1, aligned_access<1>, LOAD)
+LADDER_CALLBACK(__tsan_read2, aligned_access<2>, LOAD)
+LADDER_CALLBACK(__tsan_read4, aligned_access<4>, LOAD)
+LADDER_CALLBACK(__tsan_read8, aligned_access<8>, LOAD)
+LADDER_CALLBACK(__tsan_read16, aligned_access<16>, LOAD)
+LADDER_CALLBACK(__tsan_unaligned_read2, plain_access<2>, LOAD)
+LADDER_CALLBACK(__tsan_unaligned_read4, plain_access<4>, LOAD)
+LADDER_CALLBACK(__tsan_unaligned_read8, plain_access<8>, LOAD)
+LADDER_CALLBACK(__tsan_unaligned_read16, plain_access<16>, LOAD)
+LADDER_CALLBACK(__tsan_write1, aligned_access<1>, STORE)
+LADDER_CALLBACK(__tsan_write2, aligned_access<2>, STORE)
+LADDER_CALLBACK(__tsan_write4, aligned_access<4>, STORE)
+LADDER_CALLBACK(__tsan_write8, aligned_access<8>, STORE)
+LADDER_CALLBACK(__tsan_write16, aligned_access<16>, STORE)
+LADDER_CALLBACK(__tsan_unaligned_write2, plain_access<2>, STORE)
+LADDER_CALLBACK(__tsan_unaligned_write4, plain_access<4>, STORE)
+LADDER_CALLBACK(__tsan_unaligned_write8, plain_access<8>, STORE)
+LADDER_CALLBACK(__tsan_unaligned_write16, plain_access<16>, STORE)
 #undef LADDER_CALLBACK
 
 extern "C" {
@@ -44,8 +70,12 @@ void __tsan_func_entry(void*) {}
 void __tsan_func_exit() {}
 void __tsan_vptr_read(void*) {}
 void __tsan_vptr_update(void*, void*) {}
-void __tsan_read_range(void*, unsigned long) {}
-void __tsan_write_range(void*, unsigned long) {}
+void __tsan_read_range(void* address, unsigned long bytes) {
+  ranged_access(__builtin_return_address(0), address, bytes, cpu_device::Operation::LOAD);
+}
+void __tsan_write_range(void* address, unsigned long bytes) {
+  ranged_access(__builtin_return_address(0), address, bytes, cpu_device::Operation::STORE);
+}
 void* __tsan_memcpy(void* to, const void* from, unsigned long bytes) {
   return std::memcpy(to, from, bytes);
 }

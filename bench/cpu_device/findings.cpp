@@ -47,6 +47,7 @@ class Findings {
 };
 
 std::mutex mutex;
+__thread bool reporting = false;
 Findings& findings() {
   static Findings all;
   return all;
@@ -67,8 +68,16 @@ bool same_place(const Place& a, const Place& b) {
 
 void report_finding(const Place& place, const std::string& cause, const std::string& example,
                     const Place& other) {
-  const std::lock_guard lock(mutex);
-  findings().add(place, cause, example, other, 1);
+  reporting = true;
+  {
+    const std::lock_guard lock(mutex);
+    findings().add(place, cause, example, other, 1);
+  }
+  reporting = false;
+}
+
+bool is_reporting() {
+  return reporting;
 }
 
 // A compiler makes several instructions of one line, in each copy of an inlined function.

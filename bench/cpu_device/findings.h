@@ -14,6 +14,7 @@ struct Finding {
   std::string example;  // the first of them: addresses, numbers; may be empty
   Place other;          // what it conflicts with; line 0: nothing
   uint64_t count;
+  std::string text() const { return example.empty() ? what : what + ": " + example; }
 };
 
 // Findings with the same cause at the same place are one, with a count and the first example.
@@ -23,6 +24,9 @@ void report_finding(const Place& place, const std::string& cause, const std::str
 // Of everything since the last call, one for each source line and cause, in the order in which they
 // were first seen.
 std::vector<Finding> take_findings();
+
+// Whether this OS thread is in report_finding(), which must not be left.
+bool is_reporting();
 
 bool same_place(const Place& a, const Place& b);
 

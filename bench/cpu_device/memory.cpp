@@ -54,8 +54,48 @@ void deallocate(void* pointer) {
   ++version;
 }
 
-void name_allocation(const void* pointer, const std::string& name) {
-  if (Allocation* allocation = find(reinterpret_cast<uintptr_t>(pointer))) allocation->name = name;
+void name_matrix(const void* pointer, const std::string& name, size_t rows, size_t pitch,
+                 size_t row_bytes, size_t element_bytes) {
+  Allocation* allocation = find(reinterpret_cast<uintptr_t>(pointer));
+  if (allocation == nullptr) return;
+  allocation->begin = reinterpret_cast<uintptr_t>(pointer);
+  allocation->end = allocation->begin + rows * pitch;
+  allocation->name = name;
+  allocation->pitch = pitch;
+  allocation->row_bytes = row_bytes;
+  allocation->element_bytes = element_bytes;
+  ++version;
+}
+
+StrayAccess stray_access(const Allocation& a, uintptr_t address, unsigned bytes, bool is_store) {
+  const std::string verb = is_store ? "writes " : "reads ",
+                    width = std::to_string(bytes) + " bytes";
+  const size_t size = a.end - a.begin;
+  if (address < a.begin)
+    return {verb + "before " + a.name,
+            width + ", " + std::to_string(a.begin - address) + " bytes before its beginning"};
+  const size_t offset = address - a.begin;
+  const std::string end = address + bytes > a.end ? "the end of " : "the end of a row of ";
+  std::string position =
+      width + " at byte " + std::to_string(offset) + " of " + std::to_string(size);
+  if (a.element_bytes != 0 && size > 0)
+    position = width + " at row " + std::to_string(offset / a.pitch) + ", column " +
+               std::to_string(offset % a.pitch / a.element_bytes) + "; " + a.name + " is " +
+               std::to_string(size / a.pitch) + " x " +
+               std::to_string(a.row_bytes / a.element_bytes);
+  return {verb + "past " + end + a.name, position};
+}
+
+std::string describe_address(uintptr_t address) {
+  const Allocation* nearest = nullptr;
+  const auto distance = [&](const Allocation& a) {
+    return address < a.begin ? a.begin - address : address - a.end;
+  };
+  for (const auto& [outer, allocation] : allocations())
+    if (nearest == nullptr || distance(allocation) < distance(*nearest)) nearest = &allocation;
+  if (nearest == nullptr) return "";
+  return std::to_string(distance(*nearest)) + " bytes " +
+         (address < nearest->begin ? "before " : "past the end of ") + nearest->name;
 }
 
 const Allocation* find_allocation(uintptr_t address) {

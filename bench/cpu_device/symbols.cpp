@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <mutex>
 #include <sstream>
 
 namespace cpu_device {
@@ -79,6 +80,8 @@ ThreadLocalStorage thread_local_storage() {
 }
 
 std::vector<SourceLine> source_lines(const std::vector<const void*>& instructions) {
+  static std::mutex mutex;
+  const std::lock_guard lock(mutex);
   static std::map<const void*, SourceLine> known;
   // -a repeats each address, so that the frames that follow can be told apart.
   std::ostringstream command;

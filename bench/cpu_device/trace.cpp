@@ -7,25 +7,6 @@
 #include "tracer.h"
 
 namespace cpu_device {
-namespace {
-
-// Where in the array it is, for the finding's example.
-std::string position(const Allocation& a, uintptr_t address, unsigned bytes) {
-  const std::string size = std::to_string(a.end - a.begin) + " bytes";
-  if (address < a.begin)
-    return std::to_string(a.begin - address) + " bytes before " + a.name + " of " + size;
-  return std::to_string(bytes) + " bytes at byte " + std::to_string(address - a.begin) + " of " +
-         a.name + ", which has " + size;
-}
-
-std::string out_of_bounds(const Allocation& a, Operation operation) {
-  return (operation == Operation::STORE || operation == Operation::BOX_STORE ? "writes outside "
-                                                                             : "reads outside ") +
-         a.name;
-}
-
-}  // namespace
-
 __thread Tracer* tracer = nullptr;
 
 void Tracer::worker_begins(Team& team, size_t dynamic_bytes) {
@@ -88,8 +69,29 @@ void Tracer::report(const Place& place, const Conflict& conflict) {
                    conflict.other != nullptr ? place_of(conflict.other) : Place{});
 }
 
+// A launch has asked for so much dynamic shared memory and gets no more, whatever a GPU has.
+void Tracer::check_limit(const Place& place, uintptr_t address, unsigned bytes) const {
+  for (unsigned rank = 0; rank < dynamic_shared_.size(); ++rank) {
+    if (!dynamic_shared_[rank].contains(address)) continue;
+    const uint32_t first = team_->block(rank).shared_address(reinterpret_cast<void*>(address));
+    if (first + bytes > dynamic_bytes_)
+      report_finding(place,
+                     "accesses shared memory beyond the " + std::to_string(dynamic_bytes_) +
+                         " bytes of dynamic shared memory of this launch",
+                     std::to_string(bytes) + " bytes at byte " + std::to_string(first));
+  }
+}
+
+void Tracer::check_bounds(const Place& place, const Allocation& allocation, uintptr_t address,
+                          unsigned bytes, bool is_store) {
+  if (is_inside(allocation, address, bytes, is_store)) return;
+  const auto [cause, position] = stray_access(allocation, address, bytes, is_store);
+  report_finding(place, cause, position);
+}
+
 void Tracer::access(const Place& place, uintptr_t address, unsigned bytes, Operation operation) {
   if (SharedMemory* shared = shared_at(address)) {
+    check_limit(place, address, bytes);
     Viewer v = viewer();
     v.as.site = site_id(place);
     report(place, operation == Operation::LOAD ? shared->load(address, bytes, v)
@@ -97,9 +99,7 @@ void Tracer::access(const Place& place, uintptr_t address, unsigned bytes, Opera
     if (counts_)
       requests_.count(place, in_first_block(address), bytes, operation, Space::SHARED, arrays_);
   } else if (const Allocation* allocation = arrays_.allocation_at(address)) {
-    if (address < allocation->begin || address + bytes > allocation->end)
-      report_finding(place, out_of_bounds(*allocation, operation),
-                     position(*allocation, address, bytes));
+    check_bounds(place, *allocation, address, bytes, operation == Operation::STORE);
     if (counts_) requests_.count(place, address, bytes, operation, Space::GLOBAL, arrays_);
   }
   // Anything else is the thread's own: its stack, its parameters.
@@ -108,6 +108,7 @@ void Tracer::access(const Place& place, uintptr_t address, unsigned bytes, Opera
 void Tracer::async_store(const Place& place, uintptr_t address, unsigned bytes) {
   SharedMemory* const shared = shared_at(address);
   if (shared == nullptr) return;
+  check_limit(place, address, bytes);
   Viewer v = viewer();
   v.as.site = site_id(place);
   report(place, shared->begin_copy(address, bytes, v));
@@ -132,9 +133,8 @@ void Tracer::box(const Place& place, const TensorMap& map, const int* at, Operat
     allocation = arrays_.allocation_at(begin);
     if (allocation == nullptr)
       report_finding(place, "a tensor map of memory that nobody has allocated");
-    else if (begin < allocation->begin || begin + bytes > allocation->end)
-      report_finding(place, out_of_bounds(*allocation, operation),
-                     position(*allocation, begin, bytes));
+    else
+      check_bounds(place, *allocation, begin, bytes, operation == Operation::BOX_STORE);
   });
   if (allocation == nullptr || !counts_) return;
   constexpr unsigned SECTOR_BYTES = 32;
@@ -203,6 +203,10 @@ void trace_worker_begins(Team& team, size_t dynamic_bytes) {
 void trace_worker_ends() {
   if (tracer == nullptr) return;
   tracer->publish();
+  tracer = nullptr;
+}
+
+void trace_worker_is_lost() {
   tracer = nullptr;
 }
 

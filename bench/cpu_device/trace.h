@@ -55,6 +55,7 @@ class Team;
 // Called by the device as it runs.
 void trace_worker_begins(Team& team, size_t dynamic_bytes);
 void trace_worker_ends();
+void trace_worker_is_lost();
 bool tracer_exists();
 void trace_barrier(const Block& block);
 void trace_team_ends(Team& team);

@@ -64,6 +64,9 @@ class Tracer {
     return shared.contains(address) && shared.is_settled<BYTES>(address, block.barriers());
   }
   SharedMemory* shared_at(uintptr_t address);
+  void check_limit(const Place& place, uintptr_t address, unsigned bytes) const;
+  static void check_bounds(const Place& place, const Allocation& allocation, uintptr_t address,
+                           unsigned bytes, bool is_store);
   // The same place in the first block of the cluster: for what is counted there is one.
   uintptr_t in_first_block(uintptr_t address) const;
   static void report(const Place& place, const Conflict& conflict);

@@ -91,11 +91,12 @@ class Workspace {
     const auto before = band(0), after = band(GUARD_BYTES + bytes);
     const auto first = std::find_if(before.begin(), before.end(), written);
     if (first != before.end())
-      return "wrote " + std::to_string(before.end() - first) + " bytes before the workspace";
+      return "wrote before the workspace, to byte -" + std::to_string(before.end() - first);
     const auto stray = std::find_if(after.begin(), after.end(), written);
     if (stray != after.end())
-      return "wrote " + std::to_string(stray - after.begin() + 1) +
-             " bytes past the end of the workspace";
+      return "wrote past the end of the workspace, to byte " +
+             std::to_string(bytes + static_cast<uint64_t>(stray - after.begin())) + " of " +
+             std::to_string(bytes);
     return "";
   }
 
@@ -132,7 +133,6 @@ class BufferSets {
                                         DeviceBuffer<Out>(problem.make_output().size())});
       set.a.upload(problem.a);
       set.b.upload(problem.b);
-      set.c.fill(POISON, nullptr);
     }
     const uint64_t bytes = workspace_bytes(variants, problem.shape, problem.padding());
     if (bytes > 0) workspace_.emplace(bytes).poison(nullptr);
@@ -167,12 +167,14 @@ class BufferSets {
   // Poisons C of the first set and the workspace, runs the variant on them and returns what is then
   // in memory.
   Output<Out> run_poisoned(const Variant<In, Out>& variant, cudaStream_t stream) {
-    sets_.front().c.fill(POISON, stream);
+    Output<Out> output = problem_.make_output();
+    output.poison();
+    sets_.front().c.upload(output.memory);
+    LADDER_CUDA_CHECK(cudaDeviceSynchronize());  // `stream` may be one that does not wait
     if (workspace_) workspace_->poison(stream);
     const Gemm<In, Out> p = gemm(0, stream, variant);
     variant.gemm(p);
     LADDER_CUDA_CHECK(cudaStreamSynchronize(stream));
-    Output<Out> output = problem_.make_output();
     sets_.front().c.download(output.memory);
     if (workspace_) output.stray = workspace_->find_stray_write(p.workspace_bytes);
     return output;

@@ -8,8 +8,8 @@
 #include <optional>
 
 #include "buffers.h"
-#include "cpu_device/symbols.h"
 #include "execute.h"
+#include "findings.h"
 
 namespace ladder::harness {
 
@@ -76,16 +76,6 @@ std::vector<MemoryRow> memory_rows(const Gemm<In, Out>& p) {
   return rows;
 }
 
-std::vector<std::string> findings() {
-  std::vector<std::string> texts;
-  for (const cpu_device::Finding& finding : cpu_device::take_findings()) {
-    const cpu_device::SourceLine where = cpu_device::source_line(finding.place);
-    texts.push_back(fmt::format("{}:{}: {} ({} times): {}", where.file, where.line, finding.what,
-                                finding.count, cpu_device::source_text(where)));
-  }
-  return texts;
-}
-
 }  // namespace
 
 template <class In, class Out>
@@ -99,10 +89,6 @@ Report execute(const Stage& stage, const std::vector<Variant<In, Out>>& variants
   BufferSets<In, Out> sets(problem, 1, variants);
   const Gemm<In, Out> p = sets.gemm(0, nullptr);
   if (options.memory) require_traceable(p, workspace);
-  cpu_device::name_allocation(p.A, "A");
-  cpu_device::name_allocation(p.B, "B");
-  cpu_device::name_allocation(p.C, "C");
-  if (workspace > 0) cpu_device::name_allocation(sets.workspace(), "workspace");
   std::optional<Output<Out>> reference;
   if (options.check) reference = reference_output(problem);
 
@@ -116,10 +102,11 @@ Report execute(const Stage& stage, const std::vector<Variant<In, Out>>& variants
     progress("running " + variant.name);
     VariantReport& result = report.variants.emplace_back();
     result.name = variant.name;
+    watch(sets.gemm(0, nullptr, variant));
     const Output<Out> output = sets.run_poisoned(variant, nullptr);
     if (reference) result.check = verify(output, *reference, problem.bound());
     if (options.memory) result.memory = memory_rows(p);
-    result.findings = findings();
+    result.findings = finding_texts();
   }
   return report;
 }

@@ -9,25 +9,29 @@ namespace {
 
 template <class Out>
 bool is_poison(const Out& value) {
-  Out poison;
-  std::memset(static_cast<void*>(&poison), POISON, sizeof poison);
-  return std::memcmp(&value, &poison, sizeof poison) == 0;
+  const Out unwritten = poison<Out>();
+  return std::memcmp(&value, &unwritten, sizeof value) == 0;
 }
 
 // Where an element outside C was written, or "".
 template <class Out>
 std::string find_stray_write(const Output<Out>& c) {
-  const auto count = static_cast<int64_t>(c.memory.size());
-  for (int64_t i = 0; i < GUARD; ++i) {
-    if (!is_poison(c.memory[static_cast<size_t>(i)]))
-      return fmt::format("wrote {} elements before C", GUARD - i);
-    if (!is_poison(c.memory[static_cast<size_t>(count - GUARD + i)]))
-      return fmt::format("wrote {} elements past the end of C", i + 1);
+  const auto written = [](const Out& value) { return !is_poison(value); };
+  const auto begin = c.memory.begin() + GUARD, end = c.memory.end() - GUARD;
+  const auto before = std::find_if(c.memory.begin(), begin, written);
+  if (before != begin)
+    return fmt::format("wrote before C, to the place of element -{}", begin - before);
+  const auto past = std::find_if(end, c.memory.end(), written);
+  if (past != c.memory.end()) {
+    const int64_t ld = std::max(c.ld, int64_t{1});
+    return fmt::format("wrote past the end of C, to the place of row {}, column {}; C is {} x {}",
+                       (past - begin) / ld, (past - begin) % ld, c.rows, c.cols);
   }
   for (int i = 0; i < c.rows; ++i)
     for (int64_t j = c.cols; j < c.ld; ++j)
-      if (!is_poison(c.row(i)[j]))
-        return fmt::format("wrote {} elements past the end of row {} of C", j - c.cols + 1, i);
+      if (written(c.row(i)[j]))
+        return fmt::format("wrote past the end of row {} of C, to column {}; C is {} x {}", i, j,
+                           c.rows, c.cols);
   return "";
 }
 
@@ -57,9 +61,9 @@ Comparison compare_rows(const Output<Out>& c, const Output<Out>& reference, cons
       const double difference = std::abs(got - expected);
       // Negated, so that a NaN on either side is a failure.
       if (!(difference <= allowed) && result.verdict.wrong++ == 0)
-        result.verdict.message =
-            fmt::format("row {}, column {}: got {:.9g}, expected {:.9g} within {:.3g}", i, j, got,
-                        expected, allowed);
+        result.verdict.message = fmt::format(
+            "row {}, column {}: got {}, expected {:.9g} within {:.3g}", i, j,
+            is_poison(c.row(i)[j]) ? "nothing" : fmt::format("{:.9g}", got), expected, allowed);
       result.keep_worst(difference, allowed);
     }
   }

@@ -1,5 +1,6 @@
 #pragma once
 // Compares every element of C, and everything around C, with what it should be.
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -12,9 +13,22 @@
 namespace ladder::harness {
 
 // C as it lies in memory: GUARD elements, `rows` rows of ld elements of which `cols` are C's, GUARD
-// elements. Before a run every byte is POISON, which makes every element a NaN in fp32 and fp16:
-// an element that is not written fails the comparison, and one that should not be and is, is seen.
+// elements. Before a run every element is poison(): one that is not written fails the comparison,
+// and one that should not be and is, is seen.
 constexpr int64_t GUARD = 4096;
+
+// A signalling NaN with a pattern in it: arithmetic makes only quiet ones, so that no kernel
+// computes it.
+template <class T>
+T poison() {
+  const uint32_t fp32 = 0x7FA5A5A5;
+  const uint16_t fp16 = 0x7D5A;
+  T value;
+  std::memcpy(static_cast<void*>(&value),
+              sizeof value == sizeof fp32 ? static_cast<const void*>(&fp32) : &fp16, sizeof value);
+  return value;
+}
+// The bytes of other memory that nothing should be made of: NaN in fp32 and fp16, too.
 constexpr int POISON = 0xFF;
 
 template <class Out>
@@ -27,9 +41,7 @@ struct Output {
   size_t size() const { return static_cast<size_t>(rows * ld + 2 * GUARD); }
   const Out* row(int i) const { return &memory[static_cast<size_t>(GUARD + i * ld)]; }
   Out* row(int i) { return &memory[static_cast<size_t>(GUARD + i * ld)]; }
-  void poison() {
-    std::memset(static_cast<void*>(memory.data()), POISON, memory.size() * sizeof(Out));
-  }
+  void poison() { std::fill(memory.begin(), memory.end(), harness::poison<Out>()); }
 };
 
 struct Verdict {

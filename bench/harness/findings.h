@@ -1,0 +1,42 @@
+#pragma once
+// What the CPU device is told about a problem, and what it finds, in words.
+#include <string>
+#include <vector>
+
+#include "cpu_device/symbols.h"
+#include "gemm.h"
+
+namespace ladder::harness {
+
+// Names the matrices and the workspace of a problem, which may be launched from now on: a store
+// next to C is then a finding with its line, and a launch that never ends is given up.
+template <class In, class Out>
+void watch(const Gemm<In, Out>& p) {
+  const auto name = [](const auto* data, const char* name, int rows, int columns, int64_t ld) {
+    const auto bytes = [](auto count) { return static_cast<size_t>(count) * sizeof *data; };
+    cpu_device::name_matrix(data, name, static_cast<size_t>(rows), bytes(ld), bytes(columns),
+                            sizeof *data);
+  };
+  name(p.A, "A", p.M, p.K, p.lda);
+  name(p.B, "B", p.K, p.N, p.ldb);
+  name(p.C, "C", p.M, p.N, p.ldc);
+  if (p.workspace != nullptr) cpu_device::name_array(p.workspace, "workspace", p.workspace_bytes);
+  // A product of two numbers takes 01 some 3e-8 s, with every access looked at and counted; a block
+  // may take thirty times that for all products of the problem.
+  constexpr double SECONDS = 20, SECONDS_PER_PRODUCT = 1e-6;
+  cpu_device::settings().block_seconds =
+      SECONDS + SECONDS_PER_PRODUCT * p.M * static_cast<double>(p.N) * p.K;
+}
+
+// "file:line: cause: example (3 times): text of the line", of all findings since the last call.
+inline std::vector<std::string> finding_texts() {
+  std::vector<std::string> texts;
+  for (const cpu_device::Finding& finding : cpu_device::take_findings()) {
+    const cpu_device::SourceLine where = cpu_device::source_line(finding.place);
+    texts.push_back(where.file + ":" + std::to_string(where.line) + ": " + finding.text() + " (" +
+                    std::to_string(finding.count) + " times): " + cpu_device::source_text(where));
+  }
+  return texts;
+}
+
+}  // namespace ladder::harness
