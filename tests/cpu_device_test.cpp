@@ -201,19 +201,30 @@ TEST_P(CpuDevice, WaitForTheWrongParity) {
 
 __global__ void mbarrier_misuse_kernel(int arrivals, int count) {
   __shared__ uint64_t barrier;
-  if (ROW == 0 && COL == 0) ptx::mbarrier_init(&barrier, count);
+  if (ROW == 0 && COL == 0 && count > 0) ptx::mbarrier_init(&barrier, count);
   __syncthreads();
-  for (int i = 0; i < arrivals; ++i) ptx::mbarrier_arrive(&barrier);
+  if (COL < static_cast<unsigned>(arrivals)) ptx::mbarrier_arrive(&barrier);
   while (!ptx::mbarrier_test_wait_parity(&barrier, 0)) {
   }
 }
 TEST_P(CpuDevice, MbarrierMisuse) {
-  run(mbarrier_misuse_kernel, 0, SIZE * SIZE);
-  expect_found("waits for a phase of an mbarrier that it has not arrived at", "parity");
-  run(mbarrier_misuse_kernel, 2, SIZE * SIZE);
-  expect_found("arrives at an mbarrier twice without a wait between", "arrive");
-  run(mbarrier_misuse_kernel, 1, 7);
-  expect_found("an mbarrier for 7 arrivals in a block of 1024 threads", "init");
+  run(mbarrier_misuse_kernel, 1, 0);
+  expect_found("an mbarrier that nobody has initialised yet", "arrive");
+  run(mbarrier_misuse_kernel, 2, 3 * SIZE);
+  expect_found(
+      "deadlock: threads wait here, for a phase of an mbarrier that never completes: phase 0, 64 of "
+      "96 arrivals (the last in line ",
+      "parity");
+}
+
+__global__ void late_init_kernel() {
+  __shared__ uint64_t barrier;
+  if (ROW == 0 && COL == 0) ptx::mbarrier_init(&barrier, SIZE * SIZE);
+  ptx::mbarrier_arrive(&barrier);  // BUG
+}
+TEST_P(CpuDevice, MbarrierThatOthersCannotKnow) {
+  run(late_init_kernel);
+  expect_found("race: uses an mbarrier that another thread has initialised");
 }
 
 __global__ void misaligned_copy_kernel(const float* A) {

@@ -15,7 +15,7 @@ void plain_access(const void* pc, const void* address, cpu_device::Operation ope
 
 [[gnu::cold, gnu::noinline]] void misaligned(const void* pc, uintptr_t address, unsigned bytes) {
   const cpu_device::Block* block = cpu_device::this_block;
-  if (block == nullptr || block->on_stack(address)) return;
+  if (block == nullptr || block->team().on_stack(address)) return;
   cpu_device::end_launch({nullptr, 0, pc},
                          "an access of " + std::to_string(bytes) +
                              " bytes whose address is no multiple of that: a GPU ends the launch",
