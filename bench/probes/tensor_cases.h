@@ -38,18 +38,19 @@ inline double value_of(uint16_t bits) {
   return __half2float(bits_as<half>(bits));
 }
 
-// The standard says which numbers mt19937_64 draws, but not which ones its distributions make of
-// them.
+// The same numbers from every compiler: the standard says what mt19937_64 draws, but neither what
+// its distributions make of that nor which operand of + or * is drawn first.
 class Random {
  public:
   explicit Random(uint64_t seed) : bits_(seed) {}
   int below(int end) { return static_cast<int>(bits_() >> 33) % end; }
   bool one_in(int n) { return below(n) == 0; }
-  int sign() { return one_in(2) ? -1 : 1; }
+  double signed_as_drawn(double x) { return one_in(2) ? -x : x; }
   double uniform() { return (static_cast<double>(bits_() >> 40) * 0x1p-23 - 1); }
   // The exponent is uniform, as are the 23 bits after the first.
   double of_exponent(int low, int high) {
-    return sign() * std::ldexp(1 + below(1 << 23) * 0x1p-23, low + below(high - low + 1));
+    const int exponent = low + below(high - low + 1);
+    return signed_as_drawn(std::ldexp(1 + below(1 << 23) * 0x1p-23, exponent));
   }
   uint16_t finite_half() {
     const auto bits = static_cast<uint16_t>(below(1 << 16));
@@ -174,15 +175,17 @@ inline std::vector<Case> all() {
       for (int i = 0; i < M; ++i) {
         const bool whole_row = r.one_in(4);
         for (int k = 0; k < K; ++k)
-          rows[i * K + k] = whole_row || r.one_in(2) ? half_of(r.sign() * 0.0) : r.finite_half();
+          rows[i * K + k] =
+              whole_row || r.one_in(2) ? half_of(r.signed_as_drawn(0)) : r.finite_half();
       }
     };
     draw(drawn.a), draw(drawn.b);
     for (auto& x : drawn.c)
-      x = static_cast<float>(r.one_in(8) ? r.sign() * 0.0 : r.of_exponent(-149, 0));
+      x = static_cast<float>(r.one_in(8) ? r.signed_as_drawn(0) : r.of_exponent(-149, 0));
   });
   c.add("zeros times large numbers beside small products", 1, [&](Random& r, Case& drawn) {
-    for (auto& x : drawn.a) x = half_of(r.one_in(4) ? r.of_exponent(-24, -10) : r.sign() * 0.0);
+    for (auto& x : drawn.a)
+      x = half_of(r.one_in(4) ? r.of_exponent(-24, -10) : r.signed_as_drawn(0));
     for (auto& x : drawn.b) x = half_of(r.of_exponent(0, 14));
     for (auto& x : drawn.c) x = static_cast<float>(r.one_in(2) ? 0 : r.of_exponent(-60, -20));
   });
@@ -194,7 +197,7 @@ inline std::vector<Case> all() {
                                0x3F800000, 0x00000000, 0x80000000, 0x80000000};
     const auto draw = [&](std::vector<uint16_t>& rows, int one_in) {
       for (auto& x : rows)
-        x = r.one_in(one_in) ? halves[r.below(8)] : half_of(r.sign() * r.below(2));
+        x = r.one_in(one_in) ? halves[r.below(8)] : half_of(r.signed_as_drawn(r.below(2)));
     };
     draw(drawn.a, 40), draw(drawn.b, 40);
     // Rows of zeros of one sign: products that are all +0 or all -0.
