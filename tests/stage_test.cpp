@@ -6,9 +6,12 @@
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <iostream>
 #include <memory>
 #include <random>
+#include <set>
+#include <type_traits>
 
 #include "harness/buffers.h"
 #include "harness/device.h"
@@ -175,6 +178,40 @@ void leading_dimensions(const Subject<In, Out>& subject) {
   expect_correct(subject, {67, 131, 45}, {unit, 2 * unit, 3 * unit});
   expect_correct(subject, {256, 128, 64}, {5 * unit, unit, unit});
   if (!subject.stage.aligned_rows) expect_correct(subject, {67, 131, 45}, {1, 2, 3});
+}
+
+// What random data give on an H200, bit for bit, on whichever device: the CPU device's tensor cores
+// add as that GPU's do. What the file does not have is skipped, with the lines for it: those that
+// an H200 prints belong there.
+template <class In, class Out>
+void as_on_an_h200(const Subject<In, Out>& subject) {
+  if (!uses(Data::UNIFORM)) return;
+  std::set<std::string> known;
+  std::ifstream file(LADDER_RESULTS_H200);
+  for (std::string line; std::getline(file, line);) known.insert(line);
+  const std::string name = subject.stage.name + " " + subject.variant.name + ": ";
+  std::string unknown;
+  for (const Shape shape :
+       {Shape{128, 128, 128}, Shape{131, 97, 75}, Shape{192, 320, 96}, Shape{200, 300, 1000}}) {
+    const Problem<In, Out> problem(shape, Data::UNIFORM, 7);
+    const Output<Out> output =
+        BufferSets<In, Out>(problem, 1, {subject.variant}).run_poisoned(subject.variant, nullptr);
+    uint64_t hash = 0xCBF29CE484222325u;  // FNV-1a, an element at a time
+    for (int i = 0; i < shape.m; ++i)
+      for (int j = 0; j < shape.n; ++j) {
+        uint16_t bits = 0;
+        static_assert(sizeof(Out) == sizeof bits);
+        std::memcpy(&bits, &output.row(i)[j], sizeof bits);
+        hash = (hash ^ bits) * 0x100000001B3u;
+      }
+    const std::string key = name + to_string(shape) + " = ", line = key + std::to_string(hash);
+    const auto next = known.lower_bound(key);
+    if (next == known.end() || next->rfind(key, 0) != 0)
+      unknown += "\n" + line;
+    else
+      EXPECT_EQ(line, *next);
+  }
+  if (!unknown.empty()) GTEST_SKIP() << unknown;
 }
 
 #ifndef LADDER_CPU_DEVICE
@@ -412,6 +449,8 @@ int run(const Stage& stage, const std::vector<Variant<In, Out>>& variants, int a
     add("leading_dimensions", leading_dimensions);
     add("refusals", refusals);
     add("large_offsets", large_offsets);
+    // In fp32 without tensor cores a CPU's compiler rounds a * b before it adds, a GPU's does not.
+    if constexpr (std::is_same_v<Out, half>) add("as_on_an_h200", as_on_an_h200);
 #ifndef LADDER_CPU_DEVICE
     add("waves", waves);
     add("back_to_back", back_to_back);

@@ -1,6 +1,6 @@
 #include "ptx.h"
 
-#include "include/cuda_fp16.h"
+#include "tensor_core.h"
 
 namespace ladder::ptx {
 
@@ -67,8 +67,8 @@ void mma_m16n8k16_f32_f16(float (&d)[4], const uint32_t (&a)[4], uint32_t b0, ui
       &operands,
       [&](void** lanes, uint32_t mask) {
         if (mask != ~0u) return cpu_device::report_finding(place, "mma.sync by a part of a warp");
-        half halves_a[16 * 16], halves_b[16 * 8];
-        float D[16][8];
+        uint16_t A[16 * 16], B[8 * 16];  // B transposed
+        float D[16 * 8];
         const auto each = [&](auto visit) {
           for (unsigned lane = 0; lane < cpu_device::WARP; ++lane)
             for (unsigned upper = 0; upper < 2; ++upper)
@@ -76,25 +76,18 @@ void mma_m16n8k16_f32_f16(float (&d)[4], const uint32_t (&a)[4], uint32_t b0, ui
         };
         each([&](const Operands& o, unsigned upper, unsigned row, unsigned column) {
           const auto number = [&](uint32_t pair) {
-            return half{static_cast<uint16_t>(pair >> (upper * 16))};
+            return static_cast<uint16_t>(pair >> (upper * 16));
           };
           for (unsigned i = 0; i < 2; ++i) {
             for (unsigned j = 0; j < 2; ++j)
-              halves_a[(row + i * 8) * 16 + column + j * 8] = number(o.a[2 * j + i]);
-            halves_b[(column + i * 8) * 8 + row] = number(o.b[i]);
-            D[row + i * 8][column] = o.d[2 * i + upper];
+              A[(row + i * 8) * 16 + column + j * 8] = number(o.a[2 * j + i]);
+            B[row * 16 + column + i * 8] = number(o.b[i]);
+            D[(row + i * 8) * 8 + column] = o.d[2 * i + upper];
           }
         });
-        // Loops that the compiler can make vector instructions of: most of the time of a stage with
-        // tensor cores is spent here.
-        float A[16 * 16], B[16 * 8];
-        for (unsigned i = 0; i < 16 * 16; ++i) A[i] = __half2float(halves_a[i]);
-        for (unsigned i = 0; i < 16 * 8; ++i) B[i] = __half2float(halves_b[i]);
-        for (unsigned i = 0; i < 16; ++i)
-          for (unsigned k = 0; k < 16; ++k)
-            for (unsigned j = 0; j < 8; ++j) D[i][j] += A[i * 16 + k] * B[k * 8 + j];
+        cpu_device::tensor_core_multiply(A, B, D, 16, 8, 16);
         each([&](Operands& o, unsigned upper, unsigned row, unsigned column) {
-          for (unsigned i = 0; i < 2; ++i) o.d[2 * i + upper] = D[row + i * 8][column];
+          for (unsigned i = 0; i < 2; ++i) o.d[2 * i + upper] = D[(row + i * 8) * 8 + column];
         });
       },
       place);

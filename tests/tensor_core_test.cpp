@@ -1,0 +1,183 @@
+// What the CPU device's tensor cores compute: rule by rule, and against a GPU.
+#include "cpu_device/tensor_core.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+#include <sstream>
+
+#include "probes/tensor_cases.h"
+
+namespace cpu_device {
+namespace {
+
+using namespace ladder::tensor_cases;
+
+struct Product {
+  double a, b;
+};
+
+// c and up to 16 products, as the bits of the sum's float.
+float sum(const std::vector<Product>& products, float c = 0) {
+  uint16_t a[STEP] = {}, b[8 * STEP] = {};
+  float d[8] = {c};
+  for (size_t k = 0; k < products.size(); ++k) {
+    a[k] = half_of(products[k].a);
+    b[k] = half_of(products[k].b);
+    EXPECT_EQ(value_of(a[k]), products[k].a);
+    EXPECT_EQ(value_of(b[k]), products[k].b);
+  }
+  tensor_core_multiply(a, b, d, 1, 8, STEP);
+  return d[0];
+}
+uint32_t bits(float x) {
+  return bits_as<uint32_t>(x);
+}
+
+TEST(TensorCore, OneSumWithoutAnOrder) {
+  // Added one after the other, 1 would be lost beside 2^28.
+  for (int big = 0; big < 16; ++big)
+    for (int cancels = 0; cancels < 16; ++cancels) {
+      if (big == cancels) continue;
+      std::vector<Product> products(16, {1, 8});
+      products[big] = {16384, 16384};
+      products[cancels] = {16384, -16384};
+      EXPECT_EQ(sum(products), 14 * 8);
+    }
+  EXPECT_EQ(sum({{16384, 16384}, {1, 8}}, -0x1p28f), 8);
+}
+
+TEST(TensorCore, KeepsTwentyFiveBitsAfterTheFirst) {
+  EXPECT_EQ(sum({{1, 1}, {-1, 1}, {0x1p-12, 0x1p-13}}), 0x1p-25f);
+  EXPECT_EQ(sum({{1, 1}, {-1, 1}, {0x1p-13, 0x1p-13}}), 0);
+  EXPECT_EQ(sum({{-1, 1}, {0x1p-12, 0x1p-13}}, 1), 0x1p-25f);
+  EXPECT_EQ(sum({{-1, 1}, {0x1p-13, 0x1p-13}}, 1), 0);
+  EXPECT_EQ(sum({{1, 1}, {-1, 1}}, 0x1p-25f), 0x1p-25f);
+  EXPECT_EQ(sum({{1, 1}, {-1, 1}}, 0x1.FFFFFEp-26f), 0);
+}
+
+TEST(TensorCore, CutsEachNumberTowardsZeroBeforeItAdds) {
+  std::vector<Product> products(16, {0x1p-13, 0x1p-13});
+  products[0] = {1, 1}, products[1] = {1, -1};
+  EXPECT_EQ(sum(products), 0);  // although 14 * 2^-26 is more than 2^-25
+  EXPECT_EQ(sum({{1, 1}, {1, -1}, {0x1.8p-12, 0x1p-13}}), 0x1p-25f);
+  EXPECT_EQ(sum({{1, 1}, {1, -1}, {-0x1.8p-12, 0x1p-13}}), -0x1p-25f);
+  EXPECT_EQ(sum({{1, 1}, {1, -1}, {0x1.FFCp-12, 0x1p-13}}), 0x1p-25f);
+}
+
+TEST(TensorCore, CutsTheSumTowardsZeroToAFloat) {
+  EXPECT_EQ(sum({{1, 1}, {0x1.8p-12, 0x1p-12}}), 1);
+  EXPECT_EQ(sum({{-1, 1}, {-0x1.8p-12, 0x1p-12}}), -1);
+  EXPECT_EQ(sum({{1, 1}, {-0x1p-12, 0x1p-13}}), 0x1.FFFFFEp-1f);
+  EXPECT_EQ(sum({{1, 1}, {-0x1p-13, 0x1p-13}}), 1);  // is lost before it is subtracted
+  // The bits lost at the end are more where the sum carries.
+  EXPECT_EQ(sum(std::vector<Product>(16, {0x1.FFCp15, 0x1.FFCp15})), 0x1.FF8008p35f);
+}
+
+TEST(TensorCore, AProductsExponentIsTheSumOfItsFactors) {
+  EXPECT_EQ(sum({{1.5, 1.5}, {-1.5, 1.5}, {0x1p-12, 0x1p-13}}), 0x1p-25f);
+  EXPECT_EQ(sum({{2, 1}, {-2, 1}, {0x1p-12, 0x1p-13}}), 0);
+  // Of a subnormal half -14, whatever its first bit.
+  EXPECT_EQ(sum({{0x1p-24, 1}, {0x1p-20, 0x1p-19}}), 0x1p-24f + 0x1p-39f);
+  EXPECT_EQ(sum({{0x1p-24, 1}, {0x1p-20, 0x1p-20}}), 0x1p-24f);
+}
+
+TEST(TensorCore, ZerosHaveNoExponent) {
+  EXPECT_EQ(sum({{0, 32768}, {0x1p-20, 0x1p-20}}), 0x1p-40f);
+  EXPECT_EQ(sum({{0, 32768}}, 0x1.FFFFFEp-40f), 0x1.FFFFFEp-40f);
+}
+
+TEST(TensorCore, KeepsSubnormalSumsAndLargeOnes) {
+  EXPECT_EQ(bits(sum({}, bits_as<float>(0x00000001))), 0x00000001u);
+  EXPECT_EQ(bits(sum({{0, 1}}, bits_as<float>(0x807FFFFF))), 0x807FFFFFu);
+  EXPECT_EQ(sum({{0x1p-24, 0x1p-24}}, 0x1p-149f), 0x1p-48f);
+  EXPECT_EQ(sum({{65504, 65504}}, 0x1.FFFFFEp127f), 0x1.FFFFFEp127f);
+  EXPECT_EQ(sum({{65504, -65504}}, 0x1.FFFFFEp127f), 0x1.FFFFFEp127f);
+}
+
+TEST(TensorCore, ASumOfZeroIsPositive) {
+  EXPECT_EQ(bits(sum({}, -0.0f)), 0u);
+  EXPECT_EQ(bits(sum(std::vector<Product>(16, {-0.0, 1}), -0.0f)), 0u);
+  EXPECT_EQ(bits(sum({{-1, 1}}, 1)), 0u);
+}
+
+TEST(TensorCore, HasOneNaN) {
+  constexpr uint32_t NAN_BITS = 0x7FFFFFFF;
+  for (const float c : {0.0f, 1.0f, INFINITY}) {
+    EXPECT_EQ(bits(sum({{INFINITY, 0}}, c)), NAN_BITS);
+    EXPECT_EQ(bits(sum({{INFINITY, 1}, {1, -INFINITY}}, c)), NAN_BITS);
+  }
+  EXPECT_EQ(bits(sum({{INFINITY, 1}}, -INFINITY)), NAN_BITS);
+  for (const uint32_t nan : {0x7FC00000u, 0xFFC00001u, 0x7F800001u})
+    EXPECT_EQ(bits(sum({{1, 1}}, bits_as<float>(nan))), NAN_BITS);
+  for (const uint16_t nan : {0x7E00, 0xFE01, 0x7C01}) {
+    uint16_t a[STEP] = {nan}, b[8 * STEP] = {};
+    float d[8] = {};
+    tensor_core_multiply(a, b, d, 1, 8, STEP);
+    for (const float x : d) EXPECT_EQ(bits(x), NAN_BITS);
+  }
+}
+
+TEST(TensorCore, KeepsInfinity) {
+  EXPECT_EQ(sum({{INFINITY, 1}, {1, 1}}, 1), INFINITY);
+  EXPECT_EQ(sum({{-INFINITY, 1}, {1, 1}}, -INFINITY), -INFINITY);
+  EXPECT_EQ(sum({{1, 1}}, -INFINITY), -INFINITY);
+}
+
+TEST(TensorCore, EachElementIsItsRowTimesItsColumn) {
+  constexpr unsigned m = 3, n = 16, k = 32;
+  uint16_t a[m * k], b[n * k];
+  float d[m * n];
+  for (unsigned i = 0; i < m * k; ++i) a[i] = half_of(i % 13);
+  for (unsigned i = 0; i < n * k; ++i) b[i] = half_of(i % 7);
+  for (unsigned i = 0; i < m * n; ++i) d[i] = static_cast<float>(i);
+  tensor_core_multiply(a, b, d, m, n, k);
+  for (unsigned i = 0; i < m * n; ++i) {
+    unsigned expected = i;
+    for (unsigned at = 0; at < k; ++at) expected += (i / n * k + at) % 13 * ((i % n * k + at) % 7);
+    EXPECT_EQ(d[i], expected);
+  }
+}
+
+// The first `length` of each of 64 rows.
+std::vector<uint16_t> rows_of(const std::vector<uint16_t>& matrix, int length) {
+  std::vector<uint16_t> rows;
+  for (auto row = matrix.begin(); row != matrix.end(); row += K)
+    rows.insert(rows.end(), row, row + length);
+  return rows;
+}
+
+// What a GPU printed: build/tensor_arithmetic says in which form.
+TEST(TensorCore, EqualsAGpuBitForBit) {
+  std::ifstream file(LADDER_TENSOR_CORE_RESULTS);
+  std::string line;
+  std::getline(file, line);
+  ASSERT_EQ(line.rfind("# ", 0), 0u) << LADDER_TENSOR_CORE_RESULTS;
+  std::getline(file, line);
+  for (const Case& drawn : all()) {
+    SCOPED_TRACE(drawn.name);
+    ASSERT_EQ(line, fmt::format("case {:016x} {}", hash_of(drawn), drawn.name));
+    const int k = drawn.steps * STEP;
+    std::vector<float> d = drawn.c;
+    tensor_core_multiply(rows_of(drawn.a, k).data(), rows_of(drawn.b, k).data(), d.data(), M, N, k);
+    std::vector<uint32_t> ours(d.size());
+    std::transform(d.begin(), d.end(), ours.begin(), bits_as<uint32_t, float>);
+    // One hash, then rows; another one is of units that computed something else.
+    std::getline(file, line);
+    EXPECT_EQ(line.substr(0, 16), fmt::format("{:016x}", hash_of(ours))) << line;
+    size_t i = 0, differ = 0;
+    while (std::getline(file, line) && line.rfind("case ", 0) != 0) {
+      std::istringstream row(line);
+      for (uint32_t theirs; row >> std::hex >> theirs; ++i)
+        if (i >= ours.size() || (ours[i] != theirs && ++differ <= 3))
+          ADD_FAILURE() << fmt::format("row {}, column {}: the GPU has {:08x}, not {:08x}", i / N,
+                                       i % N, theirs, i < ours.size() ? ours[i] : 0);
+    }
+    EXPECT_EQ(differ, 0u);
+  }
+}
+
+}  // namespace
+}  // namespace cpu_device
