@@ -160,10 +160,11 @@ __global__ void global_vector_kernel(float* C, const float* A, int offset) {
   reinterpret_cast<T*>(C)[threadIdx.x] = reinterpret_cast<const T*>(bytes)[threadIdx.x];  // BUG
 }
 template <class T>
-__global__ void shared_vector_kernel(const float* A, int offset) {
+__global__ void shared_vector_kernel(float* A, int offset) {
   __shared__ __align__(16) unsigned char sA[SIZE * 16 + 16];
   reinterpret_cast<T*>(sA + offset)[threadIdx.x] =  // BUG
       reinterpret_cast<const T*>(A)[threadIdx.x];   // the load is right
+  reinterpret_cast<unsigned char*>(A)[threadIdx.x] = sA[offset + threadIdx.x * sizeof(T)];
 }
 TEST_P(Faults, MisalignedVectors) {
   const auto expect_misaligned = [](const Findings& findings, int bytes, int off) {

@@ -13,6 +13,7 @@ void plain_access(const void* pc, const void* address, cpu_device::Operation ope
     cpu_device::tracer->access<BYTES>(pc, reinterpret_cast<uintptr_t>(address), operation);
 }
 
+// What is not a finding is the thread's own, or of code that is not a kernel's.
 [[gnu::cold, gnu::noinline]] void misaligned(const void* pc, uintptr_t address, unsigned bytes) {
   const cpu_device::Block* block = cpu_device::this_block;
   if (block == nullptr || block->team().on_stack(address)) return;
@@ -27,7 +28,7 @@ void plain_access(const void* pc, const void* address, cpu_device::Operation ope
 template <unsigned BYTES>
 void aligned_access(const void* pc, const void* address, cpu_device::Operation operation) {
   const auto number = reinterpret_cast<uintptr_t>(address);
-  if (number % BYTES != 0) misaligned(pc, number, BYTES);
+  if (number % BYTES != 0) return misaligned(pc, number, BYTES);
   plain_access<BYTES>(pc, address, operation);
 }
 
