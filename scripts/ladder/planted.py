@@ -6,8 +6,8 @@ A file of edits is named after the stage that is run. Each edit replaces `old`, 
 the kernel header `file` (the stage's own where nothing is said), by `new`; the stage's main is
 compiled with the edited header and runs `variant` (where nothing is said, the stage itself) at
 `shape`. The device has to find what is under `finds`: the `cause`, a regular expression, and the
-text of the `line` in the edited header, or in `file`. What else it finds, elsewhere or later, has to
-have that cause or one of the regular expression `follows`. `finds: wrong result` stands for that
+text of the `line` in the edited header, or in `file`. What else it finds, elsewhere or later, has
+to have that cause or one of the regular expression `follows`. `finds: wrong result` stands for that
 alone. Without an edit nothing may be found.
 
 --build FOLDER                     a build with the CPU device's libraries (build)
@@ -218,7 +218,7 @@ def try_edit(edit: Edit, build: Build) -> Outcome:
 
 
 def unedited(edits: list[Edit], build: Build) -> list[str]:
-    """What a stage reports that nobody has edited, a line for each variant and shape of the edits."""
+    """What a stage reports that nobody has edited, at each variant and shape of the edits."""
     objections = []
     with tempfile.TemporaryDirectory() as folder:
         program = Path(folder) / "program"
