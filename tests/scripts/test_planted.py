@@ -1,4 +1,4 @@
-"""The edits of tests/planted_edits, as far as that needs no compiler, and what is made of findings."""
+"""The edits of tests/planted_edits, as far as they need no compiler, and what is made of findings."""
 
 import shutil
 
@@ -88,10 +88,10 @@ def test_a_row_has_the_finding_that_is_looked_for():
 def test_what_is_not_there_once_cannot_be_edited(tmp_path):
     shutil.copytree(ROOT / "kernels", tmp_path / "kernels")
     several = planted.replace(edit(RACE), old="__syncthreads();")
-    with pytest.raises(BadInput, match="it: 02_smem_tiled.cuh has `old` 2 times, not once"):
+    with pytest.raises(BadInput, match=r"it: 02_smem_tiled.cuh has `old` 2 times, not once"):
         planted.plant(several, tmp_path / "kernels")
     no_line = edit(RACE | {"line": "acc -= 1;"})
-    with pytest.raises(BadInput, match="the edited 02_smem_tiled.cuh has 'acc -= 1;' 0 times"):
+    with pytest.raises(BadInput, match=r"the edited 02_smem_tiled.cuh has 'acc -= 1;' 0 times"):
         planted.plant(no_line, tmp_path / "kernels")
 
 
