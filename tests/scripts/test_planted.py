@@ -3,6 +3,7 @@
 import shutil
 
 import pytest
+
 from ladder import manifest, planted
 from ladder.project import ROOT, BadInput
 
