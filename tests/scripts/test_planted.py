@@ -1,4 +1,4 @@
-"""The edits of tests/planted_edits, as far as they need no compiler, and what is made of findings."""
+"""The edits of tests/planted_edits, as far as they need no compiler, and what findings become."""
 
 import shutil
 
