@@ -254,6 +254,8 @@ def check(path: Path, build: Build) -> list[str]:
     what is not as it should be. Raises BadInput."""
     edits = read_edits(path)
     wrong = unedited(edits, build)
+    if wrong:  # then edits show nothing
+        return wrong
     for edit in edits:
         outcome = try_edit(edit, build)
         print(table_row(edit, outcome), flush=True)
