@@ -12,7 +12,7 @@ MEASURE = (
     "measure.sh: write ./scripts/measure.sh --out DIR [--thin] [--only PART,PART]; "
     "the parts: tests sanitizers ncu sweep claims\n"
 )
-SCRIPTS = ["run_all.sh", "test.sh", "profile.sh", "sanitize.sh", "measure.sh", "docs.sh"]
+SCRIPTS = ["run_all.sh", "try.sh", "test.sh", "profile.sh", "sanitize.sh", "measure.sh", "docs.sh"]
 
 
 @pytest.mark.parametrize("script", SCRIPTS)
@@ -40,6 +40,8 @@ def test_help_from_any_directory(script, tmp_path):
             ["test.sh", "-R", "naive", "--no-such-option"],
             "test.sh: ctest has no option '--no-such-option'; ctest --help lists them\n",
         ),
+        (["try.sh"], "try.sh: write ./scripts/try.sh my_kernel.cuh [OPTION OF A STAGE ...]\n"),
+        (["try.sh", "no/such.cuh"], "try.sh: there is no file no/such.cuh\n"),
         (["docs.sh"], "docs.sh: write ./scripts/docs.sh serve, build or update\n"),
         (["docs.sh", "publish"], "docs.sh: write ./scripts/docs.sh serve, build or update\n"),
     ],

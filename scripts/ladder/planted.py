@@ -1,0 +1,284 @@
+"""Plants mistakes in the project's own kernels, one at a time, and says what the CPU device finds.
+
+planted_edits.py [EDITS ...]       all of tests/planted_edits, or these files of it
+
+A file of edits is named after the stage that is run. Each edit replaces `old`, which stands once in
+the kernel header `file` (the stage's own where nothing is said), by `new`; the stage's main is
+compiled with the edited header and runs `variant` (where nothing is said, the stage itself) at
+`shape`. The device has to find what is under `finds`: the `cause`, a regular expression, and the
+text of the `line` in the edited header, or in `file`. What else it finds, elsewhere or later, has
+to have that cause or one of the regular expression `follows`. `finds: wrong result` stands for that
+alone. Without an edit nothing may be found.
+
+--build FOLDER                     a build with the CPU device's libraries (build)
+
+Writes a table of edits and findings. Exit code: 0 all right, 1 an edit is not found, or not as
+expected, 2 bad input.
+"""
+
+import argparse
+import json
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import yaml
+
+from ladder.project import ROOT, BadInput, read_json
+
+EDITS = ROOT / "tests/planted_edits"
+SECONDS = 60  # a program that runs longer hangs
+WRONG_RESULT = "wrong result"
+
+
+@dataclass(frozen=True)
+class Edit:
+    id: str
+    stage: str
+    mistake: str
+    file: str
+    old: str
+    new: str
+    shape: tuple[int, int, int]
+    variant: str
+    finds: dict | str  # the keys cause, line and file; or WRONG_RESULT
+    follows: str = ""
+
+
+@dataclass(frozen=True)
+class Finding:
+    file: str
+    line: int
+    cause: str
+    text: str  # of the line
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a run reported. `ended` says how it ended where that was not with a report."""
+
+    findings: tuple[Finding, ...] = ()
+    wrong: bool = False
+    ended: str = ""
+
+
+def read_edits(path: Path) -> list[Edit]:
+    """Raises BadInput."""
+    stage = path.stem
+    own_file, own_variant = f"{stage}.cuh", stage.split("_", 1)[1]
+
+    def edit_of(entry: dict) -> Edit:
+        edit = Edit(**({"stage": stage, "file": own_file, "variant": own_variant} | entry))
+        finds = edit.finds
+        if finds != WRONG_RESULT:
+            if set(finds) - {"file"} != {"cause", "line"}:
+                raise ValueError(f"{finds} has not the keys cause and line")
+            re.compile(finds["cause"] + edit.follows)
+            finds.setdefault("file", edit.file)
+        return replace(edit, shape=tuple(edit.shape))
+
+    edits = []
+    try:
+        for entry in yaml.safe_load(path.read_text()):
+            edits.append(edit_of(entry))
+    except OSError as error:
+        raise BadInput(f"{path}: {error.strerror}") from error
+    except yaml.YAMLError as error:
+        raise BadInput(f"{path}: {' '.join(str(error).split())}") from error
+    except (ValueError, KeyError, TypeError, re.error) as error:
+        raise BadInput(f"{path}, edit {len(edits) + 1}: {error!r}") from error
+    return edits
+
+
+def plant(edit: Edit, kernels: Path) -> None:
+    """Edits a copy of kernels/. Raises BadInput."""
+    path = kernels / edit.file
+    text = path.read_text()
+    if text.count(edit.old) != 1:
+        raise BadInput(f"{edit.id}: {edit.file} has `old` {text.count(edit.old)} times, not once")
+    path.write_text(text.replace(edit.old, edit.new))
+    if edit.finds != WRONG_RESULT:
+        line, file = edit.finds["line"], edit.finds["file"]
+        times = (kernels / file).read_text().count(line)
+        if times != 1:
+            raise BadInput(f"{edit.id}: the edited {file} has '{line}' {times} times, not once")
+
+
+class Build:
+    """What a build folder says of how stages are made for the CPU device. Raises BadInput."""
+
+    def __init__(self, folder: Path):
+        self.commands = {
+            Path(c["file"]).name: shlex.split(c["command"])
+            for c in read_json(folder / "compile_commands.json")
+        }
+        libraries = folder / "cpu/libraries"
+        if not libraries.is_file():
+            raise BadInput(f"{libraries} is not there; configure a build with CMake")
+        self.libraries = libraries.read_text().split()
+
+    def compile(self, stage: str, kernels: Path, program: Path) -> str:
+        """Makes the stage with another kernels/. Returns what the compiler says if it cannot."""
+        name = f"{stage}.cu.cpp"
+        if name not in self.commands:
+            raise BadInput(f"{stage} is no stage that this build makes for the CPU device")
+        command = list(self.commands[name])
+        command[command.index(f"-I{ROOT / 'kernels'}")] = f"-I{kernels}"
+        object_file = program.with_suffix(".o")
+        command[command.index("-o") + 1] = str(object_file)
+        command += ["-w", "-include", str(EDITS / "few_multiprocessors.h")]
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode == 0:
+            link = [self.compiler(command), object_file, "-o", program, *self.libraries]
+            done = subprocess.run(link, capture_output=True, text=True)
+        return done.stderr if done.returncode else ""
+
+    @staticmethod
+    def compiler(command: list[str]) -> str:
+        return command[1] if Path(command[0]).name == "ccache" else command[0]
+
+
+def finding_of(text: str) -> Finding:
+    """Of a report's 'file:line: cause: text of the line'."""
+    file, line, rest = re.fullmatch(r"(.*?):(\d+): (.*)", text, re.DOTALL).groups()
+    lines = Path(file).read_text().splitlines() if Path(file).is_file() else []
+    code = lines[int(line) - 1].strip() if 0 < int(line) <= len(lines) else ""
+    return Finding(Path(file).name, int(line), rest.removesuffix(code).removesuffix(": "), code)
+
+
+def run(program: Path, edit: Edit) -> Outcome:
+    """At the edit's variant and shape."""
+    m, n, k = edit.shape
+    report = program.with_suffix(".json")
+    command = [program, "--m", m, "--n", n, "--k", k, "--variant", edit.variant, "--json", report]
+    try:
+        done = subprocess.run(
+            [str(word) for word in command], capture_output=True, text=True, timeout=SECONDS
+        )
+    except subprocess.TimeoutExpired:
+        return Outcome(ended=f"still runs after {SECONDS} s")
+    if done.returncode not in (0, 1) or not report.is_file():
+        said = done.stderr.strip().splitlines() or ["nothing"]
+        return Outcome(ended=f"ends with code {done.returncode} and says {said[-1]}")
+    (variant,) = json.loads(report.read_text())["variants"]
+    return Outcome(
+        tuple(finding_of(text) for text in variant["findings"]),
+        wrong=variant["check"] is not None and not variant["check"]["ok"],
+    )
+
+
+def is_looked_for(finding: Finding, edit: Edit) -> bool:
+    looked_for = edit.finds
+    return (
+        finding.file == Path(looked_for["file"]).name
+        and looked_for["line"] in finding.text
+        and re.search(looked_for["cause"], finding.cause) is not None
+    )
+
+
+def objections(edit: Edit, outcome: Outcome) -> list[str]:
+    """What is not as the edit expects it, a line each."""
+    if outcome.ended:
+        return [outcome.ended]
+    if edit.finds == WRONG_RESULT:
+        wrong, causes = ([] if outcome.wrong else ["the result is right"]), []
+    else:
+        missing = not any(is_looked_for(f, edit) for f in outcome.findings)
+        wrong = [f"is not found: {edit.finds['cause']} at '{edit.finds['line']}'"] * missing
+        causes = [edit.finds["cause"]]
+    causes += [edit.follows] if edit.follows else []
+    return wrong + [
+        f"is not expected: {f.file}:{f.line}: {f.cause}: {f.text}"
+        for f in outcome.findings
+        if not any(re.search(cause, f.cause) for cause in causes)
+    ]
+
+
+def try_kernels(kernels: Path, edit: Edit, build: Build, folder: Path) -> Outcome:
+    """What the edit's stage reports with these kernels, at its variant and shape."""
+    program = folder / "program"
+    said = build.compile(edit.stage, kernels, program)
+    if said:
+        errors = [line for line in said.splitlines() if "error" in line]
+        return Outcome(ended=f"does not compile: {(errors or [said])[0]}")
+    return run(program, edit)
+
+
+def try_edit(edit: Edit, build: Build) -> Outcome:
+    with tempfile.TemporaryDirectory() as folder:
+        kernels = Path(folder) / "kernels"
+        shutil.copytree(ROOT / "kernels", kernels)
+        plant(edit, kernels)
+        return try_kernels(kernels, edit, build, Path(folder))
+
+
+def unedited(edits: list[Edit], build: Build) -> list[str]:
+    """What a stage reports that nobody has edited, at each variant and shape of the edits."""
+    objections = []
+    with tempfile.TemporaryDirectory() as folder:
+        program = Path(folder) / "program"
+        said = build.compile(edits[0].stage, ROOT / "kernels", program)
+        if said:
+            raise BadInput(f"{edits[0].stage} does not compile:\n{said}")
+        for edit in {(e.variant, e.shape): e for e in edits}.values():
+            outcome = run(program, edit)
+            if outcome != Outcome():
+                what = "x".join(map(str, edit.shape))
+                objections.append(f"{edit.stage}, {edit.variant} at {what}, unedited: {outcome}")
+    return objections
+
+
+def row(*cells: str) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+def table_row(edit: Edit, outcome: Outcome) -> str:
+    """The finding that is looked for; where there is none, the first one."""
+    if not outcome.findings:
+        found = outcome.ended or (WRONG_RESULT if outcome.wrong else "nothing")
+        return row(edit.stage, edit.mistake, found, "")
+    shown = outcome.findings[0]
+    if edit.finds != WRONG_RESULT:
+        shown = next((f for f in outcome.findings if is_looked_for(f, edit)), shown)
+    cause = re.sub(r" \(\d+ times.*", "", shown.cause)
+    return row(edit.stage, edit.mistake, cause, f"{shown.file}:{shown.line}: `{shown.text}`")
+
+
+def check(path: Path, build: Build) -> list[str]:
+    """Tries the edits of a file, and what they edit without them. Prints the table's rows; returns
+    what is not as it should be. Raises BadInput."""
+    edits = read_edits(path)
+    wrong = unedited(edits, build)
+    if wrong:  # then edits show nothing
+        return wrong
+    for edit in edits:
+        outcome = try_edit(edit, build)
+        print(table_row(edit, outcome), flush=True)
+        wrong += [f"{edit.stage}, {edit.id}: {o}" for o in objections(edit, outcome)]
+    return wrong
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("files", nargs="*", type=Path, metavar="EDITS")
+    parser.add_argument("--build", type=Path, default=ROOT / "build", metavar="FOLDER")
+    options = parser.parse_args(arguments)
+    try:
+        build = Build(options.build)
+        print(row("stage", "edit", "found", "line"), "\n|---|---|---|---|", sep="")
+        wrong = []
+        for path in options.files or sorted(EDITS.glob("*.yaml")):
+            wrong += check(path, build)
+    except BadInput as error:
+        print(f"planted_edits.py: {error}", file=sys.stderr)
+        return 2
+    for line in wrong:
+        print(f"planted_edits.py: {line}", file=sys.stderr)
+    return 1 if wrong else 0
