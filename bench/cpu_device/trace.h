@@ -57,7 +57,12 @@ void trace_barrier();
 void trace_block_ends(uint32_t barriers);
 
 // For device functions that are compiled with a kernel: their own loads and stores do not count.
-#define LADDER_UNTRACED __attribute__((noinline, no_sanitize("thread")))
+#ifdef __clang__
+  #define LADDER_UNTRACED __attribute__((noinline, no_sanitize("thread", "coverage")))
+#else
+  #define LADDER_UNTRACED \
+    __attribute__((noinline, no_sanitize("thread"), no_sanitize_coverage))
+#endif
 
 // One access of the current thread, for those that the device performs itself.
 void trace_access(const Place& place, const void* address, unsigned bytes, Operation operation);
