@@ -67,6 +67,9 @@ LADDER_CALLBACK(__tsan_unaligned_write16, plain_access<16>, STORE)
 
 extern "C" {
 void __tsan_init() {}
+void __sanitizer_cov_trace_pc() {
+  if (cpu_device::tracer != nullptr) cpu_device::tracer->enter_block(__builtin_return_address(0));
+}
 void __tsan_func_entry(void*) {}
 void __tsan_func_exit() {}
 void __tsan_vptr_read(void*) {}

@@ -18,13 +18,25 @@ std::map<Key, Totals> all_totals;
 void Requests::count(const Place& place, uintptr_t address, unsigned bytes, Operation operation,
                      Space space, Arrays& arrays) {
   Site& site = site_of(place, address, bytes, operation, space, arrays);
+  const unsigned thread = this_block->current().agent, bit = 1u << thread % WARP;
+  const uint64_t turn = turns().key();
+  std::vector<RequestOfTurn>& requests = site.by_warp[thread / WARP];
+  unsigned& next = site.next[thread];
+  const auto is_its = [&](const RequestOfTurn& r) { return r.turn == turn && !(r.mask & bit); };
+  auto request = std::find_if(requests.begin() + next, requests.end(), is_its);
+  if (request == requests.end()) {
+    request = requests.insert(requests.begin() + next, RequestOfTurn{});
+    request->turn = turn;
+  }
+  next = static_cast<unsigned>(request - requests.begin()) + 1;
+  request->mask |= bit;
+  request->offset[thread % WARP] = static_cast<uint32_t>(address - site.key.array);
+}
+
+Turns& Requests::turns() {
   const unsigned thread = this_block->current().agent;
-  std::vector<Request>& requests = site.by_warp[thread / WARP];
-  const unsigned turn = site.turns[thread]++;
-  if (requests.size() <= turn) requests.resize(turn + 1);
-  Request& request = requests[turn];
-  request.mask |= 1u << thread % WARP;
-  request.offset[thread % WARP] = static_cast<uint32_t>(address - site.key.array);
+  if (thread >= turns_.size()) turns_.resize(this_block->team().thread_count());
+  return turns_[thread];
 }
 
 // The site of this access; the most recent ones are found without a search.
@@ -75,12 +87,15 @@ void Requests::add(Site& site, unsigned warp, const Request& request) {
 void Requests::settle(unsigned first_thread, unsigned count) {
   for (Site& site : sites_) {
     for (unsigned thread = first_thread; thread < first_thread + count; thread += WARP) {
-      std::vector<Request>& requests = site.by_warp[thread / WARP];
+      std::vector<RequestOfTurn>& requests = site.by_warp[thread / WARP];
       for (const Request& request : requests) add(site, (thread - first_thread) / WARP, request);
       requests.clear();
     }
-    std::fill_n(site.turns.begin() + first_thread, count, 0u);
+    std::fill_n(site.next.begin() + first_thread, count, 0u);
   }
+  for (unsigned thread = first_thread; thread < first_thread + count && thread < turns_.size();
+       ++thread)
+    turns_[thread].reset();
 }
 
 void Requests::count_beside(const Place& place, uintptr_t address, unsigned bytes,

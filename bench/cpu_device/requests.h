@@ -11,6 +11,7 @@
 #include "cost.h"
 #include "place.h"
 #include "trace.h"
+#include "turns.h"
 
 namespace cpu_device {
 
@@ -38,16 +39,19 @@ struct Totals {
   unsigned kept_warp = 0;
 };
 
-// The requests of one instruction since the last barrier. The n-th time a lane gets there belongs
-// to the n-th request of its warp: right as long as the lanes of a warp take the same number of
-// turns.
+// A request, and the turn of the loops around it in which its lanes made it.
+struct RequestOfTurn : Request {
+  uint64_t turn;
+};
+
+// The requests of one instruction since the last barrier.
 struct Site {
-  Site(const Key& k, unsigned warps, unsigned threads) : key(k), by_warp(warps), turns(threads) {}
+  Site(const Key& k, unsigned warps, unsigned threads) : key(k), by_warp(warps), next(threads) {}
 
   Key key;
   Totals totals;
-  std::vector<std::vector<Request>> by_warp;
-  std::vector<unsigned> turns;  // by thread
+  std::vector<std::vector<RequestOfTurn>> by_warp;
+  std::vector<unsigned> next;  // by thread, where the warp's requests after its last one begin
 };
 
 // Those of one OS thread.
@@ -55,6 +59,8 @@ class Requests {
  public:
   void count(const Place& place, uintptr_t address, unsigned bytes, Operation operation,
              Space space, Arrays& arrays);
+  // Where the current thread is in its loops.
+  Turns& turns();
   // What TMA or wgmma asks for at once.
   void count_beside(const Place& place, uintptr_t address, unsigned bytes, Operation operation,
                     Space space, Cost cost, Arrays& arrays);
@@ -76,7 +82,8 @@ class Requests {
                 Space space, Arrays& arrays);
   static void add(Site& site, unsigned warp, const Request& request);
 
-  std::deque<Site> sites_;  // in which a Site stays where it is
+  std::deque<Site> sites_;    // in which a Site stays where it is
+  std::vector<Turns> turns_;  // by thread
   std::vector<Cached> cache_ = std::vector<Cached>(1024);
 };
 

@@ -61,7 +61,11 @@ void trace_barrier(const Block& block);
 void trace_team_ends(Team& team);
 
 // For device functions that are compiled with a kernel: their own loads and stores do not count.
-#define LADDER_UNTRACED __attribute__((noinline, no_sanitize("thread")))
+#ifdef __clang__
+  #define LADDER_UNTRACED __attribute__((noinline, no_sanitize("thread", "coverage")))
+#else
+  #define LADDER_UNTRACED __attribute__((noinline, no_sanitize("thread"), no_sanitize_coverage))
+#endif
 
 // One access of the current thread, for those that the device performs itself.
 void trace_access(const Place& place, const void* address, unsigned bytes, Operation operation);

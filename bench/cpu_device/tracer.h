@@ -21,6 +21,10 @@ class Tracer {
   void worker_begins(Team& team, size_t dynamic_bytes);
   void team_ends(Team& team);
   void settle(const Block& block);
+  // What the compiler reports of the current thread's way through its code; see Turns.
+  void enter_block(const void* pc) {
+    if (counts_) requests_.turns().enter_block(reinterpret_cast<uintptr_t>(pc));
+  }
   void publish() { requests_.publish(); }
 
   // Of the current thread. What is its own, its stack and its parameters, is not looked at.

@@ -211,7 +211,9 @@ Report execute(const Stage& stage, const std::vector<Variant<In, Out>>& variants
 
   std::vector<Variant<In, Out>> with_workspace = variants;
   if (best) with_workspace.push_back(any_of_cublaslt<In, Out>());
-  const int count = buffer_sets<In, Out>(shape, workspace_bytes(with_workspace, shape), device);
+  const int sets_for_timing =
+      buffer_sets<In, Out>(shape, workspace_bytes(with_workspace, shape), device);
+  const int count = profiling ? 1 : sets_for_timing;
   progress("drawing data");
   const Problem<In, Out> problem(shape, options.data, options.seed);
   BufferSets<In, Out> sets(problem, count, with_workspace);

@@ -19,6 +19,50 @@ PREDICTED = {
         "bank_conflicts": "data_bank_conflicts_pipe_lsu_mem_shared",
     }.items()
 }
+# Ragged ones, thin ones, one tile or a part of one, a long K, more tiles than multiprocessors.
+SHAPES = (
+    (128, 128, 128),
+    (131, 97, 75),
+    (192, 320, 96),
+    (257, 129, 129),
+    (1, 131, 64),
+    (133, 1, 72),
+    (37, 41, 1),
+    (104, 112, 8),
+    (40, 24, 1000),
+    (1536, 1536, 16),
+)
+AT_SHAPES = [
+    *PREDICTED.values(),
+    "l1tex__m_xbar2l1tex_read_sectors.sum",
+    "l1tex__m_xbar2l1tex_read_sectors_mem_global_op_tma_ld.sum",
+    "l1tex__m_l1tex2xbar_write_sectors.sum",
+    "l1tex__m_l1tex2xbar_write_sectors_mem_global_op_tma_st.sum",
+    "l1tex__m_l1tex2xbar_write_sectors_mem_global_op_tma_red.sum",
+    "lts__t_sectors_op_read.sum",
+    "lts__t_sectors_srcunit_tex_op_read.sum",
+    "lts__t_sectors_srcunit_tex_op_write.sum",
+    "l1tex__data_pipe_lsu_wavefronts.sum",
+    "l1tex__data_pipe_lsu_wavefronts_mem_shared.sum",
+    "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_gmma.sum",
+    "l1tex__data_bank_conflicts_type_arbitration.sum",
+    "smsp__inst_executed_op_ldgsts.sum",
+    "smsp__inst_executed_op_ldgsts_pred_off_all.sum",
+    "smsp__inst_executed_op_global_ld.sum",
+    "smsp__inst_executed_op_global_st.sum",
+    "smsp__inst_executed_op_shared_ld.sum",
+    "smsp__inst_executed_op_shared_st.sum",
+    "smsp__inst_executed_op_ldsm.sum",
+    "smsp__inst_executed_op_shared_stsm.sum",
+    "smsp__inst_executed_op_tma_ld.sum",
+    "smsp__inst_executed_op_tma_st.sum",
+    "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_ld.sum",
+    "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_ldsm.sum",
+    "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_ldgsts.sum",
+    "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_st.sum",
+    "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_stsm.sum",
+    "smsp__sass_l1tex_t_sectors_pipe_lsu_mem_global_op_ldgsts.sum",
+]
 # What else says where a kernel's time goes.
 LIMITS = {
     "instructions": "smsp__inst_executed.sum",

@@ -2,11 +2,13 @@
 
 ncu_counters.py BUILD_FOLDER OUTPUT.json               what the CPU device predicts, at 128^3
 ncu_counters.py BUILD_FOLDER OUTPUT.json --size 4096   those, and what limits a kernel
+ncu_counters.py BUILD_FOLDER OUTPUT.json --shapes      what the CPU device predicts, at ten shapes
 
 Needs ncu and a GPU. The output is {"device": name, "size": 128, "counters": {stage: {variant:
 {counter: value}}}}. A variant of several kernels has their sum, also of cycles, or for ratios and
 percentages the average weighted by time. OUTPUT.partial holds what an interrupted run has; the same
-command goes on from there.
+command goes on from there. With --shapes the output is {"device": name, "names": [counter, ...],
+"counters": {stage: {variant: {"MxNxK": [value, ...]}}}}.
 """
 
 import argparse
@@ -14,12 +16,23 @@ import csv
 import io
 import json
 import os
+import re
 import subprocess
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from ladder import manifest
-from ladder.counters import DRAM_WRITTEN, LIMITS, PREDICTED, PREDICTED_SIZE, STALL, TIME
+from ladder.counters import (
+    AT_SHAPES,
+    DRAM_WRITTEN,
+    LIMITS,
+    PREDICTED,
+    PREDICTED_SIZE,
+    SHAPES,
+    STALL,
+    TIME,
+)
 
 REASONS = (
     *("barrier", "branch_resolving", "dispatch_stall", "drain", "gmma", "imc_miss", "lg_throttle"),
@@ -76,15 +89,16 @@ def combined(rows: list[dict], counter: str) -> float:
     return sum(v * t for v, t in zip(values, times, strict=True)) / sum(times)
 
 
-def command(stage: Path, counters: list[str], size: int) -> list[str]:
+def command(stage: Path, counters: list[str], shape: tuple[int, int, int]) -> list[str]:
     """Units as they are, not scaled: bytes, not Gbyte."""
     ncu = ["ncu", "--csv", "--page", "raw", "--print-units", "base", "--clock-control", "none"]
-    return [*ncu, "--metrics", ",".join(counters), str(stage), "--size", str(size)]
+    m, n, k = map(str, shape)
+    return [*ncu, "--metrics", ",".join(counters), str(stage), "--m", m, "--n", n, "--k", k]
 
 
-def counted(stage: Path, counters: list[str], size: int) -> tuple[str, dict]:
+def counted(stage: Path, counters: list[str], shape: tuple[int, int, int]) -> tuple[str, dict]:
     """The GPU's name, and the counters of every variant."""
-    ncu = command(stage, counters, size)
+    ncu = command(stage, counters, shape)
     variants = run([str(stage), "--list"]).split()
     rows = kernels(run(ncu))
     by_variant = dict(zip(variants, ([row] for row in rows), strict=False))
@@ -100,32 +114,63 @@ def counted(stage: Path, counters: list[str], size: int) -> tuple[str, dict]:
     }
 
 
+# ncu's own start takes seconds, its measurement none; it lets one process measure at a time.
+PROCESSES = 4
+
+
+def counted_at_shapes(stage: Path) -> tuple[str, dict]:
+    """The GPU's name, and of every variant its numbers by shape."""
+    with ThreadPoolExecutor(PROCESSES) as pool:
+        at_shapes = list(pool.map(lambda shape: counted(stage, AT_SHAPES, shape), SHAPES))
+    by_variant: dict = {variant: {} for variant in at_shapes[0][1]}
+    for shape, (_, at_shape) in zip(SHAPES, at_shapes, strict=True):
+        for variant, numbers in at_shape.items():
+            by_variant[variant]["x".join(map(str, shape))] = list(numbers.values())
+    return at_shapes[0][0], by_variant
+
+
+def with_short_lists(result: dict) -> str:
+    """JSON in which a list of numbers is one line."""
+    text = json.dumps(result, indent=1)
+    return re.sub(r"\[[-0-9.e+,\s]*\]", lambda list_: re.sub(r"\s+", " ", list_[0]), text) + "\n"
+
+
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("build", type=Path)
     parser.add_argument("output", type=Path)
-    parser.add_argument("--size", type=int, default=PREDICTED_SIZE)
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--size", type=int, default=PREDICTED_SIZE)
+    which.add_argument("--shapes", action="store_true")
     options = parser.parse_args(arguments)
-    predicted_only = options.size == PREDICTED_SIZE
+    size = options.size
     stages = manifest.built(options.build / "stages")
-    if predicted_only:
-        stages = {n: p for n, p in stages.items() if "cpu" in manifest.stage(n).devices}
+    if options.shapes:
+        result = {"device": None, "names": AT_SHAPES, "counters": {}}
+    else:
+        result = {"device": None, "size": size, "counters": {}}
+        if size == PREDICTED_SIZE:
+            stages = {n: p for n, p in stages.items() if "cpu" in manifest.stage(n).devices}
     if not stages:
         raise SystemExit(f"no stage in {options.build / 'stages'}")
-    result = {"device": None, "size": options.size, "counters": {}}
     partial = options.output.with_suffix(".partial")
-    if partial.exists() and (before := json.loads(partial.read_text()))["size"] == options.size:
-        result = before
+    if partial.exists():
+        before = json.loads(partial.read_text())
+        if all(before.get(key) == result.get(key) for key in ("size", "names")):
+            result = before
     for name, stage in stages.items():
         if name in result["counters"]:
             print(f"{name}: kept")
             continue
         begin = time.monotonic()
-        counters = AT_PREDICTED_SIZE if predicted_only else ALL
-        result["device"], result["counters"][name] = counted(stage, counters, options.size)
-        partial.write_text(json.dumps(result, indent=2) + "\n")
+        if options.shapes:
+            result["device"], result["counters"][name] = counted_at_shapes(stage)
+        else:
+            counters = AT_PREDICTED_SIZE if size == PREDICTED_SIZE else ALL
+            result["device"], result["counters"][name] = counted(stage, counters, (size,) * 3)
+        partial.write_text(with_short_lists(result))
         print(f"{name}: {time.monotonic() - begin:.1f} s", flush=True)
     os.replace(partial, options.output)
     return 0
