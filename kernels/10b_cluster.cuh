@@ -107,7 +107,7 @@ __device__ __forceinline__ void consume(Shared& s, int tiles, float (&acc)[BN / 
 }
 
 template <bool MULTICAST>
-__global__ void __launch_bounds__(THREADS, 1)
+__global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THREADS, 1)
     gemm_kernel(int M, int N, int K, const __grid_constant__ CUtensorMap map_A,
                 const __grid_constant__ CUtensorMap map_B, half* C, int64_t ldc) {
   Shared& s = dynamic_shared<Shared>();

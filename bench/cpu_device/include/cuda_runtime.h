@@ -24,6 +24,7 @@
 #define __forceinline__ inline __attribute__((always_inline))
 #define __launch_bounds__(...)
 #define __grid_constant__
+#define __cluster_dims__(...)  // a launch says it, too
 #define __align__(n) __attribute__((aligned(n)))
 // One copy for each OS thread, that is for each block that is running. 128 bytes: all banks once,
 // so that an array begins in bank 0 as it does on the GPU.
