@@ -162,15 +162,12 @@ __global__ void __launch_bounds__(THREADS, 1)
       // To C by way of shared memory, each warp its 16 rows, box by box.
 #pragma unroll
       for (int j = 0; j < BN / BOX; ++j) {
-        // The box that was here before is on its way; of the others, one may still wait.
+        // The box that was here before is on its way; of the others, one may still wait. The last
+        // box of the tile before may have been here, too: at the first, none may.
         constexpr int STAGED = BN > BOX ? 2 : 1;
         half(*const staged)[BOX] = s.staged[warp][j % STAGED];
-        if (lane == 0) {
-          if (j == 0)  // the box before it, of another tile, may have been here as well
-            ptx::bulk_wait_group_read<0>();
-          else
-            ptx::bulk_wait_group_read<STAGED - 1>();
-        }
+        if (lane == 0)
+          j == 0 ? ptx::bulk_wait_group_read<0>() : ptx::bulk_wait_group_read<STAGED - 1>();
         __syncwarp();  // no lane writes before lane 0, who sent it, has waited, and all have read
 #pragma unroll
         for (int col = 0; col < BOX; col += 16) {
