@@ -5,6 +5,7 @@
 // vs 11b  the kernel for four widths of tile and with or without 10b's clusters; a table of these
 //         configurations with what each takes for a step, and the choice; no more blocks than are
 //         done in as many waves.
+// Step    the choice is useless without all that it chooses among.
 // Limit   the clock: 89% of the FLOPs that all tensor cores can do at 1.55 GHz; those it uses are
 //         busy 95% of the time (H200, 4096^3).
 #include <algorithm>
