@@ -51,6 +51,7 @@ Outcome Block::run(Index index, Index grid_size, Index block_size,
     void* map = mmap(nullptr, stack_bytes_, PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (map == MAP_FAILED) throw std::bad_alloc();
+    mprotect(map, 4096, PROT_NONE);  // where a recursion ends
     stacks_ = static_cast<char*>(map);
   }
   threads_.resize(count);
