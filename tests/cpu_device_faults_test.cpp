@@ -154,6 +154,20 @@ TEST_P(Faults, Abort) {
   expect_found(run(abort_kernel, data_), "aborts, as a failed assert does");
 }
 
+// The thread's stack is used up, and those of its neighbours.
+__attribute__((noinline)) float recursive(volatile float* C, float x) {  // BUG
+  volatile float local[64];
+  local[0] = x;
+  if (C[0] == 1234.0f) return x;                    // BUG
+  return recursive(C, local[0] + C[0]) + local[0];  // BUG
+}
+__global__ void recursive_kernel(float* C) {
+  C[threadIdx.x] = recursive(C, 1.0f);
+}
+TEST_P(Faults, EndlessRecursion) {
+  expect_found(run(recursive_kernel, data_), "has used up the stack of its thread");
+}
+
 template <class T>
 __global__ void global_vector_kernel(float* C, const float* A, int offset) {
   const auto* bytes = reinterpret_cast<const unsigned char*>(A) + offset;

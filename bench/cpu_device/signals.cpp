@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cmath>
 #include <csignal>
+#include <cstdio>
 #include <ctime>
 #include <mutex>
 #include <new>
@@ -65,7 +65,7 @@ struct Guarded {
   // Of the signal that ended the launch. Instructions: the interrupted one and its callers'.
   int signal = 0;
   bool in_kernel_mode = false, is_store = false;
-  uintptr_t address = 0;
+  uintptr_t address = 0, stack_pointer = 0;
   void* instructions[FRAMES];
   int count = 0;
   bool ended = false;  // by end_launch()
@@ -78,14 +78,19 @@ struct Code {
 };
 Code code;
 
-const char* instruction_of(const void* context) {
+struct Interrupted {
+  const char* instruction;
+  uintptr_t stack_pointer;
+};
+Interrupted interrupted(const void* context) {
   const auto& registers = static_cast<const ucontext_t*>(context)->uc_mcontext;
   #if defined(__x86_64__)
-  return reinterpret_cast<const char*>(registers.gregs[REG_RIP]);
+  return {reinterpret_cast<const char*>(registers.gregs[REG_RIP]),
+          static_cast<uintptr_t>(registers.gregs[REG_RSP])};
   #elif defined(__aarch64__)
-  return reinterpret_cast<const char*>(registers.pc);
+  return {reinterpret_cast<const char*>(registers.pc), registers.sp};
   #else
-  return nullptr;
+  return {};
   #endif
 }
 
@@ -121,7 +126,9 @@ void on_fault(int signal, siginfo_t* info, void* context) {
   guarded->is_store =
       (static_cast<const ucontext_t*>(context)->uc_mcontext.gregs[REG_ERR] & 2) != 0;
   #endif
-  keep_instructions(instruction_of(context));
+  const Interrupted at = interrupted(context);
+  guarded->stack_pointer = at.stack_pointer;
+  keep_instructions(at.instruction);
   go_home();
 }
 
@@ -129,7 +136,7 @@ void on_fault(int signal, siginfo_t* info, void* context) {
 // that of the findings. The clock ticks on until it finds a better moment.
 void on_clock(int, siginfo_t*, void* context) {
   if (guarded == nullptr || guarded->home == nullptr || guarded->signal != 0) return;
-  const char* instruction = instruction_of(context);
+  const char* instruction = interrupted(context).instruction;
   const auto address = reinterpret_cast<uintptr_t>(instruction);
   if (address < code.begin || address >= code.end || is_reporting()) return;
   guarded->signal = CLOCK;
@@ -177,7 +184,13 @@ Place place_of(const Guarded& at) {
           instructions[known == lines.end() ? 0 : static_cast<size_t>(known - lines.begin())]};
 }
 
-constexpr uintptr_t NULL_PAGES = 64 * 1024;
+std::string number(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%g", value);
+  return text;
+}
+
+constexpr uintptr_t NULL_PAGES = 64 * 1024, NEAR_STACK = 64 * 1024;
 
 std::string cause_of(const Guarded& at) {
   const std::string verb = at.is_store ? "writes to" : "reads from";
@@ -189,7 +202,7 @@ std::string cause_of(const Guarded& at) {
     case SIGABRT:
       return "aborts, as a failed assert does";
     case CLOCK:
-      return "still running after " + std::to_string(std::lround(settings().block_seconds)) +
+      return "still running after " + number(settings().block_seconds) +
              " s of one block: an endless loop";
     default:
       break;
@@ -197,6 +210,8 @@ std::string cause_of(const Guarded& at) {
   if (at.in_kernel_mode)
     return "accesses an address that no memory has, or a vector that is not aligned";
   if (at.address < NULL_PAGES) return verb + " a null pointer";
+  if (at.address - at.stack_pointer + NEAR_STACK < 2 * NEAR_STACK)
+    return "has used up the stack of its thread: an endless recursion, or large local arrays";
   return verb + " memory that belongs to nobody";
 }
 
