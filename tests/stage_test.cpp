@@ -63,6 +63,11 @@ bool fewer_shapes() {
 bool uses(Data data) {
   return data == only_data;
 }
+// Every second tile of a block goes along K backwards from 11 on: how many blocks there are decides
+// in which order a tile is added.
+void be_as_large_as_an_h200() {
+  cpu_device::settings().multiprocessors = 132;
+}
 // Its memory exists where it is touched.
 size_t free_memory() {
   return SIZE_MAX;
@@ -87,6 +92,7 @@ bool under_sanitizer() {
 bool uses(Data data) {
   return data == Data::EXACT || !under_sanitizer();
 }
+void be_as_large_as_an_h200() {}
 size_t free_memory() {
   size_t available = 0, total = 0;
   LADDER_CUDA_CHECK(cudaMemGetInfo(&available, &total));
@@ -186,6 +192,7 @@ void leading_dimensions(const Subject<In, Out>& subject) {
 template <class In, class Out>
 void as_on_an_h200(const Subject<In, Out>& subject) {
   if (!uses(Data::UNIFORM)) return;
+  be_as_large_as_an_h200();
   std::set<std::string> known;
   std::ifstream file(LADDER_RESULTS_H200);
   for (std::string line; std::getline(file, line);) known.insert(line);
