@@ -22,20 +22,21 @@ Json to_json(const Timing& t) {
 Json to_json(const MemoryRow& row) {
   const auto requests = static_cast<double>(row.requests);
   const std::string unit = row.shared ? "wavefronts" : "sectors";
-  return {{"file", row.file},
-          {"line", row.line},
-          {"text", row.text},
-          {"array", row.array},
-          {"space", row.shared ? "shared" : "global"},
-          {"op", row.copy    ? "copy"
-                 : row.store ? "store"
-                             : "load"},
-          {"bytes", row.bytes},
-          {"requests", row.requests},
-          {"lanes", row.lanes},
-          {unit + "_per_request", static_cast<double>(row.cost) / requests},
-          {"ideal_" + unit, static_cast<double>(row.ideal) / requests},
-          {"sample", row.first.front().offsets}};
+  Json json = {{"file", row.file},
+               {"line", row.line},
+               {"text", row.text},
+               {"array", row.array},
+               {"space", row.shared ? "shared" : "global"},
+               {"op", row.copy    ? "copy"
+                      : row.store ? "store"
+                                  : "load"},
+               {"bytes", row.bytes},
+               {"requests", row.requests},
+               {"lanes", row.lanes},
+               {unit + "_per_request", static_cast<double>(row.cost) / requests},
+               {"ideal_" + unit, static_cast<double>(row.ideal) / requests}};
+  if (!row.first.empty()) json["sample"] = row.first.front().offsets;  // boxes have no lanes
+  return json;
 }
 
 Json to_json(const PowerRun& run) {
