@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Writes the tables of several GPUs into the pages of stages 12 to 12d, from what multi_gpu has
-measured: docs/results/multi_gpu/times_all-gather.json and times_reduce-scatter.json (multi_gpu
---check --rounds 60 --json), each of one run, and timelines.json (multi_gpu --timeline 30 --json).
+measured and adopt.py has taken into docs/results/multi_gpu: times_all-gather.json and
+times_reduce-scatter.json, each of one run, timelines.json, async_tp.json, and beside.json, of what
+stands beside that.
 
 tables.py [--check]     --check: writes nothing, exit code 1 where a page is not up to date
 
@@ -63,6 +64,39 @@ def timeline(results, operation, variant, size):
     return sys.exit(f"{RESULTS}: no times of {variant} of {size}")
 
 
+def others(results, operation, ours):
+    """Milliseconds of other libraries' ways and of our variant, each with its percent of the ideal:
+    the longer of the multiplication in the same process and our communication."""
+    of = timings(results["beside"], operation)
+    torch = {shape(t): t for t in timings(results["async_tp"], operation)}
+
+    def row(name, times):
+        cells = [
+            f"{ms:.3f} ({100 * ideal / ms:.1f}%)" if ms else "not measured" for ms, ideal in times
+        ]
+        return [name, *cells]
+
+    def fastest(name):
+        """Of the variants with such a name: cuBLASMp may refuse one and take another."""
+        for t in of:
+            found = [v["ms"] for v in t["variants"] if re.match(name, v["name"])]
+            yield min(found, default=None), t["ideal_ms"]
+
+    def of_torch(name):
+        for t in of:
+            ms = torch[shape(t)]["ms"]
+            yield ms[name], max(ms["multiplication"], t["communication_ms"])
+
+    rows = [
+        row("NCCL, cuBLAS", fastest("NCCL, cuBLAS$")),
+        row("NCCL, cuBLAS through PyTorch", of_torch("NCCL, then cuBLAS")),
+        row("AsyncTP", of_torch("AsyncTP")),
+        row("cuBLASMp", fastest("cuBLASMp")),
+        row(ours, fastest(f"{ours}$")),
+    ]
+    return table([f"{operation}, ms (of ideal)", *map(shape, of)], rows)
+
+
 def law(results):
     """By the law alone, for more GPUs than were there."""
     network = 45.0
@@ -94,7 +128,15 @@ def law(results):
     return table(header, rows)
 
 
-KINDS = {"times": times, "timeline": timeline, "law": law}
+KINDS = {"times": times, "timeline": timeline, "others": others, "law": law}
+
+
+def pages():
+    return sorted((ROOT / "docs").glob("12*.md"))
+
+
+def load(name):
+    return json.loads((RESULTS / f"{name}.json").read_text())
 
 
 def main():
@@ -107,10 +149,12 @@ def main():
         "timings": [
             timing
             for operation in ("all-gather", "reduce-scatter")
-            for timing in json.loads((RESULTS / f"times_{operation}.json").read_text())["timings"]
-        ]
+            for timing in load(f"times_{operation}")["timings"]
+        ],
+        "timelines": load("timelines")["timelines"],
+        "beside": load("beside"),
+        "async_tp": load("async_tp"),
     }
-    results["timelines"] = json.loads((RESULTS / "timelines.json").read_text())["timelines"]
 
     def block(match):
         arguments = [a.strip() for a in match["arguments"].split("|")] if match["arguments"] else []
@@ -119,7 +163,7 @@ def main():
         return f"<!--gpus {match['kind']}{space}{match['arguments']}-->\n{body}\n<!--/gpus-->"
 
     stale = []
-    for page in sorted((ROOT / "docs").glob("12*.md")):
+    for page in pages():
         text = page.read_text()
         written = BLOCK.sub(block, text)
         if written != text:
