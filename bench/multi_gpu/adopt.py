@@ -4,8 +4,8 @@ Refuses results of which one was wrong.
 
 adopt.py [--times FILE [--operation all-gather]]    of multi_gpu --check --rounds 60 --json FILE
          [--timelines FILE]                         of multi_gpu --timeline 30 --json FILE
-         [--async-tp FILE]                          of async_tp.py --rounds 60 --json FILE
-         [--beside FILE]             of multi_gpu_cublasmp --check --rest 3 --rounds 60 --json FILE
+         [--async-tp FILE]                          of async_tp.py --rounds 40 --json FILE
+         [--beside FILE]                     of multi_gpu_cublasmp --rest 3 --rounds 40 --json FILE
 """
 
 import argparse

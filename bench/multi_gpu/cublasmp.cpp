@@ -24,8 +24,7 @@ using Problem = Gemm<half, half>;
                                   cublasMpGetStatusString(status)));                          \
   } while (false)
 
-// Made by all ranks together and freed with the process: NCCL takes none of it back while a
-// communicator is used.
+// Made by all ranks together and freed with the process, as the plans are.
 struct Library {
   cublasMpHandle_t handle = nullptr;
   cublasMpGrid_t column = nullptr, row = nullptr;  // of ranks
