@@ -6,6 +6,7 @@ adopt.py [--times FILE [--operation all-gather]]    of multi_gpu --check --round
          [--timelines FILE]                         of multi_gpu --timeline 30 --json FILE
          [--async-tp FILE]                          of async_tp.py --rounds 40 --json FILE
          [--beside FILE]                     of multi_gpu_cublasmp --rest 3 --rounds 40 --json FILE
+         [--four FILE]                of multi_gpu --ranks 4 --check --rounds 20 --json FILE
 """
 
 import argparse
@@ -62,11 +63,17 @@ def take_async_tp(results):
     write("async_tp", results)
 
 
+def take_four(results):
+    if (results["ranks"], results["gpus"]) != (4, 4):
+        sys.exit(f"adopt.py: {results['ranks']} ranks on {results['gpus']} GPUs are not four")
+    write("four", checked(results))
+
+
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    for name in ("times", "timelines", "async-tp", "beside"):
+    for name in ("times", "timelines", "async-tp", "beside", "four"):
         parser.add_argument(f"--{name}", type=lambda path: json.loads(Path(path).read_text()))
     parser.add_argument("--operation", choices=OPERATIONS)
     options = parser.parse_args()
@@ -78,6 +85,8 @@ def main():
         take_async_tp(options.async_tp)
     if options.beside:
         write("beside", checked(options.beside))
+    if options.four:
+        take_four(options.four)
     return subprocess.run([sys.executable, tables.__file__], check=False).returncode
 
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Writes the tables of several GPUs into the pages of stages 12 to 12d, from what multi_gpu has
 measured and adopt.py has taken into docs/results/multi_gpu: times_all-gather.json and
-times_reduce-scatter.json, each of one run, timelines.json, async_tp.json, and beside.json, of what
-stands beside that.
+times_reduce-scatter.json, each of one run, timelines.json, async_tp.json, beside.json, of what
+stands beside that, and four.json, of four GPUs.
 
 tables.py [--check]     --check: writes nothing, exit code 1 where a page is not up to date
 
@@ -64,9 +64,9 @@ def timeline(results, operation, variant, size):
     return sys.exit(f"{RESULTS}: no times of {variant} of {size}")
 
 
-def others(results, operation, ours):
-    """Milliseconds of other libraries' ways and of our variant, each with its percent of the ideal:
-    the longer of the multiplication in the same process and our communication."""
+def others(results, operation, *ours):
+    """Milliseconds of other libraries' ways and of our variants, each with its percent of the
+    ideal: the longer of the multiplication in the same process and our communication."""
     of = timings(results["beside"], operation)
     torch = {shape(t): t for t in timings(results["async_tp"], operation)}
 
@@ -92,7 +92,7 @@ def others(results, operation, ours):
         row("NCCL, cuBLAS through PyTorch", of_torch("NCCL, then cuBLAS")),
         row("AsyncTP", of_torch("AsyncTP")),
         row("cuBLASMp", fastest("cuBLASMp")),
-        row(ours, fastest(f"{ours}$")),
+        *(row(name, fastest(f"{re.escape(name)}$")) for name in ours),
     ]
     return table([f"{operation}, ms (of ideal)", *map(shape, of)], rows)
 
@@ -128,7 +128,44 @@ def law(results):
     return table(header, rows)
 
 
-KINDS = {"times": times, "timeline": timeline, "others": others, "law": law}
+def four(results, operation, *variants):
+    """As times(), of four GPUs."""
+    return times(results["four"], operation, *variants)
+
+
+def computed(results, operation, variant):
+    """What was measured on four GPUs beside what law() computes from two."""
+    of = timings(results["four"], operation)
+    by_shape = {shape(t): t for t in timings(results, operation)}
+
+    def milliseconds(values):
+        return [f"{ms:.3f}" for ms in values]
+
+    two = [by_shape[shape(t)] for t in of]
+    multiplication = [t["multiplication_ms"] / 2 for t in two]
+    # The same rate for three quarters of what all ranks have, where two GPUs have a half of it.
+    communication = [t["communication_ms"] * 3 / 2 for t in two]
+    ran = [next(v["ms"] for v in t["variants"] if v["name"] == variant) for t in of]
+    rows = [
+        ["multiplication, computed", *milliseconds(multiplication)],
+        ["multiplication alone", *milliseconds(t["multiplication_ms"] for t in of)],
+        ["communication, computed", *milliseconds(communication)],
+        ["communication alone", *milliseconds(t["communication_ms"] for t in of)],
+        ["at least, computed", *milliseconds(map(max, multiplication, communication))],
+        ["at least, as measured", *milliseconds(t["ideal_ms"] for t in of)],
+        [variant, *milliseconds(ran)],
+    ]
+    return table([f"{operation} on four GPUs, ms", *map(shape, of)], rows)
+
+
+KINDS = {
+    "times": times,
+    "timeline": timeline,
+    "others": others,
+    "law": law,
+    "four": four,
+    "computed": computed,
+}
 
 
 def pages():
@@ -154,6 +191,7 @@ def main():
         "timelines": load("timelines")["timelines"],
         "beside": load("beside"),
         "async_tp": load("async_tp"),
+        "four": load("four"),
     }
 
     def block(match):

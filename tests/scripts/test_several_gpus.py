@@ -74,6 +74,22 @@ def test_the_table_of_others_has_the_fastest_of_a_library_and_names_what_is_miss
     ]
 
 
+def test_what_four_gpus_did_stands_beside_what_two_let_expect():
+    two = timing("all-gather", 1.0) | {"multiplication_ms": 3.0}
+    four = timing("all-gather", 1.75, ours=4.0) | {"multiplication_ms": 1.25}
+    results = {"timings": [two], "four": {"timings": [four]}}
+    rows = tables.computed(results, "all-gather", "ours").splitlines()[2:]
+    assert rows == [
+        "| multiplication, computed | 1.500 |",
+        "| multiplication alone | 1.250 |",
+        "| communication, computed | 1.500 |",
+        "| communication alone | 1.750 |",
+        "| at least, computed | 1.500 |",
+        "| at least, as measured | 1.750 |",
+        "| ours | 4.000 |",
+    ]
+
+
 @pytest.fixture(autouse=True)
 def written(monkeypatch):
     """What adopt would write."""
@@ -92,6 +108,14 @@ def test_a_wrong_result_or_one_that_nobody_checked_is_refused():
         result = timing("all-gather", 1.0) | {"largest_difference": difference}
         with pytest.raises(SystemExit):
             adopt.take_async_tp({"timings": [result]})
+
+
+def test_four_gpus_are_four(written):
+    right = {"ranks": 4, "gpus": 4, "checks": [{"what": "a", "wrong": 0}]}
+    adopt.take_four(right)
+    assert written["four"]["checks"] == {"checked": 1, "wrong": 0}
+    with pytest.raises(SystemExit):
+        adopt.take_four(right | {"gpus": 2})
 
 
 def test_only_time_lines_that_a_page_shows_are_taken(written):
