@@ -86,8 +86,8 @@ class Session {
       rank_.meeting.begin("preparing " + size_name(size));
       const Case problem(rank_, cublas_, operation, size, Values::EXACT, 2, options_.seed);
       unsigned before = 0;
-      for (const Variant* variant : variants_) {
-        if (variant->operation != operation || variant->part != Part::WHOLE) continue;
+      for (const Variant* variant : prepared(problem, size)) {
+        if (variant->part != Part::WHOLE) continue;
         rank_.meeting.begin(fmt::format("checking {} of {}", variant->name, size_name(size)));
         for (int version = 0; version < 2; ++version) {
           problem.poison();
@@ -111,10 +111,10 @@ class Session {
     constexpr int VERSIONS = 3;  // with two buffers, what a buffer still has is of another version
     for (const Operation operation : {Operation::ALL_GATHER, Operation::REDUCE_SCATTER}) {
       const Case problem(rank_, cublas_, operation, size, Values::EXACT, VERSIONS, options_.seed);
-      problem.poison();
       std::vector<const Variant*> own;
-      for (const Variant* variant : variants_)
-        if (variant->operation == operation && variant->part == Part::WHOLE) own.push_back(variant);
+      for (const Variant* variant : prepared(problem, size))
+        if (variant->part == Part::WHOLE) own.push_back(variant);
+      problem.poison();
       unsigned before = 0;
       for (size_t i = 0; i <= own.size() && !own.empty(); ++i) {
         const std::string name = i < own.size() ? own[i]->name : "all in random order";
@@ -158,9 +158,7 @@ class Session {
     for (const Operation operation : {Operation::ALL_GATHER, Operation::REDUCE_SCATTER}) {
       rank_.meeting.begin("preparing " + size_name(size));
       const Case problem(rank_, cublas_, operation, size, Values::UNIFORM, 1, options_.seed);
-      std::vector<const Variant*> timed;
-      for (const Variant* variant : variants_)
-        if (variant->operation == operation) timed.push_back(variant);
+      const std::vector<const Variant*> timed = prepared(problem, size);
       problem.fill_buffers();
       problem.load(0);
       std::vector<unsigned> wrong(timed.size());
@@ -216,8 +214,11 @@ class Session {
       rank_.meeting.begin("preparing " + size_name(size));
       const Case problem(rank_, cublas_, operation, size, Values::UNIFORM, 1, options_.seed);
       problem.load(0);
-      for (const Variant* variant : variants_) {
-        if (variant->operation != operation || variant->part != Part::WHOLE) continue;
+      for (const Variant* variant : prepared(problem, size)) {
+        if (variant->part != Part::WHOLE) continue;
+        // NCCL and cuBLAS raise no flags, and set themselves up in their first call, which waits
+        // for the GPU: behind the gate for ever.
+        if (variant->needs_nccl) continue;
         std::vector<std::string> names;
         std::vector<std::vector<double>> times;
         for (int call = -2; call < calls; ++call)
@@ -247,6 +248,33 @@ class Session {
   const nlohmann::ordered_json& json() const { return json_; }
 
  private:
+  // The variants of the problem's operation. One that any rank cannot prepare is named and left
+  // out.
+  std::vector<const Variant*> prepared(const Case& problem, Size size) {
+    std::vector<const Variant*> result;
+    for (const Variant* variant : variants_) {
+      if (variant->operation != problem.operation()) continue;
+      std::string failure;
+      if (variant->prepare != nullptr) {
+        rank_.meeting.begin(fmt::format("preparing {} of {}", variant->name, size_name(size)));
+        try {
+          variant->prepare(rank_, problem.problem());
+          rank_.wait();
+        } catch (const std::exception& e) {
+          failure = e.what();
+        }
+        for (const std::string& other : rank_.meeting.exchange(failure))
+          if (failure.empty()) failure = other;
+      }
+      if (failure.empty())
+        result.push_back(variant);
+      else
+        say(rank_, "left out: {} {} of {}: {}", operation_name(problem.operation()), variant->name,
+            size_name(size), failure);
+    }
+    return result;
+  }
+
   // One call of timeline()'s.
   void observe(const Variant& variant, const Case& problem, Size size,
                const std::array<cudaStream_t, 2>& spies, bool keep, std::vector<std::string>& names,

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Writes the tables of several GPUs into the pages of stages 12 to 12d, from what multi_gpu has
-measured: docs/results/multi_gpu/times_all-gather.json and times_reduce-scatter.json (multi_gpu
---check --rounds 60 --json), each of one run, and timelines.json (multi_gpu --timeline 30 --json).
+measured and adopt.py has taken into docs/results/multi_gpu: times_all-gather.json and
+times_reduce-scatter.json, each of one run, timelines.json, async_tp.json, beside.json, of what
+stands beside that, and four.json, of four GPUs.
 
 tables.py [--check]     --check: writes nothing, exit code 1 where a page is not up to date
 
@@ -63,6 +64,39 @@ def timeline(results, operation, variant, size):
     return sys.exit(f"{RESULTS}: no times of {variant} of {size}")
 
 
+def others(results, operation, *ours):
+    """Milliseconds of other libraries' ways and of our variants, each with its percent of the
+    ideal: the longer of the multiplication in the same process and our communication."""
+    of = timings(results["beside"], operation)
+    torch = {shape(t): t for t in timings(results["async_tp"], operation)}
+
+    def row(name, times):
+        cells = [
+            f"{ms:.3f} ({100 * ideal / ms:.1f}%)" if ms else "not measured" for ms, ideal in times
+        ]
+        return [name, *cells]
+
+    def fastest(name):
+        """Of the variants with such a name: cuBLASMp may refuse one and take another."""
+        for t in of:
+            found = [v["ms"] for v in t["variants"] if re.match(name, v["name"])]
+            yield min(found, default=None), t["ideal_ms"]
+
+    def of_torch(name):
+        for t in of:
+            ms = torch[shape(t)]["ms"]
+            yield ms[name], max(ms["multiplication"], t["communication_ms"])
+
+    rows = [
+        row("NCCL, cuBLAS", fastest("NCCL, cuBLAS$")),
+        row("NCCL, cuBLAS through PyTorch", of_torch("NCCL, then cuBLAS")),
+        row("AsyncTP", of_torch("AsyncTP")),
+        row("cuBLASMp", fastest("cuBLASMp")),
+        *(row(name, fastest(f"{re.escape(name)}$")) for name in ours),
+    ]
+    return table([f"{operation}, ms (of ideal)", *map(shape, of)], rows)
+
+
 def law(results):
     """By the law alone, for more GPUs than were there."""
     network = 45.0
@@ -94,7 +128,52 @@ def law(results):
     return table(header, rows)
 
 
-KINDS = {"times": times, "timeline": timeline, "law": law}
+def four(results, operation, *variants):
+    """As times(), of four GPUs."""
+    return times(results["four"], operation, *variants)
+
+
+def computed(results, operation, variant):
+    """What was measured on four GPUs beside what law() computes from two."""
+    of = timings(results["four"], operation)
+    by_shape = {shape(t): t for t in timings(results, operation)}
+
+    def milliseconds(values):
+        return [f"{ms:.3f}" for ms in values]
+
+    two = [by_shape[shape(t)] for t in of]
+    multiplication = [t["multiplication_ms"] / 2 for t in two]
+    # The same rate for three quarters of what all ranks have, where two GPUs have a half of it.
+    communication = [t["communication_ms"] * 3 / 2 for t in two]
+    ran = [next(v["ms"] for v in t["variants"] if v["name"] == variant) for t in of]
+    rows = [
+        ["multiplication, computed", *milliseconds(multiplication)],
+        ["multiplication alone", *milliseconds(t["multiplication_ms"] for t in of)],
+        ["communication, computed", *milliseconds(communication)],
+        ["communication alone", *milliseconds(t["communication_ms"] for t in of)],
+        ["at least, computed", *milliseconds(map(max, multiplication, communication))],
+        ["at least, as measured", *milliseconds(t["ideal_ms"] for t in of)],
+        [variant, *milliseconds(ran)],
+    ]
+    return table([f"{operation} on four GPUs, ms", *map(shape, of)], rows)
+
+
+KINDS = {
+    "times": times,
+    "timeline": timeline,
+    "others": others,
+    "law": law,
+    "four": four,
+    "computed": computed,
+}
+
+
+def pages():
+    return sorted((ROOT / "docs").glob("12*.md"))
+
+
+def load(name):
+    return json.loads((RESULTS / f"{name}.json").read_text())
 
 
 def main():
@@ -107,10 +186,13 @@ def main():
         "timings": [
             timing
             for operation in ("all-gather", "reduce-scatter")
-            for timing in json.loads((RESULTS / f"times_{operation}.json").read_text())["timings"]
-        ]
+            for timing in load(f"times_{operation}")["timings"]
+        ],
+        "timelines": load("timelines")["timelines"],
+        "beside": load("beside"),
+        "async_tp": load("async_tp"),
+        "four": load("four"),
     }
-    results["timelines"] = json.loads((RESULTS / "timelines.json").read_text())["timelines"]
 
     def block(match):
         arguments = [a.strip() for a in match["arguments"].split("|")] if match["arguments"] else []
@@ -119,7 +201,7 @@ def main():
         return f"<!--gpus {match['kind']}{space}{match['arguments']}-->\n{body}\n<!--/gpus-->"
 
     stale = []
-    for page in sorted((ROOT / "docs").glob("12*.md")):
+    for page in pages():
         text = page.read_text()
         written = BLOCK.sub(block, text)
         if written != text:

@@ -21,6 +21,9 @@ struct Variant {
   // Enqueues on the rank's stream and returns where the result will be: for all-gather p.C, this
   // rank's columns; for reduce-scatter this rank's rows. p is as the stages' headers say.
   std::function<const half*(Rank&, harness::Cublas&, const Gemm<half, half>& p)> run;
+  // Where there is one, called for a problem before any run(): throws if the variant cannot have
+  // it.
+  std::function<void(Rank&, const Gemm<half, half>& p)> prepare = nullptr;
 };
 
 const std::vector<Variant>& all_variants();
