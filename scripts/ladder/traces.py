@@ -154,7 +154,12 @@ def page_of(trace: dict, declared: list[Declaration]) -> dict:
         "variants": [
             {
                 "name": variant["name"],
-                "lines": [line_of(line, element, declared) for line in variant["lines"]],
+                # TMA's boxes and wgmma's operands are no requests of a warp's lanes.
+                "lines": [
+                    line_of(line, element, declared)
+                    for line in variant["lines"]
+                    if line.get("first")
+                ],
             }
             for variant in trace["variants"]
         ],
