@@ -104,7 +104,8 @@ struct BoundsData {
   uint32_t line, column;
 };
 void __ubsan_handle_out_of_bounds(BoundsData* where, unsigned long index) {
-  cpu_device::report_finding({where->file, static_cast<int>(where->line), nullptr},
-                             "index " + std::to_string(index) + " is outside its array");
+  cpu_device::report_finding(
+      {where->file, static_cast<int>(where->line), nullptr},
+      "index " + std::to_string(static_cast<long>(index)) + " is outside its array");
 }
 }

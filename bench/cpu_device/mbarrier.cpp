@@ -10,6 +10,11 @@ void Mbarriers::init(uint64_t* barrier, uint32_t count, const Place& place) {
   Team& team = block_.team();
   if (reinterpret_cast<uintptr_t>(barrier) % sizeof(uint64_t) != 0)
     report_finding(place, "an mbarrier at an address that is no multiple of 8");
+  const uint32_t end = block_.shared_address(barrier) + sizeof(uint64_t);
+  if (end <= MAX_SHARED_BYTES && end > block_.dynamic_bytes)
+    report_finding(
+        place, "an mbarrier beyond the launch's dynamic shared memory",
+        "it ends at byte " + std::to_string(end) + " of " + std::to_string(block_.dynamic_bytes));
   if (count == 0) report_finding(place, "an mbarrier for no arrivals");
   auto& entry = all_[barrier];
   entry = std::make_unique<Mbarrier>();

@@ -186,6 +186,33 @@ inline void cluster_sync(cpu_device::Place place = cpu_device::here()) {
   cluster_arrive(place);
   cluster_wait(place);
 }
+template <class T>
+T* shared_of_block(T* pointer, uint32_t rank, cpu_device::Place place = cpu_device::here()) {
+  cpu_device::Block& block = *cpu_device::this_block;
+  if (rank >= block.team().block_count()) {
+    cpu_device::report_finding(place, "a block that the cluster does not have");
+    return pointer;
+  }
+  return reinterpret_cast<T*>(block.team().block(rank).at(block.shared_address(pointer)));
+}
+inline void named_barrier_sync(int id, int threads, cpu_device::Place place = cpu_device::here()) {
+  cpu_device::this_block->named_barrier(static_cast<unsigned>(id), static_cast<unsigned>(threads),
+                                        true, place);
+}
+inline void named_barrier_arrive(int id, int threads,
+                                 cpu_device::Place place = cpu_device::here()) {
+  cpu_device::this_block->named_barrier(static_cast<unsigned>(id), static_cast<unsigned>(threads),
+                                        false, place);
+}
+inline bool elect_one(cpu_device::Place place = cpu_device::here()) {
+  cpu_device::this_block->warp_collective(
+      nullptr,
+      [&](void**, uint32_t lanes) {
+        if (lanes != ~0u) cpu_device::report_finding(place, "elect.sync by a part of a warp");
+      },
+      place);
+  return cpu_device::this_block->lane() == 0;
+}
 template <int N>
 void setmaxnreg_dec(cpu_device::Place place = cpu_device::here()) {
   cpu_device::this_block->registers().set(N, false, place);

@@ -82,6 +82,17 @@ void Tracer::check_limit(const Place& place, uintptr_t address, unsigned bytes) 
   }
 }
 
+// It may be another block's of the cluster.
+void Tracer::check_owner(const Place& place, const SharedMemory& shared) {
+  if (team_->block_count() == 1) return;
+  if (&shared == &static_shared_)
+    return report_finding(place,
+                          "a __shared__ array in a cluster: the CPU device knows dynamic shared "
+                          "memory only there");
+  Block& owner = team_->block(static_cast<unsigned>(&shared - dynamic_shared_.data()));
+  if (&owner != this_block) owner.touched_by_another(this_block->current().moment(), place);
+}
+
 void Tracer::check_bounds(const Place& place, const Allocation& allocation, uintptr_t address,
                           unsigned bytes, bool is_store) {
   if (is_inside(allocation, address, bytes, is_store)) return;
@@ -92,6 +103,7 @@ void Tracer::check_bounds(const Place& place, const Allocation& allocation, uint
 void Tracer::access(const Place& place, uintptr_t address, unsigned bytes, Operation operation) {
   if (SharedMemory* shared = shared_at(address)) {
     check_limit(place, address, bytes);
+    check_owner(place, *shared);
     Viewer v = viewer();
     v.as.site = site_id(place);
     report(place, operation == Operation::LOAD ? shared->load(address, bytes, v)

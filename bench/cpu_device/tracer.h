@@ -69,6 +69,7 @@ class Tracer {
   }
   SharedMemory* shared_at(uintptr_t address);
   void check_limit(const Place& place, uintptr_t address, unsigned bytes) const;
+  void check_owner(const Place& place, const SharedMemory& shared);
   static void check_bounds(const Place& place, const Allocation& allocation, uintptr_t address,
                            unsigned bytes, bool is_store);
   // The same place in the first block of the cluster: for what is counted there is one.

@@ -26,6 +26,15 @@ __device__ __forceinline__ void cluster_sync() {
   cluster_wait();
 }
 
+// Where block `rank` of the cluster has in its shared memory what this block has at `pointer`: for
+// ordinary loads and stores.
+template <class T>
+__device__ __forceinline__ T* shared_of_block(T* pointer, uint32_t rank) {
+  uint64_t there;
+  asm("mapa.u64 %0, %1, %2;" : "=l"(there) : "l"(pointer), "r"(rank));
+  return reinterpret_cast<T*>(there);
+}
+
 // Arrives at the barrier that block `rank` of the cluster has where this block has `barrier`, which
 // may be this block's own. Orders no accesses of this thread to memory that the other block sees:
 // that would be `.release.cluster`, a fence, with which a persistent 10b takes 1.4 times as long

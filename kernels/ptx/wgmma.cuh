@@ -57,11 +57,11 @@ __device__ __forceinline__ void wgmma_wait_group() {
   #define WGMMA_A_ALONG_K   "0"     // A's rows run along k,
   #define WGMMA_B_ALONG_N   "1"     // B's along n, which wgmma calls transposed
 
-  // d = a * b, or d += a * b with `accumulate`: 64x16 times 16xN of half, accumulated in fp32, N
-  // twice the length of d. A's rows run along k, B's along n. Warp w of the group holds rows 16w to
-  // 16w + 15 of d, laid out as by N / 8 mma.syncs side by side. A, B and ACCUMULATE are the numbers
-  // of these operands, which follow the accumulators.
-  // clang-format off
+// d = a * b, or d += a * b with `accumulate`: 64x16 times 16xN of half, accumulated in fp32, N
+// twice the length of d. A's rows run along k, B's along n. Warp w of the group holds rows 16w to
+// 16w + 15 of d, laid out as by N / 8 mma.syncs side by side. A, B and ACCUMULATE are the numbers
+// of these operands, which follow the accumulators.
+// clang-format off
 #define WGMMA_M64K16_F32_F16(N, NAMES, A, B, ACCUMULATE, ...)                                    \
   __device__ __forceinline__ void wgmma_m64k16_f32_f16(float(&d)[N / 2], uint64_t a, uint64_t b, \
                                                        bool accumulate) {                        \

@@ -1,0 +1,454 @@
+// The CPU device's asynchronous part: what TMA, wgmma, mbarriers, clusters and named barriers do,
+// and mistakes with them, each in a small kernel. The same mistakes in whole stages are in
+// tests/planted_edits.
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "cpu_device/symbols.h"
+#include "launch.cuh"
+#include "ptx/cluster.cuh"
+#include "ptx/mbarrier.cuh"
+#include "ptx/named_barrier.cuh"
+#include "ptx/setmaxnreg.cuh"
+#include "ptx/tensor_map.cuh"
+#include "ptx/tma.cuh"
+#include "ptx/wgmma.cuh"
+
+namespace ladder {
+namespace {
+
+constexpr int ROWS = 16, COLS = 64;  // of a box: 16 rows of 128 bytes
+constexpr unsigned BOX_BYTES = ROWS * COLS * sizeof(half);
+
+struct Shared {
+  half boxes[2][ROWS][COLS];
+  int words[64];
+  uint64_t barriers[2];
+};
+
+half number(int i) {
+  return __float2half(static_cast<float>(i));
+}
+
+class Async : public testing::Test {
+ protected:
+  void SetUp() override {
+    cpu_device::settings() = {};
+    cpu_device::settings().os_threads = 1;
+    cpu_device::take_findings();
+    cpu_device::take_memory_lines();
+    LADDER_CUDA_CHECK(cudaMalloc(&in_, 2 * BOX_BYTES));
+    LADDER_CUDA_CHECK(cudaMalloc(&out_, 2 * BOX_BYTES));
+    for (int i = 0; i < 2 * ROWS * COLS; ++i) in_[i] = number(i), out_[i] = number(0);
+    map_in_ = ptx::tensor_map(in_, 2 * ROWS, COLS, COLS, ROWS);
+    map_out_ = ptx::tensor_map(out_, 2 * ROWS, COLS, COLS, ROWS);
+  }
+  void TearDown() override {
+    cudaFree(in_);
+    cudaFree(out_);
+  }
+
+  // Expects a finding of this cause at a line with "// BUG", and no other cause.
+  static void expect_found(const std::string& cause) {
+    bool found = false;
+    for (const cpu_device::Finding& finding : cpu_device::take_findings()) {
+      const std::string text = cpu_device::source_text(cpu_device::source_line(finding.place));
+      const bool is_it = finding.text().find(cause) != std::string::npos &&
+                         text.find("// BUG") != std::string::npos;
+      found |= is_it;
+      EXPECT_TRUE(is_it) << finding.text() << " at: " << text;
+    }
+    EXPECT_TRUE(found) << "not found: " << cause;
+  }
+  static void expect_nothing() {
+    for (const cpu_device::Finding& finding : cpu_device::take_findings())
+      ADD_FAILURE() << finding.text()
+                    << " at: " << cpu_device::source_text(cpu_device::source_line(finding.place));
+  }
+
+  half *in_ = nullptr, *out_ = nullptr;
+  CUtensorMap map_in_, map_out_;
+};
+
+__device__ void prepare(Shared& s, uint32_t count) {
+  if (threadIdx.x == 0) {
+    for (uint64_t& barrier : s.barriers) ptx::mbarrier_init(&barrier, count);
+    ptx::fence_mbarrier_init();
+  }
+  __syncthreads();
+}
+
+// A box comes, and goes where another one is.
+__global__ void copy_kernel(CUtensorMap from, CUtensorMap to, int row) {
+  Shared& s = dynamic_shared<Shared>();
+  prepare(s, 1);
+  if (threadIdx.x == 0) {
+    ptx::mbarrier_arrive_expect_tx(&s.barriers[0], BOX_BYTES);
+    ptx::tma_load(s.boxes[0], &from, 0, row, &s.barriers[0]);
+    ptx::mbarrier_wait_parity(&s.barriers[0], 0);
+    ptx::tma_store(&to, 0, ROWS - row, s.boxes[0]);
+    ptx::bulk_commit_group();
+    ptx::bulk_wait_group_read<0>();
+  }
+}
+TEST_F(Async, ABoxIsCopied) {
+  launch(copy_kernel, dim3(1), dim3(32), sizeof(Shared), nullptr, map_in_, map_out_, 0);
+  expect_nothing();
+  for (int i = 0; i < ROWS * COLS; ++i) {
+    EXPECT_EQ(out_[i].bits, number(0).bits);
+    EXPECT_EQ(out_[ROWS * COLS + i].bits, in_[i].bits) << i;
+  }
+}
+TEST_F(Async, WhatIsOutsideTheMatrixIsZero) {
+  launch(copy_kernel, dim3(1), dim3(32), sizeof(Shared), nullptr, map_in_, map_out_, ROWS + 6);
+  expect_nothing();
+  for (int i = 0; i < ROWS * COLS; ++i) {
+    const int at = i - 6 * COLS;  // the box goes to row -6: ten of its rows are in the matrix
+    if (at < 0) continue;
+    EXPECT_EQ(out_[at].bits, i < 10 * COLS ? in_[(ROWS + 6) * COLS + i].bits : 0) << i;
+  }
+}
+
+__global__ void no_wait_for_load_kernel(CUtensorMap from, half* to) {
+  Shared& s = dynamic_shared<Shared>();
+  prepare(s, 1);
+  if (threadIdx.x == 0) {
+    ptx::mbarrier_arrive_expect_tx(&s.barriers[0], BOX_BYTES);
+    ptx::tma_load(s.boxes[0], &from, 0, 0, &s.barriers[0]);
+    to[0] = s.boxes[0][0][0];  // BUG
+    ptx::mbarrier_wait_parity(&s.barriers[0], 0);
+  }
+}
+TEST_F(Async, AReadBeforeTheWait) {
+  launch(no_wait_for_load_kernel, dim3(1), dim3(32), sizeof(Shared), nullptr, map_in_, out_);
+  expect_found("race: reads what TMA may still be bringing");
+}
+
+__global__ void not_fenced_kernel(CUtensorMap to) {
+  Shared& s = dynamic_shared<Shared>();
+  for (int row = 0; row < ROWS; ++row)
+    for (int col = threadIdx.x; col < COLS; col += 32) s.boxes[0][row][col] = half{0};
+  __syncwarp();
+  if (threadIdx.x == 0) {
+    ptx::tma_store(&to, 0, 0, s.boxes[0]);  // BUG
+    ptx::bulk_commit_group();
+    ptx::bulk_wait_group_read<0>();
+  }
+}
+TEST_F(Async, AStoreWithoutAFence) {
+  launch(not_fenced_kernel, dim3(1), dim3(32), sizeof(Shared), nullptr, map_out_);
+  expect_found("without fence.proxy.async");
+}
+
+__global__ void overwritten_kernel(CUtensorMap to, bool wait) {
+  Shared& s = dynamic_shared<Shared>();
+  for (int row = 0; row < ROWS; ++row)
+    for (int col = threadIdx.x; col < COLS; col += 32) s.boxes[0][row][col] = half{0};
+  ptx::fence_proxy_async();
+  __syncwarp();
+  if (threadIdx.x == 0) {
+    ptx::tma_store(&to, 0, 0, s.boxes[0]);
+    ptx::bulk_commit_group();
+    if (wait) ptx::bulk_wait_group_read<0>();
+    s.boxes[0][3][5] = half{1};  // BUG
+    ptx::bulk_wait_group_read<0>();
+  }
+}
+TEST_F(Async, AStoreThatHasNotRead) {
+  launch(overwritten_kernel, dim3(1), dim3(32), sizeof(Shared), nullptr, map_out_, true);
+  expect_nothing();
+  launch(overwritten_kernel, dim3(1), dim3(32), sizeof(Shared), nullptr, map_out_, false);
+  expect_found("race: writes what a TMA store may still be reading");
+  // The store reads late, and so what is there then: with the swizzle, in chunk 0 ^ 3 of row 3.
+  EXPECT_EQ(out_[3 * COLS + 3 * 8 + 5].bits, 1);
+}
+
+__global__ void not_waited_kernel(CUtensorMap from, CUtensorMap to, bool load) {
+  Shared& s = dynamic_shared<Shared>();
+  prepare(s, 1);
+  if (threadIdx.x == 0) {
+    ptx::mbarrier_arrive_expect_tx(&s.barriers[0], BOX_BYTES);  // BUG
+    ptx::tma_load(s.boxes[0], &from, 0, 0, &s.barriers[0]);
+    if (load) return;
+    ptx::mbarrier_wait_parity(&s.barriers[0], 0);
+    ptx::tma_store(&to, 0, 0, s.boxes[0]);  // BUG
+    ptx::bulk_commit_group();
+  }
+}
+TEST_F(Async, ABlockEndsBeforeItsCopies) {
+  launch(not_waited_kernel, dim3(1), dim3(32), sizeof(Shared), nullptr, map_in_, map_out_, true);
+  expect_found("the block ends while TMA is still bringing a tile");
+  launch(not_waited_kernel, dim3(1), dim3(32), sizeof(Shared), nullptr, map_in_, map_out_, false);
+  expect_found("the block ends while TMA may still be reading its shared memory");
+}
+
+__global__ void bytes_kernel(CUtensorMap from, unsigned bytes) {
+  Shared& s = dynamic_shared<Shared>();
+  prepare(s, 1);
+  if (threadIdx.x == 0) {
+    ptx::mbarrier_arrive_expect_tx(&s.barriers[0], bytes);  // BUG
+    ptx::tma_load(s.boxes[0], &from, 0, 0, &s.barriers[0]);
+    ptx::tma_load(s.boxes[1], &from, 0, ROWS, &s.barriers[0]);
+    ptx::mbarrier_wait_parity(&s.barriers[0], 0);  // BUG
+  }
+}
+TEST_F(Async, WrongNumbersOfBytes) {
+  launch(bytes_kernel, dim3(1), dim3(32), sizeof(Shared), nullptr, map_in_, 2 * BOX_BYTES);
+  expect_nothing();
+  launch(bytes_kernel, dim3(1), dim3(32), sizeof(Shared), nullptr, map_in_, BOX_BYTES);
+  expect_found("it has been told to expect too few bytes");
+  launch(bytes_kernel, dim3(1), dim3(32), sizeof(Shared), nullptr, map_in_, 2 * BOX_BYTES - 16);
+  expect_found("more bytes land than the mbarrier has been told to expect: 16 more");
+  launch(bytes_kernel, dim3(1), dim3(32), sizeof(Shared), nullptr, map_in_, 2 * BOX_BYTES + 32);
+  expect_found("phase 0, 1 of 1 arrivals (the last in line ");
+}
+
+__global__ void misplaced_kernel(CUtensorMap from, int offset) {
+  Shared& s = dynamic_shared<Shared>();
+  prepare(s, 1);
+  if (threadIdx.x == 0) {
+    ptx::mbarrier_arrive_expect_tx(&s.barriers[0], BOX_BYTES);
+    ptx::tma_load(&s.boxes[0][0][offset], &from, 0, 0, &s.barriers[0]);  // BUG
+    ptx::mbarrier_wait_parity(&s.barriers[0], 0);
+  }
+}
+TEST_F(Async, ABoxAtTheWrongPlace) {
+  launch(misplaced_kernel, dim3(1), dim3(32), sizeof(Shared), nullptr, map_in_, 8);
+  expect_found("128");
+  launch(misplaced_kernel, dim3(1), dim3(32), size_t{BOX_BYTES} - 128, nullptr, map_in_, 0);
+  bool found = false;
+  for (const cpu_device::Finding& f : cpu_device::take_findings())
+    found |= f.what.find("a box past the end of the launch's dynamic shared memory") == 0;
+  EXPECT_TRUE(found);
+  CUtensorMap nothing{};
+  launch(misplaced_kernel, dim3(1), dim3(32), sizeof(Shared), nullptr, nothing, 0);
+  found = false;
+  for (const cpu_device::Finding& f : cpu_device::take_findings())
+    found |= f.what.find("what TMA gets is no tensor map") == 0;
+  EXPECT_TRUE(found);
+}
+
+__global__ void unfenced_barrier_kernel(CUtensorMap from) {
+  Shared& s = dynamic_shared<Shared>();
+  if (threadIdx.x == 0) {
+    ptx::mbarrier_init(&s.barriers[0], 1);
+    ptx::mbarrier_arrive_expect_tx(&s.barriers[0], BOX_BYTES);
+    ptx::tma_load(s.boxes[0], &from, 0, 0, &s.barriers[0]);  // BUG
+    ptx::mbarrier_wait_parity(&s.barriers[0], 0);
+  }
+}
+TEST_F(Async, AnInitialisationThatTmaMayNotSee) {
+  launch(unfenced_barrier_kernel, dim3(1), dim3(32), sizeof(Shared), nullptr, map_in_);
+  expect_found("no fence.mbarrier_init");
+}
+
+// --- Clusters -----------------------------------------------------------------------------------
+
+// Each block writes into the other's shared memory.
+__global__ void exchange_kernel(int* out, bool wait, bool stay) {
+  Shared& s = dynamic_shared<Shared>();
+  const unsigned rank = blockIdx.x % 2;
+  int* const there = ptx::shared_of_block(s.words, rank ^ 1);
+  there[threadIdx.x] = static_cast<int>(100 * rank + threadIdx.x);  // BUG
+  if (wait) ptx::cluster_sync();
+  if (stay) out[blockIdx.x * 32 + threadIdx.x] = s.words[threadIdx.x];  // BUG
+}
+TEST_F(Async, BlocksOfAClusterWriteToEachOther) {
+  std::vector<int> expected;
+  int* out = nullptr;
+  LADDER_CUDA_CHECK(cudaMalloc(&out, 128 * sizeof(int)));
+  launch_clusters(2, exchange_kernel, dim3(4), dim3(32), sizeof(Shared), nullptr, out, true, true);
+  expect_nothing();
+  for (int i = 0; i < 128; ++i) EXPECT_EQ(out[i], 100 * (1 - i / 32 % 2) + i % 32);
+  launch_clusters(2, exchange_kernel, dim3(4), dim3(32), sizeof(Shared), nullptr, out, false, true);
+  bool race = false, left = false;
+  for (const cpu_device::Finding& f : cpu_device::take_findings()) {
+    race |= f.what == "race: reads what another thread has written since the last barrier" ||
+            f.what == "reads shared memory that this block has not written";
+    left |= f.what.find("touches another block of the cluster, which") == 0;
+  }
+  EXPECT_TRUE(race);
+  EXPECT_TRUE(left);
+  launch_clusters(2, exchange_kernel, dim3(4), dim3(32), sizeof(Shared), nullptr, out, false,
+                  false);
+  expect_found("touches another block of the cluster, which");
+  LADDER_CUDA_CHECK(cudaFree(out));
+}
+
+// Block 0 brings a box for both.
+__global__ void multicast_kernel(CUtensorMap from, half* out, uint32_t blocks) {
+  Shared& s = dynamic_shared<Shared>();
+  if (threadIdx.x == 0) {
+    ptx::mbarrier_init(&s.barriers[0], 1);
+    ptx::fence_mbarrier_init();
+    ptx::mbarrier_arrive_expect_tx(&s.barriers[0], BOX_BYTES);
+  }
+  ptx::cluster_sync();
+  if (threadIdx.x == 0) {
+    if (blockIdx.x == 0)
+      ptx::tma_load_multicast(s.boxes[0], &from, 0, 0, &s.barriers[0],
+                              static_cast<uint16_t>(blocks));
+    ptx::mbarrier_wait_parity(&s.barriers[0], 0);  // BUG
+    out[blockIdx.x] = s.boxes[0][0][1];
+  }
+  ptx::cluster_sync();  // BUG
+}
+TEST_F(Async, Multicast) {
+  launch_clusters(2, multicast_kernel, dim3(2), dim3(32), sizeof(Shared), nullptr, map_in_, out_,
+                  3u);
+  expect_nothing();
+  EXPECT_EQ(out_[0].bits, in_[1].bits);
+  EXPECT_EQ(out_[1].bits, in_[1].bits);
+  launch_clusters(2, multicast_kernel, dim3(2), dim3(32), sizeof(Shared), nullptr, map_in_, out_,
+                  1u);
+  expect_found("deadlock: threads wait here");
+}
+
+__global__ void remote_arrival_kernel(bool stay) {
+  Shared& s = dynamic_shared<Shared>();
+  if (threadIdx.x == 0) {
+    ptx::mbarrier_init(&s.barriers[0], 2);
+    ptx::fence_mbarrier_init();
+  }
+  ptx::cluster_sync();
+  if (threadIdx.x < 2) ptx::mbarrier_arrive_cluster(&s.barriers[0], threadIdx.x);  // BUG
+  if (blockIdx.x == 0) ptx::mbarrier_wait_parity(&s.barriers[0], 0);
+  if (stay) ptx::cluster_sync();
+}
+TEST_F(Async, ABlockThatLeavesBeforeAnArrival) {
+  launch_clusters(2, remote_arrival_kernel, dim3(2), dim3(32), sizeof(Shared), nullptr, true);
+  expect_nothing();
+  launch_clusters(2, remote_arrival_kernel, dim3(2), dim3(32), sizeof(Shared), nullptr, false);
+  expect_found("touches another block of the cluster, which");
+}
+
+TEST_F(Async, ClustersThatNoGpuTakesAreRefused) {
+  EXPECT_THROW(
+      launch_clusters(2, remote_arrival_kernel, dim3(3), dim3(32), sizeof(Shared), nullptr, true),
+      std::invalid_argument);
+  EXPECT_THROW(
+      launch_clusters(16, remote_arrival_kernel, dim3(16), dim3(32), sizeof(Shared), nullptr, true),
+      std::invalid_argument);
+}
+
+// --- Named barriers, registers, wgmma ------------------------------------------------------------
+
+// Warp 0 writes, warp 1 reads; warps 2 and 3 have nothing to do with it.
+__global__ void two_warps_kernel(int* out, int id_of_reader) {
+  Shared& s = dynamic_shared<Shared>();
+  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  if (warp == 0) {
+    s.words[lane] = lane;
+    ptx::named_barrier_arrive(1, 64);
+  } else if (warp == 1) {
+    ptx::named_barrier_sync(id_of_reader, id_of_reader == 1 ? 64 : 32);
+    out[lane] = s.words[31 - lane];  // BUG
+  }
+}
+TEST_F(Async, NamedBarriers) {
+  int* out = nullptr;
+  LADDER_CUDA_CHECK(cudaMalloc(&out, 32 * sizeof(int)));
+  launch(two_warps_kernel, dim3(1), dim3(128), sizeof(Shared), nullptr, out, 1);
+  expect_nothing();
+  for (int i = 0; i < 32; ++i) EXPECT_EQ(out[i], 31 - i);
+  launch(two_warps_kernel, dim3(1), dim3(128), sizeof(Shared), nullptr, out, 2);
+  expect_found("race: reads what another thread has written since the last barrier");
+  LADDER_CUDA_CHECK(cudaFree(out));
+}
+
+__global__ void missing_warp_kernel() {
+  if (threadIdx.x < 32) ptx::named_barrier_sync(3, 64);  // BUG
+}
+TEST_F(Async, ANamedBarrierThatOthersNeverReach) {
+  launch(missing_warp_kernel, dim3(1), dim3(64), sizeof(Shared), nullptr);
+  expect_found("deadlock: threads wait here, at a named barrier");
+}
+
+__global__ void elect_kernel(int* out) {
+  const bool elected = ptx::elect_one();
+  out[threadIdx.x] = elected;
+}
+TEST_F(Async, OneLaneOfAWarpIsElected) {
+  int* out = nullptr;
+  LADDER_CUDA_CHECK(cudaMalloc(&out, 64 * sizeof(int)));
+  launch(elect_kernel, dim3(1), dim3(64), 0, nullptr, out);
+  expect_nothing();
+  for (int warp = 0; warp < 2; ++warp) {
+    int elected = 0;
+    for (int lane = 0; lane < 32; ++lane) elected += out[warp * 32 + lane];
+    EXPECT_EQ(elected, 1);
+  }
+  LADDER_CUDA_CHECK(cudaFree(out));
+}
+
+template <int MORE>
+__global__ void registers_kernel() {
+  if (threadIdx.x < 128)
+    ptx::setmaxnreg_dec<40>();
+  else
+    ptx::setmaxnreg_inc<MORE>();  // BUG
+}
+__global__ void one_warp_kernel() {
+  if (threadIdx.x < 32) ptx::setmaxnreg_dec<40>();  // BUG
+}
+TEST_F(Async, Registers) {
+  launch(registers_kernel<232>, dim3(1), dim3(384), 0, nullptr);
+  expect_nothing();
+  launch(registers_kernel<240>, dim3(1), dim3(384), 0, nullptr);
+  expect_found("deadlock: threads wait here, for registers that no warpgroup frees");
+  launch(one_warp_kernel, dim3(1), dim3(384), 0, nullptr);
+  expect_found("for the rest of their warpgroup to come to a setmaxnreg");
+}
+
+// A tile of A of 64 x 16 and one of B of 16 x 64, of ones, multiplied once.
+enum class Mistake { NONE, NO_FENCE, NO_COMMIT, EARLY, NOT_VISIBLE, ONE_WARP };
+__global__ void wgmma_kernel(float* out, Mistake mistake) {
+  struct Tiles {
+    half A[64][64], B[64][64];
+  };
+  Tiles& s = dynamic_shared<Tiles>();
+  for (int i = threadIdx.x; i < 64 * 64; i += 128) {
+    s.A[i / 64][i % 64] = __float2half(1);
+    s.B[i / 64][i % 64] = __float2half(1);
+  }
+  if (mistake != Mistake::NOT_VISIBLE) ptx::fence_proxy_async();
+  __syncthreads();
+  float acc[32];
+  for (float& x : acc) x = 2;
+  if (mistake != Mistake::NO_FENCE) ptx::wgmma_fence();
+  if (mistake != Mistake::ONE_WARP || threadIdx.x < 32)
+    ptx::wgmma_m64k16_f32_f16(acc, ptx::wgmma_descriptor(&s.A[0][0], 0, 1024),  // BUG
+                              ptx::wgmma_descriptor(&s.B[0][0], 0, 1024), true);
+  if (mistake != Mistake::NO_COMMIT) ptx::wgmma_commit_group();
+  if (mistake == Mistake::EARLY) acc[0] += 1;                       // BUG
+  ptx::wgmma_wait_group<0>();                                       // BUG
+  for (int i = 0; i < 32; ++i) out[threadIdx.x * 32 + i] = acc[i];  // BUG
+}
+TEST_F(Async, Wgmma) {
+  float* out = nullptr;
+  LADDER_CUDA_CHECK(cudaMalloc(&out, 128 * 32 * sizeof(float)));
+  const auto run = [&](Mistake mistake) {
+    launch(wgmma_kernel, dim3(1), dim3(128), 2 * 64 * 64 * sizeof(half), nullptr, out, mistake);
+  };
+  run(Mistake::NONE);
+  expect_nothing();
+  for (int i = 0; i < 128 * 32; ++i) ASSERT_EQ(out[i], 18) << i;
+  run(Mistake::NO_FENCE);
+  expect_found("since the last wgmma.fence");
+  run(Mistake::EARLY);
+  expect_found("uses accumulators of a wgmma that it has not waited for");
+  run(Mistake::NOT_VISIBLE);
+  expect_found("without fence.proxy.async");
+  run(Mistake::ONE_WARP);
+  expect_found("deadlock: threads wait here, for the rest of their warpgroup to come to a wgmma");
+  run(Mistake::NO_COMMIT);
+  bool ends = false;
+  for (const cpu_device::Finding& f : cpu_device::take_findings())
+    ends |= f.what == "the thread ends without having waited for this wgmma";
+  EXPECT_TRUE(ends);
+  LADDER_CUDA_CHECK(cudaFree(out));
+}
+
+}  // namespace
+}  // namespace ladder
