@@ -95,10 +95,9 @@ __global__ void __launch_bounds__(THREADS, 1)
       if (k == STEPS - 1) {
         __syncthreads();  // everyone is done with this tile, whose buffer is filled next
         const int next = t + 1;
-        if (next < tiles) {  // else the fragments that are loaded next are not used
-          ptx::mbarrier_wait_parity(&s.full[next % PIPE], next / PIPE % 2);
-          buffer = (buffer + TILE_BYTES) % (PIPE * TILE_BYTES);
-        }
+        if (next < tiles) ptx::mbarrier_wait_parity(&s.full[next % PIPE], next / PIPE % 2);
+        // Behind the last tile, the fragments that are loaded next are not used.
+        buffer = next < tiles ? (buffer + TILE_BYTES) % (PIPE * TILE_BYTES) : 0;
       }
       if (k == 1 && threadIdx.x == 0 && t + PIPE - 1 < tiles) copy(t + PIPE - 1);
       load_fragments((k + 1) % 2, buffer, (k + 1) % STEPS * MMA_K);
