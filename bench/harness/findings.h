@@ -1,6 +1,7 @@
 #pragma once
 // What the CPU device is told about a problem, and what it finds, in words.
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cpu_device/symbols.h"
@@ -28,13 +29,22 @@ void watch(const Gemm<In, Out>& p) {
       SECONDS + SECONDS_PER_PRODUCT * p.M * static_cast<double>(p.N) * p.K;
 }
 
-// "file:line: cause: example (3 times): text of the line", of all findings since the last call.
+// "file:line: cause: example (3 times): text of the line; the other: file:line: text", of all
+// findings since the last call.
 inline std::vector<std::string> finding_texts() {
   std::vector<std::string> texts;
+  const auto where = [](const cpu_device::Place& place) {
+    const cpu_device::SourceLine line = cpu_device::source_line(place);
+    return std::make_pair(line.file + ":" + std::to_string(line.line) + ": ",
+                          cpu_device::source_text(line));
+  };
   for (const cpu_device::Finding& finding : cpu_device::take_findings()) {
-    const cpu_device::SourceLine where = cpu_device::source_line(finding.place);
-    texts.push_back(where.file + ":" + std::to_string(where.line) + ": " + finding.text() + " (" +
-                    std::to_string(finding.count) + " times): " + cpu_device::source_text(where));
+    const auto [position, text] = where(finding.place);
+    texts.push_back(position + finding.text() + " (" + std::to_string(finding.count) +
+                    " times): " + text);
+    if (finding.other.line == 0) continue;
+    const auto [other_position, other_text] = where(finding.other);
+    texts.back() += "; the other: " + other_position + other_text;
   }
   return texts;
 }

@@ -145,7 +145,8 @@ class Build:
 
 
 def finding_of(text: str) -> Finding:
-    """Of a report's 'file:line: cause: text of the line'."""
+    """Of a report's 'file:line: cause: text of the line', without what it conflicts with."""
+    text, _, _ = text.partition("; the other: ")
     file, line, rest = re.fullmatch(r"(.*?):(\d+): (.*)", text, re.DOTALL).groups()
     lines = Path(file).read_text().splitlines() if Path(file).is_file() else []
     code = lines[int(line) - 1].strip() if 0 < int(line) <= len(lines) else ""
