@@ -212,7 +212,8 @@ TEST_P(CpuDevice, MbarrierMisuse) {
   expect_found("an mbarrier that nobody has initialised yet", "arrive");
   run(mbarrier_misuse_kernel, 2, 3 * SIZE);
   expect_found(
-      "deadlock: threads wait here, for a phase of an mbarrier that never completes: phase 0, 64 of "
+      "deadlock: threads wait here, for a phase of an mbarrier that never completes: phase 0, 64 "
+      "of "
       "96 arrivals (the last in line ",
       "parity");
 }
