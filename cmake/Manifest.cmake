@@ -78,8 +78,7 @@ endfunction()
 
 # ladder_read_manifest(ROOT): reads and checks ROOT/stages/manifest.json. Sets LADDER_STAGES, the names in
 # the ladder's order, and for each of them LADDER_<name>_PARENT, _COMPUTE_CAPABILITY, _FEATURES,
-# _ALIGNED_ROWS, _DEVICES and _REFERENCE. The first mistake ends the configuration, in one line that names
-# the entry.
+# _ALIGNED_ROWS and _REFERENCE. The first mistake ends the configuration, in one line that names the entry.
 function(ladder_read_manifest root)
   set(manifest ${root}/stages/manifest.json)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${manifest})
@@ -129,16 +128,6 @@ function(ladder_read_manifest root)
       endif()
     endforeach()
 
-    json_value(devices ARRAY "${stage}" ${name} devices)
-    if(NOT devices)
-      ladder_bad_manifest("${name}: 'devices' is empty")
-    endif()
-    foreach(device IN LISTS devices)
-      if(NOT device MATCHES "^(gpu|cpu)$")
-        ladder_bad_manifest("${name}: unknown device '${device}' (there are gpu, cpu)")
-      endif()
-    endforeach()
-
     # What an entry may leave out. A key that is none of these is misspelt.
     set(reference cublas)
     set(also_at)
@@ -153,7 +142,7 @@ function(ladder_read_manifest root)
         json_value(also_at ARRAY "${stage}" ${name} also_at)
       elseif(key STREQUAL "power_with")
         json_value(power_with ARRAY "${stage}" ${name} power_with)
-      elseif(NOT key MATCHES "^(name|parent|types|needs|aligned_rows|devices|page)$")
+      elseif(NOT key MATCHES "^(name|parent|types|needs|aligned_rows|page)$")
         ladder_bad_manifest("${name}: unknown key '${key}'")
       endif()
     endforeach()
@@ -185,7 +174,6 @@ function(ladder_read_manifest root)
     set(LADDER_${name}_COMPUTE_CAPABILITY ${compute_capability} PARENT_SCOPE)
     set(LADDER_${name}_FEATURES "${features}" PARENT_SCOPE)
     set(LADDER_${name}_ALIGNED_ROWS ${aligned_rows} PARENT_SCOPE)
-    set(LADDER_${name}_DEVICES "${devices}" PARENT_SCOPE)
     set(LADDER_${name}_REFERENCE ${reference} PARENT_SCOPE)
   endforeach()
   set(LADDER_STAGES "${names}" PARENT_SCOPE)

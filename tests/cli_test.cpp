@@ -49,14 +49,6 @@ TEST(CliCpu, BadInputIsOneLineAndExitCode2) {
     expect_one_line_and_code_2(LADDER_CPU_STAGE, arguments);
 }
 
-TEST(CliCpu, AStageThatNeedsHopperSaysSo) {
-  const Outcome outcome = run(LADDER_CPU_HOPPER_STAGE, "--size 128");
-  EXPECT_EQ(77, outcome.code);
-  EXPECT_EQ(
-      "09_wgmma: needs a GPU of compute capability 9.0; the CPU device has no TMA and no wgmma\n",
-      outcome.text);
-}
-
 TEST(CliCpu, ReportsResultsAndMemoryTraffic) {
   const std::string json = temporary_json();
   const Outcome outcome =

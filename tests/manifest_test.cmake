@@ -16,10 +16,10 @@ endfunction()
 set(RIGHT [=[{"stages": [
   {"name": "01_first", "parent": null, "types": ["fp32"],
    "needs": {"compute_capability": 50, "features": []},
-   "aligned_rows": false, "devices": ["gpu", "cpu"], "page": "docs/01.md"},
+   "aligned_rows": false, "page": "docs/01.md"},
   {"name": "02_second", "parent": "01_first", "types": ["fp16"],
    "needs": {"compute_capability": 90, "features": ["tma", "wgmma"]},
-   "aligned_rows": true, "devices": ["gpu"], "page": "docs/02.md",
+   "aligned_rows": true, "page": "docs/02.md",
    "reference": "best", "also_at": ["1024", "16x4096x4096"], "power_with": ["zeros"]}]}
 ]=])
 file(REMOVE_RECURSE ${FOLDER})
@@ -68,10 +68,8 @@ expect("02_second: there is no stage '00_none' before it to be its parent" "\"pa
 expect("two entries have the name '01_first'" "02_second" "01_first")
 expect("02_second: there is no file docs/03.md" "docs/02.md" "docs/03.md")
 expect("02b_third: there is no file kernels/02b_third.cuh" "02_second" "02b_third")
-expect("02_second: unknown device 'tpu' (there are gpu, cpu)" "[\"gpu\"]" "[\"tpu\"]")
 expect("02_second: unknown reference 'worst' (there are cublas, best)" "\"best\"" "\"worst\"")
 expect("02_second: 'reference' is of type NUMBER, not STRING" "\"best\"" "1")
-expect("02_second: 'devices' is empty" "[\"gpu\"]" "[]")
 expect("02_second: unknown key 'refference'" "\"reference\"" "\"refference\"")
 expect("02_second: '16x4096' in 'also_at' is no shape like 1024 or 16x4096x4096" "x4096x4096" "x4096")
 expect("02_second: 'also_at' is of type STRING, not ARRAY" "[\"1024\", \"16x4096x4096\"]" "\"1024\"")

@@ -69,7 +69,7 @@ harness::Variant<float, float> in_workspace(const char* name, int bytes, bool ch
           [](const Fp32&) { return uint64_t{WORKSPACE_BYTES}; }};
 }
 
-const harness::Stage STAGE{"00_planted", 50, false, false, false, true};
+const harness::Stage STAGE{"00_planted", 50, false, false, false};
 
 }  // namespace
 }  // namespace ladder

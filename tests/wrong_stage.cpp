@@ -72,7 +72,7 @@ harness::Variant<float, float> in_workspace(const char* name, int bytes) {
           [](const Fp32&) { return uint64_t{100}; }};
 }
 
-const harness::Stage STAGE{"00_wrong", 50, false, false, false, true};
+const harness::Stage STAGE{"00_wrong", 50, false, false, false};
 
 }  // namespace
 }  // namespace ladder

@@ -115,23 +115,29 @@ void SharedMemory::remember_read(uintptr_t i, const Viewer& viewer) {
     more_[more_used_].clear();
     cell.more = static_cast<uint32_t>(++more_used_);
   }
-  std::vector<Touch>& more = more_[cell.more - 1];
-  if (!more.empty() && ordered(more.back(), viewer)) more.clear();  // all of an earlier stage
-  if (viewer.stages_only && more.size() >= FEW) {
-    const auto of_warp = [&](const Touch& t) {
-      return t.agent / WARP_SIZE == viewer.as.agent / WARP_SIZE;
-    };
-    if (!std::all_of(more.begin(), more.end(), of_warp)) {
-      cell.many_read = viewer.stage;
-      return;
-    }
+  Readers& more = more_[cell.more - 1];
+  const auto is_over = [&](const Touch& read) {
+    return viewer.knowledge->covers({read.agent, read.clock});
+  };
+  if (!more.all.empty() && is_over(more.all.back())) {
+    more.all.erase(std::remove_if(more.all.begin(), more.all.end(), is_over), more.all.end());
+    if (more.all.empty()) more.clear();
   }
-  for (Touch& read : more)
-    if (read.agent == viewer.as.agent) {
-      read = viewer.as;
-      return;
-    }
-  more.push_back(viewer.as);
+  const uint32_t lane = 1u << viewer.as.agent % WARP_SIZE;
+  const bool one_warp = more.all.empty() || (more.lanes != 0 && more.all[0].agent / WARP_SIZE ==
+                                                                    viewer.as.agent / WARP_SIZE);
+  if (viewer.stages_only && more.all.size() >= FEW && !one_warp) {
+    cell.many_read = viewer.stage;
+    return;
+  }
+  if (!one_warp || (more.lanes & lane) != 0)
+    for (Touch& read : more.all)
+      if (read.agent == viewer.as.agent) {
+        read = viewer.as;
+        return;
+      }
+  more.all.push_back(viewer.as);
+  more.lanes = one_warp ? more.lanes | lane : 0;
 }
 
 Conflict SharedMemory::load(uintptr_t address, unsigned bytes, const Viewer& viewer) {
@@ -167,7 +173,7 @@ Conflict SharedMemory::write(uintptr_t i, const Viewer& viewer) {
   };
   for (const Touch& read : cell.read) check(read);
   if (cell.more != 0)
-    for (const Touch& read : more_[cell.more - 1]) check(read);
+    for (const Touch& read : more_[cell.more - 1].all) check(read);
   if (cell.many_read == viewer.stage && conflict.what == nullptr)
     conflict = {conflict_of_write(kind, {}), cell.read[0].site};
   cell.write = viewer.as;

@@ -53,12 +53,11 @@ class SharedMemory {
 
   // Whether a load can find nothing new, because many threads of this stage of the block have read
   // the same: true of most loads, and quick to tell.
-  template <unsigned BYTES>
-  bool is_settled(uintptr_t address, uint32_t stage) const {
+  bool is_settled(uintptr_t address, unsigned bytes, uint32_t stage) const {
     if (address % CELL_BYTES != 0) return false;
     const uint32_t* settled = &settled_[(address - begin_) / CELL_BYTES];
     uint32_t differences = 0;
-    for (unsigned i = 0; i * CELL_BYTES < BYTES; ++i)
+    for (unsigned i = 0; i * CELL_BYTES < bytes; ++i)
       differences |= settled[i] ^ (generation_ + stage);
     return differences == 0;
   }
@@ -82,6 +81,15 @@ class SharedMemory {
     Touch write;
     Touch read[READERS];
   };
+  // Those that a cell has no room for.
+  struct Readers {
+    std::vector<Touch> all;
+    uint32_t lanes = 0;  // the warp's that they all belong to; 0: they are of several
+    void clear() {
+      all.clear();
+      lanes = 0;
+    }
+  };
   static bool ordered(const Touch& before, const Viewer& viewer) {
     return before.agent == viewer.self || viewer.knowledge->covers({before.agent, before.clock});
   }
@@ -95,7 +103,7 @@ class SharedMemory {
   uint32_t generation_ = 1;  // no two blocks have a stage in common
   std::vector<Cell> cells_;
   std::vector<uint32_t> settled_;  // the stage at which more reads cannot find anything new
-  std::deque<std::vector<Touch>> more_;
+  std::deque<Readers> more_;
   size_t more_used_ = 0;
 };
 

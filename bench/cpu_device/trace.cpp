@@ -102,12 +102,15 @@ void Tracer::check_bounds(const Place& place, const Allocation& allocation, uint
 
 void Tracer::access(const Place& place, uintptr_t address, unsigned bytes, Operation operation) {
   if (SharedMemory* shared = shared_at(address)) {
-    check_limit(place, address, bytes);
-    check_owner(place, *shared);
-    Viewer v = viewer();
-    v.as.site = site_id(place);
-    report(place, operation == Operation::LOAD ? shared->load(address, bytes, v)
-                                               : shared->store(address, bytes, v));
+    if (operation != Operation::LOAD ||
+        !shared->is_settled(address, bytes, this_block->barriers())) {
+      check_limit(place, address, bytes);
+      check_owner(place, *shared);
+      Viewer v = viewer();
+      v.as.site = site_id(place);
+      report(place, operation == Operation::LOAD ? shared->load(address, bytes, v)
+                                                 : shared->store(address, bytes, v));
+    }
     if (counts_)
       requests_.count(place, in_first_block(address), bytes, operation, Space::SHARED, arrays_);
   } else if (const Allocation* allocation = arrays_.allocation_at(address)) {

@@ -65,7 +65,7 @@ class Tracer {
     const SharedMemory& shared = dynamic_shared_[block.rank()].contains(address)
                                      ? dynamic_shared_[block.rank()]
                                      : static_shared_;
-    return shared.contains(address) && shared.is_settled<BYTES>(address, block.barriers());
+    return shared.contains(address) && shared.is_settled(address, BYTES, block.barriers());
   }
   SharedMemory* shared_at(uintptr_t address);
   void check_limit(const Place& place, uintptr_t address, unsigned bytes) const;

@@ -16,7 +16,6 @@ struct Stage {
   bool no_other;           // and the only one
   bool aligned_rows;       // leading dimensions are multiples of 16 bytes
   bool tensor_cores;
-  bool on_cpu;                              // the CPU device runs it, too
   Reference reference = Reference::CUBLAS;  // what it is timed beside, unless --reference says
 };
 

@@ -68,9 +68,8 @@ int run(const Stage& stage, const std::vector<Variant<In, Out>>& variants, int a
   try {
     return run_stage(stage, variants, argc, argv);
   } catch (const NoDevice& error) {
-    return fail(
-        error.what() + (stage.on_cpu ? "; stages/cpu/" + stage.name + " runs on any machine" : ""),
-        EXIT_NO_DEVICE);
+    return fail(fmt::format("{}; stages/cpu/{} runs on any machine", error.what(), stage.name),
+                EXIT_NO_DEVICE);
   } catch (const UsageError& error) {
     return fail(error.what(), EXIT_BAD_INPUT);
   } catch (const std::invalid_argument& error) {  // a launcher cannot serve this shape or device

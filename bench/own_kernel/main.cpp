@@ -35,8 +35,7 @@ std::optional<int> run(int argc, char** argv) {
                                        /*compute_capability*/ 50,
                                        /*no_other*/ false,
                                        /*aligned_rows*/ true,
-                                       /*tensor_cores*/ false,
-                                       /*on_cpu*/ true};
+                                       /*tensor_cores*/ false};
     return ladder::harness::run<In, Out>(stage, {variant}, argc, argv);
   }
   return std::nullopt;

@@ -1,7 +1,6 @@
 """The stages' names, one a line, in the order of the ladder.
 
 stages.py                    all of stages/manifest.json
-stages.py --device cpu       those that the CPU device runs
 stages.py --built FOLDER     those of which FOLDER has the executable
 
 Exit code: 0 all right, 2 bad input.
@@ -31,7 +30,6 @@ class Stage:
     compute_capability: int
     features: frozenset[str]
     aligned_rows: bool
-    devices: tuple[str, ...]
     page: str
     also_at: tuple[str, ...] = ()
     power_with: tuple[str, ...] = ()
@@ -50,7 +48,6 @@ def stage_of(entry: dict) -> Stage:
         compute_capability=entry["needs"]["compute_capability"],
         features=frozenset(entry["needs"]["features"]),
         aligned_rows=entry["aligned_rows"],
-        devices=tuple(entry["devices"]),
         page=entry["page"],
         also_at=tuple(entry.get("also_at", ())),
         power_with=tuple(entry.get("power_with", ())),
@@ -108,13 +105,10 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--device", choices=["gpu", "cpu"])
     parser.add_argument("--built", type=Path, metavar="FOLDER")
     options = parser.parse_args(arguments)
     try:
-        names = [s.name for s in load().values() if options.device in (None, *s.devices)]
-        if options.built:
-            names = [name for name in names if name in built(options.built)]
+        names = built(options.built) if options.built else load()
     except BadInput as error:
         print(f"stages.py: {error}", file=sys.stderr)
         return 2

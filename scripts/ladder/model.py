@@ -231,8 +231,8 @@ def for_each_step_and_tile(variant: str, runs: dict[str, list[dict]]) -> tuple[C
 
 
 def by_formula(shape: Shape) -> tuple[Counts, Counts]:
-    """08 and later, which the CPU device does not run. TMA writes and reads shared memory past the
-    data stage; what is counted is what ldmatrix or wgmma reads, and the epilogue."""
+    """Of stages with TMA, which writes and reads shared memory past the data stage. What is counted
+    is what ldmatrix or wgmma reads, and the epilogue."""
     bm, bn, bk = shape.tile
     if shape.multiply == "mma":
         # A warp reads 64 rows of A and 64 columns of B for its 64x64.
@@ -813,15 +813,14 @@ def run_on_cpu(stage: str, k: int) -> list[dict]:
 
 
 def read_requests() -> dict:
-    """Of every variant that the CPU device runs, by length of K."""
+    """Of every variant that the model counts by requests, by length of K."""
     variants: dict[str, dict] = {}
-    for stage in manifest.load().values():
-        # 08 and later have executables, which say that they need a GPU.
-        if "cpu" not in stage.devices or stage.name not in {v.split("/")[0] for v in SHAPES}:
-            continue
+    for stage in dict.fromkeys(variant.split("/")[0] for variant in SHAPES):
+        if "tma" in manifest.stage(stage).features:
+            continue  # by_formula
         for k in MEASURED_K:
-            for ran in run_on_cpu(stage.name, k):
-                runs = variants.setdefault(f"{stage.name}/{ran['name']}", {})
+            for ran in run_on_cpu(stage, k):
+                runs = variants.setdefault(f"{stage}/{ran['name']}", {})
                 runs[str(k)] = [kept(line) for line in ran["memory"]]
     return {"m": MEASURED_MN, "n": MEASURED_MN, "variants": variants}
 

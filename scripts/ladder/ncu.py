@@ -151,8 +151,6 @@ def main(arguments: list[str]) -> int:
         result = {"device": None, "names": AT_SHAPES, "counters": {}}
     else:
         result = {"device": None, "size": size, "counters": {}}
-        if size == PREDICTED_SIZE:
-            stages = {n: p for n, p in stages.items() if "cpu" in manifest.stage(n).devices}
     if not stages:
         raise SystemExit(f"no stage in {options.build / 'stages'}")
     partial = options.output.with_suffix(".partial")

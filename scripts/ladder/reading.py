@@ -89,17 +89,16 @@ def minutes(stage: manifest.Stage) -> int:
     return math.ceil((prose + code) / ROUNDED_TO) * ROUNDED_TO
 
 
-def needs(stage: manifest.Stage) -> str:
-    gpu = f"sm_{stage.compute_capability} or later" if stage.compute_capability >= 80 else "any GPU"
-    if "wgmma" in stage.features:
-        gpu = f"sm_{stage.compute_capability}a"
-    return f"no GPU; to measure, {gpu}" if "cpu" in stage.devices else gpu
+def needed_gpu(stage: manifest.Stage) -> str:
+    if stage.compute_capability < 80:
+        return "any GPU"
+    return f"sm_{stage.compute_capability}" + ("a" if "wgmma" in stage.features else " or later")
 
 
 def times() -> str:
     """A table; its links are places in the project, as those of all blocks (ladder.docs)."""
-    lines = ["| stage | to read, minutes | needs |", "| --- | ---: | --- |"]
+    lines = ["| stage | to read, minutes | to measure |", "| --- | ---: | --- |"]
     for stage in manifest.load().values():
         link = f"[{stage.name}](/{stage.page})"
-        lines.append(f"| {link} | {minutes(stage)} | {needs(stage)} |")
+        lines.append(f"| {link} | {minutes(stage)} | {needed_gpu(stage)} |")
     return "\n".join(lines)

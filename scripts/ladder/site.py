@@ -122,8 +122,7 @@ def stage_links(source: str) -> str:
     links = [f"[kernel](source/kernels/{stage}.cuh.md)"]
     if parent is not None:
         links.append(f"[what is new against {parent}]({diff_page(stage)})")
-    known = manifest.load().get(stage)
-    if known and "cpu" in known.devices:
+    if stage in manifest.load():
         links.append(f"[step through its requests](stepper.md?stage={stage})")
     return f"\n{' · '.join(links)}\n{{: .stage-links }}\n"
 

@@ -26,7 +26,6 @@ def manifest_of(tmp_path, monkeypatch):
                 "types": ["fp32"],
                 "needs": {"compute_capability": 50, "features": []},
                 "aligned_rows": False,
-                "devices": ["gpu", "cpu"],
                 "page": f"docs/{given['name']}.md",
             }
             entries.append(entry | given)

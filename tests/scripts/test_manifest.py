@@ -44,15 +44,13 @@ def test_a_manifest_that_makes_no_sense_is_refused(manifest_of, stages, message)
 
 
 def test_the_names_are_printed_for_the_shell(manifest_of, tmp_path, capsys):
-    manifest_of("02_b", {"name": "01_a", "devices": ["gpu"]}, "03_c")
+    manifest_of("02_b", "01_a", "03_c")
     (tmp_path / "03_c").write_text("")
     for name in ("01_a", "02_b", "04_d"):
         (tmp_path / name).write_text("")
         (tmp_path / name).chmod(0o755)
     assert manifest.main([]) == 0
     assert capsys.readouterr().out.split() == ["02_b", "01_a", "03_c"]
-    assert manifest.main(["--device", "cpu"]) == 0
-    assert capsys.readouterr().out.split() == ["02_b", "03_c"]
     assert manifest.main(["--built", str(tmp_path)]) == 0
     assert capsys.readouterr().out.split() == ["02_b", "01_a"]
     assert manifest.main(["--built", str(tmp_path / "none")]) == 0

@@ -89,7 +89,7 @@ def test_words_are_those_of_prose():
 
 @pytest.fixture
 def two_stages(tmp_path, monkeypatch, manifest_of):
-    manifest_of("01_first", {"name": "02_second", "devices": ["gpu"]})
+    manifest_of("01_first", "02_second")
     for folder in ("kernels", "docs"):
         (tmp_path / folder).mkdir()
     (tmp_path / "kernels/01_first.cuh").write_text("// a comment\nint a;\n\nint b;\n")
@@ -110,28 +110,27 @@ def test_minutes_follow_the_rule(two_stages):
 
 def test_the_table_of_times(two_stages):
     assert reading.times().splitlines() == [
-        "| stage | to read, minutes | needs |",
+        "| stage | to read, minutes | to measure |",
         "| --- | ---: | --- |",
-        "| [01_first](/docs/01_first.md) | 5 | no GPU; to measure, any GPU |",
+        "| [01_first](/docs/01_first.md) | 5 | any GPU |",
         "| [02_second](/docs/02_second.md) | 10 | any GPU |",
     ]
 
 
 def test_what_a_stage_needs_of_a_gpu(manifest_of):
-    def stage(capability, features, devices):
+    def stage(capability, features):
         return {
             "name": f"0{capability}_{len(features)}",
             "needs": {"compute_capability": capability, "features": features},
-            "devices": devices,
         }
 
     manifest_of(
-        stage(80, [], ["gpu", "cpu"]),
-        stage(90, ["tma"], ["gpu"]),
-        stage(90, ["wgmma", "x"], ["gpu"]),
+        stage(80, []),
+        stage(90, ["tma"]),
+        stage(90, ["wgmma", "x"]),
     )
-    assert [reading.needs(s) for s in manifest.load().values()] == [
-        "no GPU; to measure, sm_80 or later",
+    assert [reading.needed_gpu(s) for s in manifest.load().values()] == [
+        "sm_80 or later",
         "sm_90 or later",
         "sm_90a",
     ]

@@ -69,7 +69,7 @@ def test_a_step_counts_what_is_added_removed_and_kept():
 def project(tmp_path):
     """Two stages; add(n) makes the second add n statements."""
     entry = {"types": ["fp32"], "needs": {"compute_capability": 50, "features": []}}
-    entry |= {"aligned_rows": False, "devices": ["gpu"], "page": ""}
+    entry |= {"aligned_rows": False, "page": ""}
     stages = [entry | {"name": "01_one", "parent": None}]
     stages += [entry | {"name": "02_two", "parent": "01_one"}]
     (tmp_path / "stages").mkdir()

@@ -129,7 +129,7 @@ REPORT = {
 @pytest.fixture
 def project(tmp_path, monkeypatch, manifest_of):
     """A project with one stage, whose program writes REPORT."""
-    manifest_of("01_first", {"name": "02_gpu", "devices": ["gpu"]})
+    manifest_of("01_first")
     built = tmp_path / "cpu"
     built.mkdir()
     stage = built / "01_first"

@@ -25,7 +25,7 @@
 #define __launch_bounds__(...)
 #define __grid_constant__
 #define __cluster_dims__(...)  // a launch says it, too
-#define __align__(n) __attribute__((aligned(n)))
+#define __align__(n)           __attribute__((aligned(n)))
 // One copy for each OS thread, that is for each block that is running. 128 bytes: all banks once,
 // so that an array begins in bank 0 as it does on the GPU.
 #define __shared__ static thread_local __attribute__((aligned(128)))
