@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "harness/options.h"
@@ -233,6 +234,29 @@ TEST(Report, AVariantIsRightWhenItsCheckIsAndNothingWasFound) {
   EXPECT_FALSE(v.ok());
   v.findings.clear();
   EXPECT_TRUE(v.ok());
+}
+
+// ncu's counters of loads and stores have neither what copies and boxes write, nor what wgmma
+// reads.
+TEST(Report, TotalsAreThoseOfLanes) {
+  std::vector<MemoryRow> rows;
+  for (const char* op : {"load", "store", "copy", "tma load", "tma store", "wgmma"})
+    for (const bool shared : {false, true}) {
+      MemoryRow& row = rows.emplace_back();
+      row.op = op;
+      row.shared = shared;
+      row.requests = 1;
+      row.cost = 8;
+      row.ideal = 2;
+    }
+  std::map<std::string, uint64_t> totals;
+  for (const auto& [name, total] : memory_totals(rows)) totals[name] = total;
+  for (const std::string op : {"ld", "st"}) {
+    EXPECT_EQ(1u, totals.at("l1tex__t_requests_pipe_lsu_mem_global_op_" + op + ".sum"));
+    EXPECT_EQ(8u, totals.at("l1tex__t_sectors_pipe_lsu_mem_global_op_" + op + ".sum"));
+    EXPECT_EQ(8u, totals.at("l1tex__data_pipe_lsu_wavefronts_mem_shared_op_" + op + ".sum"));
+    EXPECT_EQ(6u, totals.at("l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_" + op + ".sum"));
+  }
 }
 
 TEST(Report, TableSaysWhatWentWrong) {

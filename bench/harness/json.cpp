@@ -27,9 +27,7 @@ Json to_json(const MemoryRow& row) {
                {"text", row.text},
                {"array", row.array},
                {"space", row.shared ? "shared" : "global"},
-               {"op", row.copy    ? "copy"
-                      : row.store ? "store"
-                                  : "load"},
+               {"op", row.op},
                {"bytes", row.bytes},
                {"requests", row.requests},
                {"lanes", row.lanes},

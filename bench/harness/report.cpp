@@ -22,13 +22,14 @@ std::optional<double> percent_of_best(const VariantReport& v) {
 std::vector<std::pair<std::string, uint64_t>> memory_totals(const std::vector<MemoryRow>& rows) {
   uint64_t requests[2] = {}, sectors[2] = {}, wavefronts[2] = {}, conflicts[2] = {};
   for (const MemoryRow& row : rows) {
-    if (row.copy) continue;
+    const bool store = row.op == "store";
+    if (!store && row.op != "load") continue;  // no counter of these has it
     if (row.shared) {
-      wavefronts[row.store] += row.cost;
-      conflicts[row.store] += row.cost - row.ideal;
+      wavefronts[store] += row.cost;
+      conflicts[store] += row.cost - row.ideal;
     } else {
-      requests[row.store] += row.requests;
-      sectors[row.store] += row.cost;
+      requests[store] += row.requests;
+      sectors[store] += row.cost;
     }
   }
   std::vector<std::pair<std::string, uint64_t>> totals;

@@ -62,9 +62,11 @@ struct MemoryRow {
   std::string file;
   int line;
   std::string text, array;  // of the source line; "A", "sB", ...
-  bool shared, store;
-  bool copy;       // by cp.async: a store to shared memory that ncu does not count
-  unsigned bytes;  // a lane
+  bool shared;
+  // "load" and "store" are those of lanes. "copy": a store to shared memory by cp.async. "tma load"
+  // and "tma store": a box, in global and in shared memory. "wgmma": an operand.
+  std::string op;
+  unsigned bytes;  // a lane, a box, an operand
   uint64_t requests, lanes;
   uint64_t cost, ideal;  // sectors of global memory, wavefronts of shared memory
   uint64_t array_bytes;  // the whole array

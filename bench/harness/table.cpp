@@ -124,7 +124,7 @@ std::string gpu_table(const Report& r) {
 
 std::string memory_table(const std::vector<MemoryRow>& rows) {
   std::string text = fmt::format(
-      "    {:<28}  {:<5}  {:<16}  {:>5}  {:>9}  {:>5}  {:>8}  {:>5}  {:>10}  {:>5}  {}\n", "line",
+      "    {:<28}  {:<9}  {:<16}  {:>5}  {:>9}  {:>5}  {:>8}  {:>5}  {:>10}  {:>5}  {}\n", "line",
       "op", "array", "bytes", "requests", "lanes", "sectors/", "ideal", "wavefronts/", "ideal",
       "code");
   for (const MemoryRow& row : rows) {
@@ -135,15 +135,12 @@ std::string memory_table(const std::vector<MemoryRow>& rows) {
                        : row.shared          ? "  <-- bank conflicts"
                                              : "  <-- more sectors than needed";
     text += fmt::format(
-        "    {:<28}  {:<5}  {:<16}  {:>5}  {:>9}  {:>5.1f}  {:>8}  {:>5}  {:>11}  {:>5}  {}{}\n",
-        fmt::format("{}:{}", std::filesystem::path(row.file).filename().string(), row.line),
-        row.copy    ? "copy"
-        : row.store ? "store"
-                    : "load",
+        "    {:<28}  {:<9}  {:<16}  {:>5}  {:>9}  {:>5}  {:>8}  {:>5}  {:>11}  {:>5}  {}{}\n",
+        fmt::format("{}:{}", std::filesystem::path(row.file).filename().string(), row.line), row.op,
         (row.shared ? "shared " : "global ") + row.array, row.bytes, row.requests,
-        static_cast<double>(row.lanes) / requests, row.shared ? "-" : cost,
-        row.shared ? "-" : ideal, row.shared ? cost : "-", row.shared ? ideal : "-", row.text,
-        mark);
+        row.lanes == 0 ? "-" : fmt::format("{:.1f}", static_cast<double>(row.lanes) / requests),
+        row.shared ? "-" : cost, row.shared ? "-" : ideal, row.shared ? cost : "-",
+        row.shared ? ideal : "-", row.text, mark);
   }
   for (const auto& [name, total] : memory_totals(rows))
     text += fmt::format("    {:<66}  {:>12}\n", name, total);

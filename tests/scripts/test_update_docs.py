@@ -438,6 +438,16 @@ def test_predictions_lead_to_their_lines_in_parts_too(monkeypatch):
     text = written("predict 02_two x")
     assert "| [02_two.cuh:7](../kernels/02_two.cuh#L7) | load sB |" in text
     assert "| [parts/swizzle.cuh:7](../kernels/parts/swizzle.cuh#L7) |" in text
+    assert "| bytes a lane | requests |" in text
+
+
+def test_bytes_of_boxes_are_not_those_of_a_lane(monkeypatch):
+    line = {"op": "tma load", "array": "A", "space": "global", "bytes": 16384, "requests": 2}
+    line |= {"sectors_per_request": 512.0, "ideal_sectors": 512.0, "line": 7, "file": "a.cuh"}
+    monkeypatch.setattr(sources, "predicted", lambda stage: {"x": {"memory": [line]}})
+    text = written("predict 02_two x")
+    assert "| bytes a lane, box or operand | requests |" in text
+    assert "| tma load A | 16384 | 2 | 512 sectors | 512 |" in text
 
 
 def test_a_figure_that_the_cpu_device_does_not_bear_out_is_an_error(monkeypatch):

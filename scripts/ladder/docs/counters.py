@@ -40,6 +40,7 @@ ASKED_FOR = {
 UNITS = {"time": (1e6, "ms"), "possible_share": (1, "%")}
 SECTORS = {"sm_sectors", "l2_sectors", "l2_written", "lrc_sectors"}
 SECTORS |= {"merged_hardware", "merged_multicast"}
+OF_LANES = {"load", "store", "copy"}  # the operations of the CPU device's lines that have lanes
 STALLS = "stalls"
 STALLS_SHOWN = 4
 # Between the columns of a table: what is closer is no difference that a page speaks of.
@@ -170,10 +171,11 @@ def predict(stage: str, variant: str) -> str:
                 number(line[ideal]),
             ]
         )
+    by_lanes = all(line["op"] in OF_LANES for line in sources.predicted(stage)[variant]["memory"])
     head = [
         "the CPU device, 128^3",
         "access",
-        "bytes a lane",
+        "bytes a lane" if by_lanes else "bytes a lane, box or operand",
         "requests",
         "cost a request",
         "at least",
