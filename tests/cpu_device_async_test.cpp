@@ -243,6 +243,30 @@ TEST_F(Async, AnInitialisationThatTmaMayNotSee) {
   expect_found("no fence.mbarrier_init");
 }
 
+// Four warps read; one of them is not waited for. The last one reads twice.
+__global__ void one_reader_missing_kernel(int* out) {
+  Shared& s = dynamic_shared<Shared>();
+  const int warp = threadIdx.x / 32;
+  if (threadIdx.x == 0) s.words[0] = 1;
+  prepare(s, 3);
+  if (threadIdx.x % 32 != 0) return;
+  if (warp < 4) {
+    out[warp] = s.words[0];
+    if (warp == 3) out[warp] += s.words[0];
+    if (warp != 2) ptx::mbarrier_arrive(&s.barriers[0]);
+  } else {
+    ptx::mbarrier_wait_parity(&s.barriers[0], 0);
+    s.words[0] = 2;  // BUG
+  }
+}
+TEST_F(Async, AReaderThatNobodyWaitsFor) {
+  int* out = nullptr;
+  LADDER_CUDA_CHECK(cudaMalloc(&out, 4 * sizeof(int)));
+  launch(one_reader_missing_kernel, dim3(1), dim3(160), sizeof(Shared), nullptr, out);
+  expect_found("race: writes what another thread has read since the last barrier");
+  LADDER_CUDA_CHECK(cudaFree(out));
+}
+
 // --- Clusters -----------------------------------------------------------------------------------
 
 // Each block writes into the other's shared memory.
