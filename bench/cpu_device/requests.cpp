@@ -19,14 +19,15 @@ void Requests::count(const Place& place, uintptr_t address, unsigned bytes, Oper
                      Space space, Arrays& arrays) {
   Site& site = site_of(place, address, bytes, operation, space, arrays);
   const unsigned thread = this_block->current_number(), bit = 1u << thread % WARP;
-  const uint64_t turn = turns().key();
+  const Turns& turns = this->turns();
   std::vector<RequestOfTurn>& requests = site.by_warp[thread / WARP];
   unsigned& next = site.next[thread];
-  const auto is_its = [&](const RequestOfTurn& r) { return r.turn == turn && !(r.mask & bit); };
+  const auto is_its = [&](const RequestOfTurn& r) { return r.hash == turns.hash() && !(r.mask & bit); };
   auto request = std::find_if(requests.begin() + next, requests.end(), is_its);
   if (request == requests.end()) {
     request = requests.insert(requests.begin() + next, RequestOfTurn{});
-    request->turn = turn;
+    request->hash = turns.hash();
+    request->loops = turns.loops();
   }
   next = static_cast<unsigned>(request - requests.begin()) + 1;
   request->mask |= bit;
@@ -61,6 +62,19 @@ Site& Requests::site_of(const Place& place, uintptr_t address, unsigned bytes, O
   return *cached.site;
 }
 
+// Those of lanes that came by different ways, some of them through a loop that they have left.
+void Requests::join(std::vector<RequestOfTurn>& requests) {
+  for (auto one = requests.begin(); one != requests.end(); ++one)
+    for (auto other = one + 1; other != requests.end() && one->mask != ~0u; ++other) {
+      if (other->mask == 0 || one->mask & other->mask || !together(one->loops, other->loops))
+        continue;
+      for (unsigned lane = 0; lane < WARP; ++lane)
+        if (other->mask >> lane & 1) one->offset[lane] = other->offset[lane];
+      one->mask |= other->mask;
+      other->mask = 0;
+    }
+}
+
 void Requests::add(Site& site, unsigned warp, const Request& request) {
   if (request.mask == 0) return;
   const Cost cost = site.key.space == Space::GLOBAL ? global_cost(request, site.key.bytes)
@@ -85,6 +99,7 @@ void Requests::add(Site& site, unsigned warp, const Request& request) {
 void Requests::settle() {
   for (Site& site : sites_) {
     for (unsigned warp = 0; warp < site.by_warp.size(); ++warp) {
+      join(site.by_warp[warp]);
       for (const Request& request : site.by_warp[warp]) add(site, warp, request);
       site.by_warp[warp].clear();
     }

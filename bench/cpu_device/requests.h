@@ -41,7 +41,8 @@ struct Totals {
 
 // A request, and the turn of the loops around it in which its lanes made it.
 struct RequestOfTurn : Request {
-  uint64_t turn;
+  uint64_t hash;
+  std::vector<Loop> loops;
 };
 
 // The requests of one instruction since the last barrier.
@@ -76,6 +77,7 @@ class Requests {
 
   Site& site_of(const Place& place, uintptr_t address, unsigned bytes, Operation operation,
                 Space space, Arrays& arrays);
+  static void join(std::vector<RequestOfTurn>& requests);
   static void add(Site& site, unsigned warp, const Request& request);
 
   std::deque<Site> sites_;  // in which a Site stays where it is
