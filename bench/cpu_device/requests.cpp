@@ -18,11 +18,28 @@ std::map<Key, Totals> all_totals;
 void Requests::count(const Place& place, uintptr_t address, unsigned bytes, Operation operation,
                      Space space, Arrays& arrays) {
   Site& site = site_of(place, address, bytes, operation, space, arrays);
+  request_of_turn(site).offset[this_block->lane()] =
+      static_cast<uint32_t>(address - site.key.array);
+}
+
+void Requests::count_copied(const Place& place, uintptr_t to, uintptr_t from, unsigned bytes,
+                            Arrays& arrays) {
+  Site& site = site_of(place, from, bytes, Operation::LOAD, Space::GLOBAL, arrays);
+  site.copied = true;
+  RequestOfTurn& request = request_of_turn(site);
+  request.offset[this_block->lane()] = static_cast<uint32_t>(from - site.key.array);
+  request.to[this_block->lane()] = static_cast<uint32_t>(to);
+}
+
+// The request of the current lane, which is not yet part of it.
+RequestOfTurn& Requests::request_of_turn(Site& site) {
   const unsigned thread = this_block->current_number(), bit = 1u << thread % WARP;
   const Turns& turns = this->turns();
   std::vector<RequestOfTurn>& requests = site.by_warp[thread / WARP];
   unsigned& next = site.next[thread];
-  const auto is_its = [&](const RequestOfTurn& r) { return r.hash == turns.hash() && !(r.mask & bit); };
+  const auto is_its = [&](const RequestOfTurn& r) {
+    return r.hash == turns.hash() && !(r.mask & bit);
+  };
   auto request = std::find_if(requests.begin() + next, requests.end(), is_its);
   if (request == requests.end()) {
     request = requests.insert(requests.begin() + next, RequestOfTurn{});
@@ -31,7 +48,7 @@ void Requests::count(const Place& place, uintptr_t address, unsigned bytes, Oper
   }
   next = static_cast<unsigned>(request - requests.begin()) + 1;
   request->mask |= bit;
-  request->offset[thread % WARP] = static_cast<uint32_t>(address - site.key.array);
+  return *request;
 }
 
 Turns& Requests::turns() {
@@ -69,7 +86,10 @@ void Requests::join(std::vector<RequestOfTurn>& requests) {
       if (other->mask == 0 || one->mask & other->mask || !together(one->loops, other->loops))
         continue;
       for (unsigned lane = 0; lane < WARP; ++lane)
-        if (other->mask >> lane & 1) one->offset[lane] = other->offset[lane];
+        if (other->mask >> lane & 1) {
+          one->offset[lane] = other->offset[lane];
+          one->to[lane] = other->to[lane];
+        }
       one->mask |= other->mask;
       other->mask = 0;
     }
@@ -77,8 +97,10 @@ void Requests::join(std::vector<RequestOfTurn>& requests) {
 
 void Requests::add(Site& site, unsigned warp, const Request& request) {
   if (request.mask == 0) return;
-  const Cost cost = site.key.space == Space::GLOBAL ? global_cost(request, site.key.bytes)
-                                                    : shared_cost(request, site.key.bytes);
+  const unsigned bytes = site.key.bytes;
+  const Cost cost = site.key.space == Space::SHARED ? shared_cost(request, bytes)
+                    : site.copied && bytes == 16    ? copied_cost(request)
+                                                    : global_cost(request, bytes);
   ++site.totals.requests;
   site.totals.lanes += static_cast<unsigned>(__builtin_popcount(request.mask));
   site.totals.cost += cost.actual;

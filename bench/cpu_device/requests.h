@@ -50,6 +50,7 @@ struct Site {
   Site(const Key& k, unsigned warps, unsigned threads) : key(k), by_warp(warps), next(threads) {}
 
   Key key;
+  bool copied = false;  // what a cp.async reads
   Totals totals;
   std::vector<std::vector<RequestOfTurn>> by_warp;
   std::vector<unsigned> next;  // by thread, where the warp's requests after its last one begin
@@ -60,6 +61,9 @@ class Requests {
  public:
   void count(const Place& place, uintptr_t address, unsigned bytes, Operation operation,
              Space space, Arrays& arrays);
+  // What a cp.async of the current thread reads.
+  void count_copied(const Place& place, uintptr_t to, uintptr_t from, unsigned bytes,
+                    Arrays& arrays);
   // Where the current thread is in its loops.
   Turns& turns();
   // Costs the requests that are complete: at a barrier every lane has made all of its own.
@@ -75,6 +79,7 @@ class Requests {
     Site* site = nullptr;
   };
 
+  RequestOfTurn& request_of_turn(Site& site);
   Site& site_of(const Place& place, uintptr_t address, unsigned bytes, Operation operation,
                 Space space, Arrays& arrays);
   static void join(std::vector<RequestOfTurn>& requests);

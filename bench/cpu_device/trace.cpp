@@ -18,6 +18,12 @@ std::string out_of_bounds(const Allocation& a, uintptr_t address, unsigned bytes
          " of " + a.name + ", which has " + size;
 }
 
+void check_bounds(const Place& place, const Allocation& a, uintptr_t address, unsigned bytes,
+                  Operation operation) {
+  if (address < a.begin || address + bytes > a.end)
+    report_finding(place, out_of_bounds(a, address, bytes, operation));
+}
+
 }  // namespace
 
 __thread Tracer* tracer = nullptr;
@@ -48,19 +54,23 @@ void Tracer::access(const Place& place, uintptr_t address, unsigned bytes, Opera
     if (problem != nullptr) report_finding(place, problem);
     if (counts_) requests_.count(place, address, bytes, operation, Space::SHARED, arrays_);
   } else if (const Allocation* allocation = arrays_.allocation_at(address)) {
-    if (address < allocation->begin || address + bytes > allocation->end)
-      report_finding(place, out_of_bounds(*allocation, address, bytes, operation));
+    check_bounds(place, *allocation, address, bytes, operation);
     if (counts_) requests_.count(place, address, bytes, operation, Space::GLOBAL, arrays_);
   }
   // Anything else is the thread's own: its stack, its parameters.
 }
 
-void Tracer::async_store(const Place& place, uintptr_t address, unsigned bytes) {
-  SharedMemory* const shared = shared_at(address);
+void Tracer::async_copy(const Place& place, uintptr_t to, uintptr_t from, unsigned bytes,
+                        unsigned source_bytes) {
+  const Allocation* const allocation = source_bytes > 0 ? arrays_.allocation_at(from) : nullptr;
+  if (allocation != nullptr) {
+    check_bounds(place, *allocation, from, source_bytes, Operation::LOAD);
+    if (counts_) requests_.count_copied(place, to, from, bytes, arrays_);
+  }
+  SharedMemory* const shared = shared_at(to);
   if (shared == nullptr) return;
-  if (const char* problem = shared->begin_copy(address, bytes, now()))
-    report_finding(place, problem);
-  if (counts_) requests_.count(place, address, bytes, Operation::COPY, Space::SHARED, arrays_);
+  if (const char* problem = shared->begin_copy(to, bytes, now())) report_finding(place, problem);
+  if (counts_) requests_.count(place, to, bytes, Operation::COPY, Space::SHARED, arrays_);
 }
 
 void Tracer::async_landed(uintptr_t address, unsigned bytes) {
@@ -96,8 +106,11 @@ void trace_access(const Place& place, const void* address, unsigned bytes, Opera
     tracer->access(place, reinterpret_cast<uintptr_t>(address), bytes, operation);
 }
 
-void trace_async_store(const Place& place, const void* address, unsigned bytes) {
-  if (tracer != nullptr) tracer->async_store(place, reinterpret_cast<uintptr_t>(address), bytes);
+void trace_async_copy(const Place& place, const void* to, const void* from, unsigned bytes,
+                      unsigned source_bytes) {
+  if (tracer != nullptr)
+    tracer->async_copy(place, reinterpret_cast<uintptr_t>(to), reinterpret_cast<uintptr_t>(from),
+                       bytes, source_bytes);
 }
 
 void trace_async_landed(const void* address, unsigned bytes) {

@@ -66,9 +66,11 @@ void trace_block_ends(uint32_t barriers);
 
 // One access of the current thread, for those that the device performs itself.
 void trace_access(const Place& place, const void* address, unsigned bytes, Operation operation);
-// A cp.async: the store into shared memory is visible only when it has landed. It has an operation
-// of its own, as ncu counts neither the store nor its wavefronts.
-void trace_async_store(const Place& place, const void* address, unsigned bytes);
+// A cp.async, of `bytes` to shared memory, of which the first `source_bytes` are read from global
+// memory. The store into shared memory is visible only when it has landed. It has an operation of
+// its own, as ncu counts neither the store nor its wavefronts.
+void trace_async_copy(const Place& place, const void* to, const void* from, unsigned bytes,
+                      unsigned source_bytes);
 void trace_async_landed(const void* address, unsigned bytes);
 
 }  // namespace cpu_device

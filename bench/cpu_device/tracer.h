@@ -35,7 +35,8 @@ class Tracer {
     if (this_block->on_stack(address)) return;
     access(Place{nullptr, 0, pc}, address, BYTES, operation);
   }
-  void async_store(const Place& place, uintptr_t address, unsigned bytes);
+  void async_copy(const Place& place, uintptr_t to, uintptr_t from, unsigned bytes,
+                  unsigned source_bytes);
   void async_landed(uintptr_t address, unsigned bytes);
 
  private:
