@@ -70,13 +70,64 @@ Site& Requests::site_of(const Place& place, uintptr_t address, unsigned bytes, O
 
   const auto [begin, extent, name] = arrays.at(address, space);
   const Key key{place, operation, space, bytes, begin, extent, name};
+  Site& site = site_with(key);
+  cached = {id, bytes, operation, begin, extent, &site};
+  return site;
+}
+
+Site& Requests::site_with(const Key& key) {
   const auto known = std::find_if(sites_.begin(), sites_.end(), [&](const Site& site) {
     return !(site.key < key) && !(key < site.key);
   });
-  if (known == sites_.end())
-    sites_.emplace_back(key, this_block->warp_count(), this_block->thread_count());
-  cached = {id, bytes, operation, begin, extent, known == sites_.end() ? &sites_.back() : &*known};
-  return *cached.site;
+  if (known != sites_.end()) return *known;
+  return sites_.emplace_back(key, this_block->warp_count(), this_block->thread_count());
+}
+
+// Loads of shared memory as ptxas makes them of a loop that it has unrolled: those of neighbours
+// become one load of 8 or 16 bytes where that is aligned in every thread. Here: when every thread
+// of the block makes the same ones, each at the same distances from its first. (What the SASS of 02
+// to 04 has; loads that some threads do not make stay as they are in all stages.) Whether it did.
+bool Requests::merge(Site& site) {
+  const unsigned bytes = site.key.bytes;
+  if (site.key.space != Space::SHARED || site.key.operation != Operation::LOAD || bytes >= 16 ||
+      site.by_warp[0].size() < 2)
+    return false;
+  const auto distance = [](const Request& from, const Request& to, unsigned lane) {
+    return to.offset[lane] - from.offset[lane];
+  };
+  const RequestOfTurn& first = site.by_warp[0][0];
+  uint32_t different = 0;  // in these bits, between the first offsets of any two threads
+  for (const auto& requests : site.by_warp) {
+    if (requests.size() != site.by_warp[0].size()) return false;
+    for (size_t i = 0; i < requests.size(); ++i)
+      for (unsigned lane = 0; lane < WARP; ++lane)
+        if (requests[i].mask != ~0u || distance(requests[0], requests[i], lane) !=
+                                           distance(first, site.by_warp[0][i], 0))
+          return false;
+    for (const uint32_t offset : requests[0].offset) different |= offset ^ first.offset[0];
+  }
+
+  std::vector<std::pair<uint32_t, size_t>> ordered;  // offset in the first thread, which request
+  for (size_t i = 0; i < site.by_warp[0].size(); ++i)
+    ordered.emplace_back(site.by_warp[0][i].offset[0], i);
+  std::sort(ordered.begin(), ordered.end());
+  const auto run_from = [&](size_t at, unsigned width) {  // of `width` bytes, aligned
+    if ((ordered[at].first | different) % width != 0) return false;
+    for (unsigned n = 1; n < width / bytes; ++n)
+      if (at + n >= ordered.size() || ordered[at + n].first != ordered[at].first + n * bytes)
+        return false;
+    return true;
+  };
+  for (size_t at = 0; at < ordered.size();) {
+    const unsigned width = run_from(at, 16) ? 16 : bytes < 8 && run_from(at, 8) ? 8 : bytes;
+    Key key = site.key;
+    key.bytes = width;
+    Site& wide = width == bytes ? site : site_with(key);
+    for (unsigned warp = 0; warp < site.by_warp.size(); ++warp)
+      add(wide, warp, site.by_warp[warp][ordered[at].second]);
+    at += width / bytes;
+  }
+  return true;
 }
 
 // Those of lanes that came by different ways, some of them through a loop that they have left.
@@ -119,10 +170,13 @@ void Requests::add(Site& site, unsigned warp, const Request& request) {
 }
 
 void Requests::settle() {
-  for (Site& site : sites_) {
+  for (size_t i = 0; i < sites_.size(); ++i) {  // more may come while they are merged
+    Site& site = sites_[i];
+    for (auto& requests : site.by_warp) join(requests);
+    const bool merged = merge(site);
     for (unsigned warp = 0; warp < site.by_warp.size(); ++warp) {
-      join(site.by_warp[warp]);
-      for (const Request& request : site.by_warp[warp]) add(site, warp, request);
+      if (!merged)
+        for (const Request& request : site.by_warp[warp]) add(site, warp, request);
       site.by_warp[warp].clear();
     }
     std::fill(site.next.begin(), site.next.end(), 0u);

@@ -82,6 +82,8 @@ class Requests {
   RequestOfTurn& request_of_turn(Site& site);
   Site& site_of(const Place& place, uintptr_t address, unsigned bytes, Operation operation,
                 Space space, Arrays& arrays);
+  Site& site_with(const Key& key);
+  bool merge(Site& site);
   static void join(std::vector<RequestOfTurn>& requests);
   static void add(Site& site, unsigned warp, const Request& request);
 
