@@ -44,7 +44,7 @@ RequestOfTurn& Requests::request_of_turn(Site& site) {
   if (request == requests.end()) {
     request = requests.insert(requests.begin() + next, RequestOfTurn{});
     request->hash = turns.hash();
-    request->loops = turns.loops();
+    request->way = turns.way();
   }
   next = static_cast<unsigned>(request - requests.begin()) + 1;
   request->mask |= bit;
@@ -134,7 +134,7 @@ bool Requests::merge(Site& site) {
 void Requests::join(std::vector<RequestOfTurn>& requests) {
   for (auto one = requests.begin(); one != requests.end(); ++one)
     for (auto other = one + 1; other != requests.end() && one->mask != ~0u; ++other) {
-      if (other->mask == 0 || one->mask & other->mask || !together(one->loops, other->loops))
+      if (other->mask == 0 || one->mask & other->mask || !together(one->way, other->way))
         continue;
       for (unsigned lane = 0; lane < WARP; ++lane)
         if (other->mask >> lane & 1) {

@@ -42,7 +42,7 @@ struct Totals {
 // A request, and the turn of the loops around it in which its lanes made it.
 struct RequestOfTurn : Request {
   uint64_t hash;
-  std::vector<Loop> loops;
+  Way way;
 };
 
 // The requests of one instruction since the last barrier.

@@ -13,6 +13,12 @@ struct Loop {
   uint64_t turn;
 };
 
+// How a thread came to where it is.
+struct Way {
+  std::vector<uintptr_t> path;  // the blocks entered, of each loop those of the last turn
+  std::vector<Loop> loops;      // from the outermost to the innermost; in the first turn none
+};
+
 // That of one thread, since the last barrier. The compiler reports every basic block that it enters
 // (-fsanitize-coverage=trace-pc). One that has been entered before in the same turn begins the next
 // turn of a loop. Nobody says when a loop is left: its last turn goes on until the next turn of a
@@ -20,25 +26,23 @@ struct Loop {
 class Turns {
  public:
   void enter_block(uintptr_t pc);
-  // From the outermost to the innermost; those in their first turn are not known to be loops.
-  const std::vector<Loop>& loops() const { return loops_; }
+  const Way& way() const { return way_; }
   uint64_t hash() const { return hashes_.empty() ? 0 : hashes_.back(); }
   void reset() {
-    path_.clear();
-    loops_.clear();
+    way_.path.clear();
+    way_.loops.clear();
     begins_.clear();
     hashes_.clear();
   }
 
  private:
-  std::vector<uintptr_t> path_;  // the blocks entered, of each loop those of the last turn
-  std::vector<Loop> loops_;
-  std::vector<size_t> begins_;    // of each loop, where in path_
+  Way way_;
+  std::vector<size_t> begins_;    // of each loop, where in the path
   std::vector<uint64_t> hashes_;  // of each loop and those around it
 };
 
 // Whether lanes in the one and lanes in the other can execute an instruction together: they are in
-// the same turn of the loops that both are in. Loops of which only one knows it may have left.
-bool together(const std::vector<Loop>& one, const std::vector<Loop>& other);
+// the same turn of the loops that both came through.
+bool together(const Way& one, const Way& other);
 
 }  // namespace cpu_device
