@@ -52,10 +52,10 @@ Cost copied_cost(const Request& request) {
 }
 
 // Shared memory has 32 banks of 4 bytes; in one wavefront each bank delivers one word, to any
-// number of lanes. Requests of 8 and 16 bytes go in halves and quarters of a warp; two of them
-// merge when all lanes l and l^1, or all l and l^2, ask for the same address (measured on an H200,
-// and described in NVIDIA's developer forum for compute capability 7.x).
-Cost shared_cost(const Request& request, unsigned bytes) {
+// number of lanes. Requests of 8 and 16 bytes go in halves and quarters of a warp; of a load, two
+// of them merge when all lanes l and l^1, or all l and l^2, ask for the same address (measured on
+// an H200, and described in NVIDIA's developer forum for compute capability 7.x).
+Cost shared_cost(const Request& request, unsigned bytes, bool load) {
   unsigned parts = bytes == 16 ? 4 : bytes == 8 ? 2 : 1;
   const auto paired = [&](unsigned distance) {
     for (unsigned lane = 0; lane < WARP; ++lane) {
@@ -66,7 +66,7 @@ Cost shared_cost(const Request& request, unsigned bytes) {
     }
     return true;
   };
-  if (parts > 1 && (paired(1) || paired(2))) parts /= 2;
+  if (load && parts > 1 && (paired(1) || paired(2))) parts /= 2;
 
   const unsigned lanes = WARP / parts;
   Cost cost{0, 0};

@@ -22,6 +22,6 @@ struct Cost {
 Cost global_cost(const Request& request, unsigned bytes);
 // Of a cp.async of 16 bytes past L1.
 Cost copied_cost(const Request& request);
-Cost shared_cost(const Request& request, unsigned bytes);
+Cost shared_cost(const Request& request, unsigned bytes, bool load);
 
 }  // namespace cpu_device

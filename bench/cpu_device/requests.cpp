@@ -101,8 +101,8 @@ bool Requests::merge(Site& site) {
     if (requests.size() != site.by_warp[0].size()) return false;
     for (size_t i = 0; i < requests.size(); ++i)
       for (unsigned lane = 0; lane < WARP; ++lane)
-        if (requests[i].mask != ~0u || distance(requests[0], requests[i], lane) !=
-                                           distance(first, site.by_warp[0][i], 0))
+        if (requests[i].mask != ~0u ||
+            distance(requests[0], requests[i], lane) != distance(first, site.by_warp[0][i], 0))
           return false;
     for (const uint32_t offset : requests[0].offset) different |= offset ^ first.offset[0];
   }
@@ -134,8 +134,7 @@ bool Requests::merge(Site& site) {
 void Requests::join(std::vector<RequestOfTurn>& requests) {
   for (auto one = requests.begin(); one != requests.end(); ++one)
     for (auto other = one + 1; other != requests.end() && one->mask != ~0u; ++other) {
-      if (other->mask == 0 || one->mask & other->mask || !together(one->way, other->way))
-        continue;
+      if (other->mask == 0 || one->mask & other->mask || !together(one->way, other->way)) continue;
       for (unsigned lane = 0; lane < WARP; ++lane)
         if (other->mask >> lane & 1) {
           one->offset[lane] = other->offset[lane];
@@ -149,9 +148,10 @@ void Requests::join(std::vector<RequestOfTurn>& requests) {
 void Requests::add(Site& site, unsigned warp, const Request& request) {
   if (request.mask == 0) return;
   const unsigned bytes = site.key.bytes;
-  const Cost cost = site.key.space == Space::SHARED ? shared_cost(request, bytes)
-                    : site.copied && bytes == 16    ? copied_cost(request)
-                                                    : global_cost(request, bytes);
+  const Cost cost = site.key.space == Space::SHARED
+                        ? shared_cost(request, bytes, site.key.operation == Operation::LOAD)
+                    : site.copied && bytes == 16 ? copied_cost(request)
+                                                 : global_cost(request, bytes);
   ++site.totals.requests;
   site.totals.lanes += static_cast<unsigned>(__builtin_popcount(request.mask));
   site.totals.cost += cost.actual;

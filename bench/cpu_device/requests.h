@@ -87,7 +87,7 @@ class Requests {
   static void join(std::vector<RequestOfTurn>& requests);
   static void add(Site& site, unsigned warp, const Request& request);
 
-  std::deque<Site> sites_;  // in which a Site stays where it is
+  std::deque<Site> sites_;    // in which a Site stays where it is
   std::vector<Turns> turns_;  // by thread
   std::vector<Cached> cache_ = std::vector<Cached>(1024);
 };

@@ -60,8 +60,7 @@ void trace_block_ends(uint32_t barriers);
 #ifdef __clang__
   #define LADDER_UNTRACED __attribute__((noinline, no_sanitize("thread", "coverage")))
 #else
-  #define LADDER_UNTRACED \
-    __attribute__((noinline, no_sanitize("thread"), no_sanitize_coverage))
+  #define LADDER_UNTRACED __attribute__((noinline, no_sanitize("thread"), no_sanitize_coverage))
 #endif
 
 // One access of the current thread, for those that the device performs itself.
