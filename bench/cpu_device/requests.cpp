@@ -86,48 +86,72 @@ Site& Requests::site_with(const Key& key) {
 // Loads of shared memory as ptxas makes them of a loop that it has unrolled: those of neighbours
 // become one load of 8 or 16 bytes where that is aligned in every thread. Here: when every thread
 // of the block makes the same ones, each at the same distances from its first. (What the SASS of 02
-// to 04 has; loads that some threads do not make stay as they are in all stages.) Whether it did.
-bool Requests::merge(Site& site) {
-  const unsigned bytes = site.key.bytes;
-  if (site.key.space != Space::SHARED || site.key.operation != Operation::LOAD || bytes >= 16 ||
-      site.by_warp[0].size() < 2)
-    return false;
-  const auto distance = [](const Request& from, const Request& to, unsigned lane) {
-    return to.offset[lane] - from.offset[lane];
-  };
-  const RequestOfTurn& first = site.by_warp[0][0];
-  uint32_t different = 0;  // in these bits, between the first offsets of any two threads
-  for (const auto& requests : site.by_warp) {
-    if (requests.size() != site.by_warp[0].size()) return false;
-    for (size_t i = 0; i < requests.size(); ++i)
-      for (unsigned lane = 0; lane < WARP; ++lane)
-        if (requests[i].mask != ~0u ||
-            distance(requests[0], requests[i], lane) != distance(first, site.by_warp[0][i], 0))
-          return false;
-    for (const uint32_t offset : requests[0].offset) different |= offset ^ first.offset[0];
-  }
+// to 04 has; loads that some threads do not make stay as they are in all stages.)
+bool Requests::may_merge(const Site& site) {
+  return site.key.space == Space::SHARED && site.key.operation == Operation::LOAD &&
+         site.key.bytes < 16 && !site.by_warp[0].empty() &&
+         std::all_of(site.by_warp.begin(), site.by_warp.end(), [&](const auto& requests) {
+           return requests.size() == site.by_warp[0].size() &&
+                  std::all_of(requests.begin(), requests.end(),
+                              [](const Request& request) { return request.mask == ~0u; });
+         });
+}
 
-  std::vector<std::pair<uint32_t, size_t>> ordered;  // offset in the first thread, which request
-  for (size_t i = 0; i < site.by_warp[0].size(); ++i)
-    ordered.emplace_back(site.by_warp[0][i].offset[0], i);
-  std::sort(ordered.begin(), ordered.end());
+// Whether all threads have the same distance from their first load of `one` to each of `other`.
+bool Requests::same_distances(const Site& one, const Site& other) {
+  for (size_t warp = 0; warp < other.by_warp.size(); ++warp)
+    for (size_t i = 0; i < other.by_warp[warp].size(); ++i)
+      for (unsigned lane = 0; lane < WARP; ++lane)
+        if (other.by_warp[warp][i].offset[lane] - one.by_warp[warp][0].offset[lane] !=
+            other.by_warp[0][i].offset[0] - one.by_warp[0][0].offset[0])
+          return false;
+  return true;
+}
+
+void Requests::merge(Site& first) {
+  std::vector<Site*> group;  // loads of the same array
+  for (Site& site : sites_)
+    if (site.key.array == first.key.array && site.key.bytes == first.key.bytes && may_merge(site) &&
+        same_distances(first, site))
+      group.push_back(&site);
+  if (group.empty()) return;
+
+  uint32_t different = 0;  // in these bits, between the first offsets of any two threads
+  for (const auto& requests : first.by_warp)
+    for (const uint32_t offset : requests[0].offset)
+      different |= offset ^ first.by_warp[0][0].offset[0];
+  struct Load {
+    uint32_t offset;  // in the first thread
+    Site* site;
+    size_t number;
+  };
+  std::vector<Load> loads;
+  for (Site* site : group)
+    for (size_t i = 0; i < site->by_warp[0].size(); ++i)
+      loads.push_back({site->by_warp[0][i].offset[0], site, i});
+  std::sort(loads.begin(), loads.end(),
+            [](const Load& a, const Load& b) { return a.offset < b.offset; });
+
+  const unsigned bytes = first.key.bytes;
   const auto run_from = [&](size_t at, unsigned width) {  // of `width` bytes, aligned
-    if ((ordered[at].first | different) % width != 0) return false;
+    if ((loads[at].offset | different) % width != 0) return false;
     for (unsigned n = 1; n < width / bytes; ++n)
-      if (at + n >= ordered.size() || ordered[at + n].first != ordered[at].first + n * bytes)
+      if (at + n >= loads.size() || loads[at + n].offset != loads[at].offset + n * bytes)
         return false;
     return true;
   };
-  for (size_t at = 0; at < ordered.size();) {
+  for (size_t at = 0; at < loads.size();) {
     const unsigned width = run_from(at, 16) ? 16 : bytes < 8 && run_from(at, 8) ? 8 : bytes;
-    Key key = site.key;
+    const auto& [offset, site, number] = loads[at];
+    Key key = site->key;
     key.bytes = width;
-    Site& wide = width == bytes ? site : site_with(key);
-    for (unsigned warp = 0; warp < site.by_warp.size(); ++warp)
-      add(wide, warp, site.by_warp[warp][ordered[at].second]);
+    Site& wide = width == bytes ? *site : site_with(key);
+    for (unsigned warp = 0; warp < site->by_warp.size(); ++warp)
+      add(wide, warp, site->by_warp[warp][number]);
     at += width / bytes;
   }
-  return true;
+  for (Site* site : group)
+    for (auto& requests : site->by_warp) requests.clear();
 }
 
 // Those of lanes that came by different ways, some of them through a loop that they have left.
@@ -143,10 +167,12 @@ void Requests::join(std::vector<RequestOfTurn>& requests) {
       one->mask |= other->mask;
       other->mask = 0;
     }
+  requests.erase(std::remove_if(requests.begin(), requests.end(),
+                                [](const Request& request) { return request.mask == 0; }),
+                 requests.end());
 }
 
 void Requests::add(Site& site, unsigned warp, const Request& request) {
-  if (request.mask == 0) return;
   const unsigned bytes = site.key.bytes;
   const Cost cost = site.key.space == Space::SHARED
                         ? shared_cost(request, bytes, site.key.operation == Operation::LOAD)
@@ -170,13 +196,13 @@ void Requests::add(Site& site, unsigned warp, const Request& request) {
 }
 
 void Requests::settle() {
-  for (size_t i = 0; i < sites_.size(); ++i) {  // more may come while they are merged
-    Site& site = sites_[i];
+  for (Site& site : sites_)
     for (auto& requests : site.by_warp) join(requests);
-    const bool merged = merge(site);
+  for (size_t i = 0; i < sites_.size(); ++i)  // more may come while they are merged
+    if (may_merge(sites_[i])) merge(sites_[i]);
+  for (Site& site : sites_) {
     for (unsigned warp = 0; warp < site.by_warp.size(); ++warp) {
-      if (!merged)
-        for (const Request& request : site.by_warp[warp]) add(site, warp, request);
+      for (const Request& request : site.by_warp[warp]) add(site, warp, request);
       site.by_warp[warp].clear();
     }
     std::fill(site.next.begin(), site.next.end(), 0u);

@@ -83,7 +83,9 @@ class Requests {
   Site& site_of(const Place& place, uintptr_t address, unsigned bytes, Operation operation,
                 Space space, Arrays& arrays);
   Site& site_with(const Key& key);
-  bool merge(Site& site);
+  static bool may_merge(const Site& site);
+  static bool same_distances(const Site& one, const Site& other);
+  void merge(Site& first);
   static void join(std::vector<RequestOfTurn>& requests);
   static void add(Site& site, unsigned warp, const Request& request);
 
