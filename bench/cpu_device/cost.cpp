@@ -1,6 +1,8 @@
 #include "cost.h"
 
 #include <algorithm>
+#include <set>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -49,6 +51,18 @@ Cost copied_cost(const Request& request) {
   std::sort(touched.begin(), touched.end());
   const auto end = std::unique(touched.begin(), touched.end());
   return {static_cast<unsigned>(end - touched.begin()), global_cost(request, 16).ideal};
+}
+
+// L1 does not keep what it gets: a sector is fetched once for every sector of shared memory that it
+// goes to, and again for halves that change places. (By the same patterns.)
+unsigned fetched_sectors(const Request& request) {
+  constexpr unsigned HALF = SECTOR_BYTES / 2;
+  std::set<std::tuple<uint32_t, uint32_t, bool>> fetched;
+  for (unsigned lane = 0; lane < WARP; ++lane)
+    if (request.mask >> lane & 1)
+      fetched.emplace(request.offset[lane] / SECTOR_BYTES, request.to[lane] / SECTOR_BYTES,
+                      (request.offset[lane] ^ request.to[lane]) / HALF % 2 != 0);
+  return static_cast<unsigned>(fetched.size());
 }
 
 // Shared memory has 32 banks of 4 bytes; in one wavefront each bank delivers one word, to any

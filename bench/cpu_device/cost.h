@@ -22,6 +22,8 @@ struct Cost {
 Cost global_cost(const Request& request, unsigned bytes);
 // Of a cp.async of 16 bytes past L1.
 Cost copied_cost(const Request& request);
+// The sectors that it asks L2 for.
+unsigned fetched_sectors(const Request& request);
 Cost shared_cost(const Request& request, unsigned bytes, bool load);
 
 }  // namespace cpu_device

@@ -182,6 +182,7 @@ void Requests::add(Site& site, unsigned warp, const Request& request) {
   site.totals.lanes += static_cast<unsigned>(__builtin_popcount(request.mask));
   site.totals.cost += cost.actual;
   site.totals.ideal += cost.ideal;
+  if (site.copied && bytes == 16) site.totals.fetched += fetched_sectors(request);
   if (site.totals.kept.empty()) {
     site.totals.kept_block = this_block->number();
     site.totals.kept_warp = warp;
@@ -218,6 +219,7 @@ void Requests::publish() {
     totals.lanes += site.totals.lanes;
     totals.cost += site.totals.cost;
     totals.ideal += site.totals.ideal;
+    totals.fetched += site.totals.fetched;
     if (totals.kept.empty() || site.totals.kept_block < totals.kept_block) {
       totals.kept = site.totals.kept;
       totals.kept_block = site.totals.kept_block;
@@ -261,6 +263,7 @@ std::vector<MemoryLine> take_memory_lines() {
     line.lanes += totals.lanes;
     line.cost += totals.cost;
     line.ideal += totals.ideal;
+    line.fetched += totals.fetched;
   }
   all_totals.clear();
   std::vector<MemoryLine> result;

@@ -33,7 +33,7 @@ struct Key {
 };
 
 struct Totals {
-  uint64_t requests = 0, lanes = 0, cost = 0, ideal = 0;
+  uint64_t requests = 0, lanes = 0, cost = 0, ideal = 0, fetched = 0;
   std::vector<KeptRequest> kept;
   uint64_t kept_block = 0;  // the first that made a request, whichever OS thread ran it
   unsigned kept_warp = 0;

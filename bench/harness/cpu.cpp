@@ -70,8 +70,8 @@ std::vector<MemoryRow> memory_rows(const Gemm<In, Out>& p) {
                     line.space == cpu_device::Space::SHARED,
                     line.operation != cpu_device::Operation::LOAD,
                     line.operation == cpu_device::Operation::COPY, line.bytes, line.requests,
-                    line.lanes, line.cost, line.ideal, line.array_bytes, pitch_of(line.array, p),
-                    line.kept_warp, std::move(first)});
+                    line.lanes, line.cost, line.ideal, line.fetched, line.array_bytes,
+                    pitch_of(line.array, p), line.kept_warp, std::move(first)});
   }
   return rows;
 }

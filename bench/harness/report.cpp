@@ -21,8 +21,15 @@ std::optional<double> percent_of_best(const VariantReport& v) {
 
 std::vector<std::pair<std::string, uint64_t>> memory_totals(const std::vector<MemoryRow>& rows) {
   uint64_t requests[2] = {}, sectors[2] = {}, wavefronts[2] = {}, conflicts[2] = {};
+  uint64_t copies = 0, fetched = 0;
+  bool through_l1 = false;  // which keeps sectors, so that nobody knows how many it asks L2 for
   for (const MemoryRow& row : rows) {
-    if (row.copy) continue;
+    fetched += row.fetched;
+    through_l1 |= !row.shared && !row.store && (row.fetched == 0 || row.bytes < 16);
+    if (row.copy) {
+      copies += row.requests;
+      continue;
+    }
     if (row.shared) {
       wavefronts[row.store] += row.cost;
       conflicts[row.store] += row.cost - row.ideal;
@@ -40,6 +47,9 @@ std::vector<std::pair<std::string, uint64_t>> memory_totals(const std::vector<Me
     totals.emplace_back("l1tex__data_bank_conflicts_pipe_lsu_mem_shared_" + suffix,
                         conflicts[store]);
   }
+  if (copies > 0) totals.emplace_back("smsp__inst_executed_op_ldgsts.sum", copies);
+  if (copies > 0 && !through_l1)
+    totals.emplace_back("l1tex__m_xbar2l1tex_read_sectors.sum", fetched);
   return totals;
 }
 
