@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Measures what the documentation says of a GPU: builds, runs the tests on the GPU, compute-sanitizer,
-# ncu on every variant at 4096^3 and at 128^3, every stage beside cuBLAS at the shapes that the
-# documentation is made of (scripts/sweep.py DIR --documented), and checks the claims.
+# ncu on every variant at 4096^3, at 128^3 and at ten small shapes, every stage beside cuBLAS at the
+# shapes that the documentation is made of (scripts/sweep.py DIR --documented), and checks the claims.
 #
 #   ./scripts/measure.sh --out DIR
 #   ./scripts/measure.sh --out DIR --only ncu,sweep   of the parts: tests sanitizers ncu sweep claims
@@ -9,9 +9,10 @@
 #                                                     shapes those that its tables and claims need;
 #                                                     claims about some GPUs go by the folder's name
 #
-# DIR then has NN_name_SHAPE.json, counters.json and counters_128.json (ncu), environment.json, and
-# what the parts printed: tests.txt, sanitizers.txt, ncu.txt, claims.txt. What is in DIR from an
-# earlier run is not measured again, so that a run that was interrupted goes on where it stopped.
+# DIR then has NN_name_SHAPE.json, counters.json, counters_128.json and counters_shapes.json (ncu),
+# environment.json, and what the parts printed: tests.txt, sanitizers.txt, ncu.txt, claims.txt. What
+# is in DIR from an earlier run is not measured again, so that a run that was interrupted goes on
+# where it stopped.
 # scripts/adopt_results.py DIR NAME takes it over into docs/results. Exit code: 0 all right, 1 a part
 # failed (the others run nevertheless), 2 bad input.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
@@ -84,6 +85,7 @@ if wanted sanitizers; then step sanitizers ./scripts/sanitize.sh; fi
 if wanted ncu; then
   step ncu "$PYTHON" scripts/ncu_counters.py build "$out/counters.json" --size 4096
   step ncu_128 "$PYTHON" scripts/ncu_counters.py build "$out/counters_128.json"
+  step ncu_shapes "$PYTHON" scripts/ncu_counters.py build "$out/counters_shapes.json" --shapes
 fi
 if wanted sweep; then
   begin=$SECONDS

@@ -1,6 +1,10 @@
 #include "cost.h"
 
 #include <algorithm>
+#include <set>
+#include <tuple>
+#include <utility>
+#include <vector>
 
 namespace cpu_device {
 namespace {
@@ -34,11 +38,38 @@ Cost global_cost(const Request& request, unsigned bytes) {
           (words * BANK_BYTES + SECTOR_BYTES - 1) / SECTOR_BYTES};
 }
 
+// L1 looks up each of its lines of 128 bytes once for every sector of shared memory that is filled
+// from it: a sector that is filled from two lines counts twice, and so does one of global memory
+// that goes to two sectors. (Found on an H200 with 397 patterns of addresses, of which it explains
+// all.)
+Cost copied_cost(const Request& request) {
+  constexpr unsigned LINE_BYTES = 128;
+  std::vector<std::pair<uint32_t, uint32_t>> touched;
+  for (unsigned lane = 0; lane < WARP; ++lane)
+    if (request.mask >> lane & 1)
+      touched.emplace_back(request.offset[lane] / LINE_BYTES, request.to[lane] / SECTOR_BYTES);
+  std::sort(touched.begin(), touched.end());
+  const auto end = std::unique(touched.begin(), touched.end());
+  return {static_cast<unsigned>(end - touched.begin()), global_cost(request, 16).ideal};
+}
+
+// L1 does not keep what it gets: a sector is fetched once for every sector of shared memory that it
+// goes to, and again for halves that change places. (By the same patterns.)
+unsigned fetched_sectors(const Request& request) {
+  constexpr unsigned HALF = SECTOR_BYTES / 2;
+  std::set<std::tuple<uint32_t, uint32_t, bool>> fetched;
+  for (unsigned lane = 0; lane < WARP; ++lane)
+    if (request.mask >> lane & 1)
+      fetched.emplace(request.offset[lane] / SECTOR_BYTES, request.to[lane] / SECTOR_BYTES,
+                      (request.offset[lane] ^ request.to[lane]) / HALF % 2 != 0);
+  return static_cast<unsigned>(fetched.size());
+}
+
 // Shared memory has 32 banks of 4 bytes; in one wavefront each bank delivers one word, to any
-// number of lanes. Requests of 8 and 16 bytes go in halves and quarters of a warp; two of them
-// merge when all lanes l and l^1, or all l and l^2, ask for the same address (measured on an H200,
-// and described in NVIDIA's developer forum for compute capability 7.x).
-Cost shared_cost(const Request& request, unsigned bytes) {
+// number of lanes. Requests of 8 and 16 bytes go in halves and quarters of a warp; of a load, two
+// of them merge when all lanes l and l^1, or all l and l^2, ask for the same address (measured on
+// an H200, and described in NVIDIA's developer forum for compute capability 7.x).
+Cost shared_cost(const Request& request, unsigned bytes, bool load) {
   unsigned parts = bytes == 16 ? 4 : bytes == 8 ? 2 : 1;
   const auto paired = [&](unsigned distance) {
     for (unsigned lane = 0; lane < WARP; ++lane) {
@@ -49,7 +80,7 @@ Cost shared_cost(const Request& request, unsigned bytes) {
     }
     return true;
   };
-  if (parts > 1 && (paired(1) || paired(2))) parts /= 2;
+  if (load && parts > 1 && (paired(1) || paired(2))) parts /= 2;
 
   const unsigned lanes = WARP / parts;
   Cost cost{0, 0};

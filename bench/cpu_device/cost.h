@@ -12,6 +12,7 @@ namespace cpu_device {
 struct Request {
   uint32_t mask = 0;
   uint32_t offset[WARP];
+  uint32_t to[WARP];  // of a cp.async's read: where in shared memory its bytes go
 };
 
 struct Cost {
@@ -19,6 +20,10 @@ struct Cost {
 };
 
 Cost global_cost(const Request& request, unsigned bytes);
-Cost shared_cost(const Request& request, unsigned bytes);
+// Of a cp.async of 16 bytes past L1.
+Cost copied_cost(const Request& request);
+// The sectors that it asks L2 for.
+unsigned fetched_sectors(const Request& request);
+Cost shared_cost(const Request& request, unsigned bytes, bool load);
 
 }  // namespace cpu_device

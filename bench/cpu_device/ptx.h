@@ -20,9 +20,7 @@ inline void cp_async(void* to, const void* from, unsigned bytes, unsigned source
   if (misaligned(to) || misaligned(from))
     cpu_device::report_finding(place, "cp.async of " + std::to_string(bytes) +
                                           " bytes with an address that is no multiple of that");
-  if (source_bytes > 0)
-    cpu_device::trace_access(place, from, source_bytes, cpu_device::Operation::LOAD);
-  cpu_device::trace_async_store(place, to, bytes);
+  cpu_device::trace_async_copy(place, to, from, bytes, source_bytes);
   cpu_device::Thread& thread = cpu_device::this_block->current();
   thread.copies.push_back({to, from, bytes, source_bytes, thread.groups});
 }

@@ -33,7 +33,7 @@ struct Key {
 };
 
 struct Totals {
-  uint64_t requests = 0, lanes = 0, cost = 0, ideal = 0;
+  uint64_t requests = 0, lanes = 0, cost = 0, ideal = 0, fetched = 0;
   std::vector<KeptRequest> kept;
   uint64_t kept_block = 0;  // the first that made a request, whichever OS thread ran it
   unsigned kept_warp = 0;
@@ -41,7 +41,8 @@ struct Totals {
 
 // A request, and the turn of the loops around it in which its lanes made it.
 struct RequestOfTurn : Request {
-  uint64_t turn;
+  uint64_t hash;
+  Way way;
 };
 
 // The requests of one instruction since the last barrier.
@@ -49,6 +50,7 @@ struct Site {
   Site(const Key& k, unsigned warps, unsigned threads) : key(k), by_warp(warps), next(threads) {}
 
   Key key;
+  bool copied = false;  // what a cp.async reads
   Totals totals;
   std::vector<std::vector<RequestOfTurn>> by_warp;
   std::vector<unsigned> next;  // by thread, where the warp's requests after its last one begin
@@ -59,6 +61,9 @@ class Requests {
  public:
   void count(const Place& place, uintptr_t address, unsigned bytes, Operation operation,
              Space space, Arrays& arrays);
+  // What a cp.async of the current thread reads.
+  void count_copied(const Place& place, uintptr_t to, uintptr_t from, unsigned bytes,
+                    Arrays& arrays);
   // Where the current thread is in its loops.
   Turns& turns();
   // What TMA or wgmma asks for at once.
@@ -78,8 +83,14 @@ class Requests {
     Site* site = nullptr;
   };
 
+  RequestOfTurn& request_of_turn(Site& site);
   Site& site_of(const Place& place, uintptr_t address, unsigned bytes, Operation operation,
                 Space space, Arrays& arrays);
+  Site& site_with(const Key& key);
+  static bool may_merge(const Site& site);
+  static bool same_distances(const Site& one, const Site& other);
+  void merge(Site& first);
+  static void join(std::vector<RequestOfTurn>& requests);
   static void add(Site& site, unsigned warp, const Request& request);
 
   std::deque<Site> sites_;    // in which a Site stays where it is

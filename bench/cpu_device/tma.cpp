@@ -69,7 +69,7 @@ void tma_load(void* to, const void* encoded, const int* at, uint64_t* barrier, u
     if (tracer == nullptr) continue;
     const Touch as{counts->phase + 1, static_cast<uint16_t>(counts->agent), Kind::TMA_LOAD,
                    site_id(place)};
-    tracer->box_in_shared_memory(place, *map, at, target.at(shared), as);
+    tracer->box_in_shared_memory(place, *map, target.at(shared), as);
   }
   if (targets.empty()) return;
   team.later([=, copy = *map, where = coordinates(*map, at)] {
@@ -99,7 +99,7 @@ void tma_store(const void* encoded, const int* at, const void* from, StoreMode m
   const uint32_t number = ++thread.bulk_ordered;
   if (tracer != nullptr)
     tracer->box_in_shared_memory(
-        place, *map, at, block.at(shared),
+        place, *map, block.at(shared),
         {number, static_cast<uint16_t>(thread.bulk_agent), Kind::TMA_STORE, site_id(place)});
   const auto copy = [=, &block, map = *map, where = coordinates(*map, at)] {
     for_each_piece(map, where.data(), shared, [&](const Piece& piece) {

@@ -120,15 +120,21 @@ void Tracer::access(const Place& place, uintptr_t address, unsigned bytes, Opera
   // Anything else is the thread's own: its stack, its parameters.
 }
 
-void Tracer::async_store(const Place& place, uintptr_t address, unsigned bytes) {
-  SharedMemory* const shared = shared_at(address);
+void Tracer::async_copy(const Place& place, uintptr_t to, uintptr_t from, unsigned bytes,
+                        unsigned source_bytes) {
+  const Allocation* const allocation = source_bytes > 0 ? arrays_.allocation_at(from) : nullptr;
+  if (allocation != nullptr) {
+    check_bounds(place, *allocation, from, source_bytes, false);
+    if (counts_) requests_.count_copied(place, to, from, bytes, arrays_);
+  }
+  SharedMemory* const shared = shared_at(to);
   if (shared == nullptr) return;
-  check_limit(place, address, bytes);
+  check_limit(place, to, bytes);
   Viewer v = viewer();
   v.as.site = site_id(place);
-  report(place, shared->begin_copy(address, bytes, v));
+  report(place, shared->begin_copy(to, bytes, v));
   if (counts_)
-    requests_.count(place, in_first_block(address), bytes, Operation::COPY, Space::SHARED, arrays_);
+    requests_.count(place, in_first_block(to), bytes, Operation::COPY, Space::SHARED, arrays_);
 }
 
 void Tracer::async_landed(uintptr_t address, unsigned bytes) {
@@ -157,7 +163,7 @@ void Tracer::box(const Place& place, const TensorMap& map, const int* at, Operat
                          {sectors(map, at), (words + SECTOR_BYTES - 1) / SECTOR_BYTES}, arrays_);
 }
 
-void Tracer::box_in_shared_memory(const Place& place, const TensorMap& map, const int* at,
+void Tracer::box_in_shared_memory(const Place& place, const TensorMap& map,
                                   const unsigned char* shared, const Touch& as) {
   const auto begin = reinterpret_cast<uintptr_t>(shared);
   SharedMemory* const memory = shared_at(begin);
@@ -170,7 +176,6 @@ void Tracer::box_in_shared_memory(const Place& place, const TensorMap& map, cons
   // Swizzled or not, a box's rows fill whole lines of the banks, 128 bytes a wavefront.
   constexpr unsigned LINE = 128;
   const unsigned lines = (bytes + LINE - 1) / LINE;
-  (void)at;
   requests_.count_beside(place, in_first_block(begin), bytes,
                          as.kind == Kind::TMA_LOAD ? Operation::BOX_LOAD : Operation::BOX_STORE,
                          Space::SHARED, {lines, lines}, arrays_);
@@ -242,8 +247,11 @@ void trace_access(const Place& place, const void* address, unsigned bytes, Opera
     tracer->access(place, reinterpret_cast<uintptr_t>(address), bytes, operation);
 }
 
-void trace_async_store(const Place& place, const void* address, unsigned bytes) {
-  if (tracer != nullptr) tracer->async_store(place, reinterpret_cast<uintptr_t>(address), bytes);
+void trace_async_copy(const Place& place, const void* to, const void* from, unsigned bytes,
+                      unsigned source_bytes) {
+  if (tracer != nullptr)
+    tracer->async_copy(place, reinterpret_cast<uintptr_t>(to), reinterpret_cast<uintptr_t>(from),
+                       bytes, source_bytes);
 }
 
 void trace_async_landed(const void* address, unsigned bytes) {

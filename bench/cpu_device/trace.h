@@ -39,6 +39,7 @@ struct MemoryLine {
   // GLOBAL: 32-byte sectors touched, and the fewest that could hold the bytes. SHARED: wavefronts,
   // and the fewest for requests of this width.
   uint64_t cost = 0, ideal = 0;
+  uint64_t fetched = 0;  // GLOBAL: the sectors that a cp.async past L1 asks L2 for
   // The first of them, in the first block and there the first warp that made any; as many as
   // settings().kept_requests.
   std::vector<KeptRequest> kept;
@@ -69,9 +70,11 @@ void trace_team_ends(Team& team);
 
 // One access of the current thread, for those that the device performs itself.
 void trace_access(const Place& place, const void* address, unsigned bytes, Operation operation);
-// A cp.async: the store into shared memory is visible only when it has landed. It has an operation
-// of its own, as ncu counts neither the store nor its wavefronts.
-void trace_async_store(const Place& place, const void* address, unsigned bytes);
+// A cp.async, of `bytes` to shared memory, of which the first `source_bytes` are read from global
+// memory. The store into shared memory is visible only when it has landed. It has an operation of
+// its own, as ncu counts neither the store nor its wavefronts.
+void trace_async_copy(const Place& place, const void* to, const void* from, unsigned bytes,
+                      unsigned source_bytes);
 void trace_async_landed(const void* address, unsigned bytes);
 
 }  // namespace cpu_device

@@ -42,14 +42,15 @@ class Tracer {
     }
     access(Place{nullptr, 0, pc}, address, BYTES, operation);
   }
-  void async_store(const Place& place, uintptr_t address, unsigned bytes);
+  void async_copy(const Place& place, uintptr_t to, uintptr_t from, unsigned bytes,
+                  unsigned source_bytes);
   void async_landed(uintptr_t address, unsigned bytes);
 
   // A box that TMA copies: what it touches in global memory,
   void box(const Place& place, const TensorMap& map, const int* at, Operation operation);
   // and in shared memory, from `shared` on: written by a load, read by a store.
-  void box_in_shared_memory(const Place& place, const TensorMap& map, const int* at,
-                            const unsigned char* shared, const Touch& as);
+  void box_in_shared_memory(const Place& place, const TensorMap& map, const unsigned char* shared,
+                            const Touch& as);
   // The chunks of an operand of wgmma, which are read in the current thread's name. False after a
   // finding.
   bool read_beside(const Place& place, const Block& block, uint32_t shared_address, unsigned bytes,

@@ -5,15 +5,35 @@
 namespace cpu_device {
 
 void Turns::enter_block(uintptr_t pc) {
-  const auto before = std::find(path_.rbegin(), path_.rend(), pc);
-  if (before == path_.rend()) return path_.push_back(pc);
-  const auto begin = static_cast<size_t>(path_.rend() - before) - 1;
-  while (!loops_.empty() && loops_.back().begin > begin) loops_.pop_back();
-  if (loops_.empty() || loops_.back().begin < begin) loops_.push_back({begin, 0, 0});
-  Loop& loop = loops_.back();
-  const uint64_t around = loops_.size() > 1 ? loops_.end()[-2].key : 0;
-  loop.key = ((around * 31 + pc) * 31 + ++loop.turn) * 0x9e3779b97f4a7c15u;  // any hash
-  path_.resize(begin + 1);
+  auto& [path, loops] = way_;
+  const auto before = std::find(path.rbegin(), path.rend(), pc);
+  if (before == path.rend()) return path.push_back(pc);
+  const auto begin = static_cast<size_t>(path.rend() - before) - 1;
+  while (!loops.empty() && begins_.back() > begin) {
+    loops.pop_back();
+    begins_.pop_back();
+    hashes_.pop_back();
+  }
+  if (loops.empty() || begins_.back() < begin) {
+    loops.push_back({pc, 0});
+    begins_.push_back(begin);
+    hashes_.push_back(0);
+  }
+  const uint64_t turn = ++loops.back().turn, around = hashes_.size() > 1 ? hashes_.end()[-2] : 0;
+  hashes_.back() = ((around * 31 + pc) * 31 + turn) * 0x9e3779b97f4a7c15u;
+  path.resize(begin + 1);
+}
+
+bool together(const Way& one, const Way& other) {
+  const auto differs = [](const Way& a, const Way& b) {
+    return std::any_of(a.loops.begin(), a.loops.end(), [&](const Loop& loop) {
+      const auto same = std::find_if(b.loops.begin(), b.loops.end(),
+                                     [&](const Loop& l) { return l.block == loop.block; });
+      if (same != b.loops.end()) return same->turn != loop.turn;
+      return std::find(b.path.begin(), b.path.end(), loop.block) != b.path.end();  // in its first
+    });
+  };
+  return !differs(one, other) && !differs(other, one);
 }
 
 }  // namespace cpu_device

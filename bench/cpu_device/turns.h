@@ -7,6 +7,18 @@
 
 namespace cpu_device {
 
+// A loop, by the block with which its turns begin, and how often that has been entered again.
+struct Loop {
+  uintptr_t block;
+  uint64_t turn;
+};
+
+// How a thread came to where it is.
+struct Way {
+  std::vector<uintptr_t> path;  // the blocks entered, of each loop those of the last turn
+  std::vector<Loop> loops;      // from the outermost to the innermost; in the first turn none
+};
+
 // That of one thread, since the last barrier. The compiler reports every basic block that it enters
 // (-fsanitize-coverage=trace-pc). One that has been entered before in the same turn begins the next
 // turn of a loop. Nobody says when a loop is left: its last turn goes on until the next turn of a
@@ -14,20 +26,23 @@ namespace cpu_device {
 class Turns {
  public:
   void enter_block(uintptr_t pc);
-  // Equal for two threads in the same turn of the same loops.
-  uint64_t key() const { return loops_.empty() ? 0 : loops_.back().key; }
+  const Way& way() const { return way_; }
+  uint64_t hash() const { return hashes_.empty() ? 0 : hashes_.back(); }
   void reset() {
-    path_.clear();
-    loops_.clear();
+    way_.path.clear();
+    way_.loops.clear();
+    begins_.clear();
+    hashes_.clear();
   }
 
  private:
-  struct Loop {
-    size_t begin;  // in path_
-    uint64_t turn, key;
-  };
-  std::vector<uintptr_t> path_;  // the blocks entered, of each loop those of the last turn
-  std::vector<Loop> loops_;      // from the outermost to the innermost
+  Way way_;
+  std::vector<size_t> begins_;    // of each loop, where in the path
+  std::vector<uint64_t> hashes_;  // of each loop and those around it
 };
+
+// Whether lanes in the one and lanes in the other can execute an instruction together: they are in
+// the same turn of the loops that both came through.
+bool together(const Way& one, const Way& other);
 
 }  // namespace cpu_device

@@ -86,8 +86,8 @@ std::vector<MemoryRow> memory_rows(const Gemm<In, Out>& p) {
       first.push_back({std::move(request.offsets), request.cost});
     rows.push_back({line.file, line.line, line.text, line.array,
                     line.space == cpu_device::Space::SHARED, name_of(line.operation), line.bytes,
-                    line.requests, line.lanes, line.cost, line.ideal, line.array_bytes,
-                    pitch_of(line.array, p), line.kept_warp, std::move(first)});
+                    line.requests, line.lanes, line.cost, line.ideal, line.fetched,
+                    line.array_bytes, pitch_of(line.array, p), line.kept_warp, std::move(first)});
   }
   return rows;
 }

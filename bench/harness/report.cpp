@@ -21,7 +21,12 @@ std::optional<double> percent_of_best(const VariantReport& v) {
 
 std::vector<std::pair<std::string, uint64_t>> memory_totals(const std::vector<MemoryRow>& rows) {
   uint64_t requests[2] = {}, sectors[2] = {}, wavefronts[2] = {}, conflicts[2] = {};
+  uint64_t copies = 0, fetched = 0;
+  bool through_l1 = false;  // which keeps sectors, so that nobody knows how many it asks L2 for
   for (const MemoryRow& row : rows) {
+    fetched += row.fetched;
+    through_l1 |= !row.shared && row.op == "load" && (row.fetched == 0 || row.bytes < 16);
+    if (row.op == "copy") copies += row.requests;
     const bool store = row.op == "store";
     if (!store && row.op != "load") continue;  // no counter of these has it
     if (row.shared) {
@@ -41,6 +46,9 @@ std::vector<std::pair<std::string, uint64_t>> memory_totals(const std::vector<Me
     totals.emplace_back("l1tex__data_bank_conflicts_pipe_lsu_mem_shared_" + suffix,
                         conflicts[store]);
   }
+  if (copies > 0) totals.emplace_back("smsp__inst_executed_op_ldgsts.sum", copies);
+  if (copies > 0 && !through_l1)
+    totals.emplace_back("l1tex__m_xbar2l1tex_read_sectors.sum", fetched);
   return totals;
 }
 

@@ -14,10 +14,14 @@ __device__ __forceinline__ const uint4& as_uint4(const half& first) {
 
 // Copies eight elements, of which the first `valid` exist and the others are 0.
 __device__ __forceinline__ void copy8(half* to, const half* from, int valid) {
-  if (valid >= 8)
+  if (valid >= 8) {
     as_uint4(*to) = as_uint4(*from);
-  else
-    for (int i = 0; i < 8; ++i) to[i] = i < valid ? from[i] : __float2half(0.0f);
+  } else {
+    const auto element = [&](int i) { return i < valid ? from[i] : __float2half(0.0f); };
+    for (int i = 0; i < 6; ++i) to[i] = element(i);
+    // The eighth is never there, so that the last two need no branch between them: one store.
+    reinterpret_cast<half2&>(to[6]) = __halves2half2(element(6), __float2half(0.0f));
+  }
 }
 
 // Rounds eight consecutive floats to half and stores the first `valid`.

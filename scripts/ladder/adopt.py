@@ -109,6 +109,8 @@ def adopt(folder: Path, root: Path, name: str, commit: str | None, replace: bool
     places = {path: target / path.name for path in sources}
     if folder / "counters_128.json" in places:
         places[folder / "counters_128.json"] = root / f"tests/data/ncu_{name}.json"
+    if folder / "counters_shapes.json" in places:
+        places[folder / "counters_shapes.json"] = root / f"tests/data/ncu_{name}_shapes.json"
     provenance = target / "provenance.json"
     before = read_json(provenance) if provenance.exists() else []
 

@@ -19,6 +19,7 @@ PREDICTED = {
         "bank_conflicts": "data_bank_conflicts_pipe_lsu_mem_shared",
     }.items()
 }
+# At which tests/counters_test.cpp compares the CPU device with ncu, and what is measured there.
 # Ragged ones, thin ones, one tile or a part of one, a long K, more tiles than multiprocessors.
 SHAPES = (
     (128, 128, 128),

@@ -15,7 +15,10 @@ from ladder.project import GPUS, ROOT, BadInput
 # What scripts/power.py and scripts/timeline.py write beside the reports.
 EXPERIMENTS = ("power.json", "timelines.json")
 # And scripts/measure.sh and adopt_results.py.
-NO_REPORTS = {"counters.json", "counters_128.json", "environment.json", "provenance.json"}
+NO_REPORTS = {
+    *("counters.json", "counters_128.json", "counters_shapes.json"),
+    *("environment.json", "provenance.json"),
+}
 NO_REPORTS |= {LATER, *EXPERIMENTS}
 
 

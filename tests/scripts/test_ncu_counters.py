@@ -84,6 +84,18 @@ def two_stages(tmp_path, monkeypatch, manifest_of):
     return tmp_path
 
 
+def test_at_shapes_every_stage_has_a_list_of_numbers_by_shape(two_stages):
+    output = two_stages / "shapes.json"
+    assert ncu.main([str(two_stages), str(output), "--shapes"]) == 0
+    result = json.loads(output.read_text())
+    assert result["names"] == ncu.AT_SHAPES
+    assert list(result["counters"]) == ["01_x", "02_x"]
+    by_shape = result["counters"]["02_x"]["b"]
+    assert list(by_shape)[1] == "131x97x75" and len(by_shape) == len(ncu.SHAPES)
+    assert by_shape["131x97x75"] == [1] * len(ncu.AT_SHAPES)
+    assert any(line.strip().startswith('"131x97x75": [ 1, 1') for line in output.open())
+
+
 def test_an_interrupted_run_goes_on_where_it_stopped(two_stages, capsys):
     output = two_stages / "counters.json"
     arguments = [str(two_stages), str(output), "--size", "4096"]

@@ -32,6 +32,9 @@ inline half __float2half(float value) {
 struct half2 {
   uint32_t bits;
 };
+inline half2 __halves2half2(half x, half y) {
+  return {x.bits | static_cast<uint32_t>(y.bits) << 16};
+}
 inline half2 __floats2half2_rn(float x, float y) {
   return {__float2half(x).bits | static_cast<uint32_t>(__float2half(y).bits) << 16};
 }
