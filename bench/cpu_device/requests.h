@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "arrays.h"
+#include "block.h"
 #include "cost.h"
 #include "place.h"
 #include "trace.h"
@@ -65,7 +66,11 @@ class Requests {
   void count_copied(const Place& place, uintptr_t to, uintptr_t from, unsigned bytes,
                     Arrays& arrays);
   // Where the current thread is in its loops.
-  Turns& turns();
+  Turns& turns() {
+    const unsigned thread = this_block->current_number();
+    if (thread >= turns_.size()) turns_.resize(this_block->thread_count());
+    return turns_[thread];
+  }
   // Costs the requests that are complete: at a barrier every lane has made all of its own.
   void settle();
   void publish();
