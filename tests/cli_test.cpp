@@ -93,11 +93,11 @@ TEST(CliCpu, ReportsTracesOfTheFirstRequestsOfAWarp) {
   EXPECT_EQ("shared", load["space"]);
   EXPECT_EQ(4096, load["array_bytes"]);
   EXPECT_EQ(0, load["warp"]);
-  ASSERT_EQ(32u, load["first"].size());  // of the 64 that the warp makes
-  for (int k = 0; k < 32; ++k) {
-    EXPECT_EQ(32, load["first"][k]["cost"]);
+  ASSERT_EQ(16u, load["first"].size());  // of 16 bytes, merged as by ptxas; 8 a tile
+  for (int quad = 0; quad < 8; ++quad) {
+    EXPECT_EQ(32, load["first"][quad]["cost"]);
     for (int lane = 0; lane < 32; ++lane)
-      EXPECT_EQ(lane * 128 + k * 4, load["first"][k]["offsets"][lane]);
+      EXPECT_EQ(lane * 128 + quad * 16, load["first"][quad]["offsets"][lane]);
   }
   EXPECT_EQ(64 * 4, line_of("A", "load")["pitch"]);
   EXPECT_EQ(2u, line_of("A", "load")["first"].size());  // as many as there are tiles along K

@@ -51,12 +51,6 @@ RequestOfTurn& Requests::request_of_turn(Site& site) {
   return *request;
 }
 
-Turns& Requests::turns() {
-  const unsigned thread = this_block->current().agent;
-  if (thread >= turns_.size()) turns_.resize(this_block->team().thread_count());
-  return turns_[thread];
-}
-
 // The site of this access; the most recent ones are found without a search.
 Site& Requests::site_of(const Place& place, uintptr_t address, unsigned bytes, Operation operation,
                         Space space, Arrays& arrays) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "arrays.h"
+#include "block.h"
 #include "cost.h"
 #include "place.h"
 #include "trace.h"
@@ -65,7 +66,11 @@ class Requests {
   void count_copied(const Place& place, uintptr_t to, uintptr_t from, unsigned bytes,
                     Arrays& arrays);
   // Where the current thread is in its loops.
-  Turns& turns();
+  Turns& turns() {
+    const unsigned thread = this_block->current().agent;
+    if (thread >= turns_.size()) turns_.resize(this_block->team().thread_count());
+    return turns_[thread];
+  }
   // What TMA or wgmma asks for at once.
   void count_beside(const Place& place, uintptr_t address, unsigned bytes, Operation operation,
                     Space space, Cost cost, Arrays& arrays);
