@@ -212,11 +212,13 @@ void Requests::settle(unsigned first_thread, unsigned count) {
 }
 
 void Requests::count_beside(const Place& place, uintptr_t address, unsigned bytes,
-                            Operation operation, Space space, Cost cost, Arrays& arrays) {
+                            Operation operation, Space space, Cost cost, unsigned fetched,
+                            Arrays& arrays) {
   Totals& totals = site_of(place, address, bytes, operation, space, arrays).totals;
   ++totals.requests;
   totals.cost += cost.actual;
   totals.ideal += cost.ideal;
+  totals.fetched += fetched;
 }
 
 void Requests::publish() {

@@ -71,9 +71,9 @@ class Requests {
     if (thread >= turns_.size()) turns_.resize(this_block->team().thread_count());
     return turns_[thread];
   }
-  // What TMA or wgmma asks for at once.
+  // What TMA or wgmma asks for at once; of global memory, `fetched` sectors come for it.
   void count_beside(const Place& place, uintptr_t address, unsigned bytes, Operation operation,
-                    Space space, Cost cost, Arrays& arrays);
+                    Space space, Cost cost, unsigned fetched, Arrays& arrays);
   // Costs the requests of a block that are complete: at a barrier every lane has made all of its
   // own.
   void settle(unsigned first_thread, unsigned count);

@@ -5,6 +5,7 @@
 namespace cpu_device {
 namespace {
 
+constexpr unsigned SECTOR_BYTES = 32;
 constexpr uint64_t MARK = 0x7465'6E73'6F72'6D61;  // hardly by chance
 thread_local std::string refusal;
 
@@ -66,15 +67,43 @@ std::string copy_problem(uint32_t shared) {
 }
 
 unsigned sectors(const TensorMap& map, const int* at) {
-  unsigned count = 0;
+  const unsigned row_bytes = unsigned{map.box[0]} * map.element_bytes;
+  unsigned count = 0, left = row_bytes;
   uintptr_t last = ~uintptr_t{0};
   for_each_piece(map, at, 0, [&](const Piece& piece) {
-    if (piece.inside == 0) return;
-    const uintptr_t begin = piece.global + piece.before;
-    for (const uintptr_t sector : {begin / 32, (begin + piece.inside - 1) / 32}) {
-      count += sector != last;
-      last = sector;
+    if (piece.inside > 0) {
+      const uintptr_t begin = piece.global + piece.before;
+      for (const uintptr_t byte : {begin, begin + piece.inside - 1}) {
+        count += byte / SECTOR_BYTES != last;
+        last = byte / SECTOR_BYTES;
+      }
     }
+    left -= PIECE_BYTES;
+    if (left > 0) return;
+    left = row_bytes;
+    last = ~uintptr_t{0};
+  });
+  return count;
+}
+
+unsigned sectors_delivered(const TensorMap& map, const int* at) {
+  const unsigned row_bytes = unsigned{map.box[0]} * map.element_bytes;
+  unsigned count = 0, inside = 0, left = row_bytes;  // of the row so far, and to come
+  uintptr_t last = ~uintptr_t{0};
+  for_each_piece(map, at, 0, [&](const Piece& piece) {
+    if (piece.inside > 0) {
+      inside += PIECE_BYTES;
+      for (const uintptr_t byte : {piece.global, piece.global + PIECE_BYTES - 1}) {
+        count += byte / SECTOR_BYTES != last;
+        last = byte / SECTOR_BYTES;
+      }
+    }
+    left -= PIECE_BYTES;
+    if (left > 0) return;
+    count += (row_bytes - inside + SECTOR_BYTES - 1) / SECTOR_BYTES;
+    inside = 0;
+    left = row_bytes;
+    last = ~uintptr_t{0};
   });
   return count;
 }

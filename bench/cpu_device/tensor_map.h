@@ -39,9 +39,13 @@ unsigned box_bytes(const TensorMap& map);
 // The rule that a copy to or from a shared address breaks, or "".
 std::string copy_problem(uint32_t shared);
 
-// 32-byte sectors of global memory in which the box at `at` has elements of the matrix. Where two
-// rows in turn share one it counts once; that is not measured.
+// 32-byte sectors of global memory in which the box at `at` has elements of the matrix, row by row.
 unsigned sectors(const TensorMap& map, const int* at);
+
+// 32-byte sectors that come to the multiprocessor for the box, from L2 or as its fill: in a row,
+// the sectors of what is inside, in whole pieces of 16 bytes, and then those of the rest. (Found by
+// ncu's counts of ten ragged shapes, H200.)
+unsigned sectors_delivered(const TensorMap& map, const int* at);
 
 // 16 bytes of a box, a multiple of which a box's rows are. Those from `global + before` on,
 // `inside` many, are in the matrix; when loaded, the others are the fill.

@@ -30,11 +30,6 @@ bool lies_well(const Block& block, const TensorMap& map, uint32_t shared, const 
   return end <= MAX_SHARED_BYTES;
 }
 
-void look_at_global_memory(const TensorMap& map, const int* at, Operation operation,
-                           const Place& place) {
-  if (tracer != nullptr) tracer->box(place, map, at, operation);
-}
-
 std::vector<int> coordinates(const TensorMap& map, const int* at) {
   return {at, at + map.rank};
 }
@@ -51,7 +46,9 @@ void tma_load(void* to, const void* encoded, const int* at, uint64_t* barrier, u
   if (!lies_well(block, *map, shared, place)) return;
   if (blocks >> team.block_count() != 0)
     report_finding(place, "a multicast to blocks that the cluster does not have");
-  look_at_global_memory(*map, at, Operation::BOX_LOAD, place);
+  if (tracer != nullptr)
+    tracer->box(place, *map, at, Operation::BOX_LOAD,
+                static_cast<unsigned>(__builtin_popcount(blocks)));
 
   struct Target {
     Block* block;
@@ -94,7 +91,7 @@ void tma_store(const void* encoded, const int* at, const void* from, StoreMode m
   if (map == nullptr) return;
   const uint32_t shared = block.shared_address(from);
   if (!lies_well(block, *map, shared, place)) return;
-  look_at_global_memory(*map, at, Operation::BOX_STORE, place);
+  if (tracer != nullptr) tracer->box(place, *map, at, Operation::BOX_STORE, 1);
   if (thread.bulk_agent == 0) thread.bulk_agent = block.team().new_agent();
   const uint32_t number = ++thread.bulk_ordered;
   if (tracer != nullptr)

@@ -141,26 +141,26 @@ void Tracer::async_landed(uintptr_t address, unsigned bytes) {
   if (SharedMemory* shared = shared_at(address)) shared->end_copy(address, bytes, viewer());
 }
 
-void Tracer::box(const Place& place, const TensorMap& map, const int* at, Operation operation) {
-  const Allocation* allocation = nullptr;
-  uintptr_t first = 0;
-  unsigned words = 0;
+void Tracer::box(const Place& place, const TensorMap& map, const int* at, Operation operation,
+                 unsigned blocks) {
+  const bool is_store = operation == Operation::BOX_STORE;
+  unsigned bytes_moved = 0;
   for_each_piece(map, at, 0, [&](const Piece& piece) {
-    const unsigned bytes = operation == Operation::BOX_STORE ? piece.stored : piece.inside;
+    const unsigned bytes = is_store ? piece.stored : piece.inside;
     if (bytes == 0) return;
     const uintptr_t begin = piece.global + piece.before;
-    if (first == 0) first = begin;
-    words += bytes;
-    allocation = arrays_.allocation_at(begin);
-    if (allocation == nullptr)
-      report_finding(place, "a tensor map of memory that nobody has allocated");
+    bytes_moved += bytes;
+    if (const Allocation* allocation = arrays_.allocation_at(begin))
+      check_bounds(place, *allocation, begin, bytes, is_store);
     else
-      check_bounds(place, *allocation, begin, bytes, operation == Operation::BOX_STORE);
+      report_finding(place, "a tensor map of memory that nobody has allocated");
   });
-  if (allocation == nullptr || !counts_) return;
+  if (arrays_.allocation_at(map.base) == nullptr || !counts_) return;
   constexpr unsigned SECTOR_BYTES = 32;
-  requests_.count_beside(place, first, box_bytes(map), operation, Space::GLOBAL,
-                         {sectors(map, at), (words + SECTOR_BYTES - 1) / SECTOR_BYTES}, arrays_);
+  const unsigned ideal = (bytes_moved + SECTOR_BYTES - 1) / SECTOR_BYTES;
+  requests_.count_beside(place, map.base, box_bytes(map), operation, Space::GLOBAL,
+                         {sectors(map, at) * blocks, ideal * blocks},
+                         is_store ? 0 : sectors_delivered(map, at) * blocks, arrays_);
 }
 
 void Tracer::box_in_shared_memory(const Place& place, const TensorMap& map,
@@ -178,7 +178,7 @@ void Tracer::box_in_shared_memory(const Place& place, const TensorMap& map,
   const unsigned lines = (bytes + LINE - 1) / LINE;
   requests_.count_beside(place, in_first_block(begin), bytes,
                          as.kind == Kind::TMA_LOAD ? Operation::BOX_LOAD : Operation::BOX_STORE,
-                         Space::SHARED, {lines, lines}, arrays_);
+                         Space::SHARED, {lines, lines}, 0, arrays_);
 }
 
 bool Tracer::read_beside(const Place& place, const Block& block, uint32_t shared_address,
@@ -206,7 +206,7 @@ void Tracer::operand(const Place& place, const Block& block, const std::vector<u
   requests_.count_beside(
       place, in_first_block(address), static_cast<unsigned>(chunks.size()) * CHUNK,
       Operation::OPERAND, Space::SHARED,
-      {wavefronts(chunks), static_cast<unsigned>(chunks.size()) / CORE}, arrays_);
+      {wavefronts(chunks), static_cast<unsigned>(chunks.size()) / CORE}, 0, arrays_);
 }
 
 void trace_worker_begins(Team& team, size_t dynamic_bytes) {

@@ -39,7 +39,8 @@ struct MemoryLine {
   // GLOBAL: 32-byte sectors touched, and the fewest that could hold the bytes. SHARED: wavefronts,
   // and the fewest for requests of this width.
   uint64_t cost = 0, ideal = 0;
-  uint64_t fetched = 0;  // GLOBAL: the sectors that a cp.async past L1 asks L2 for
+  // GLOBAL: the sectors that a cp.async past L1 asks L2 for, or that come for TMA's boxes
+  uint64_t fetched = 0;
   // The first of them, in the first block and there the first warp that made any; as many as
   // settings().kept_requests.
   std::vector<KeptRequest> kept;

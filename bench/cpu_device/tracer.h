@@ -46,8 +46,9 @@ class Tracer {
                   unsigned source_bytes);
   void async_landed(uintptr_t address, unsigned bytes);
 
-  // A box that TMA copies: what it touches in global memory,
-  void box(const Place& place, const TensorMap& map, const int* at, Operation operation);
+  // A box that TMA copies: what it touches in global memory, for so many blocks,
+  void box(const Place& place, const TensorMap& map, const int* at, Operation operation,
+           unsigned blocks);
   // and in shared memory, from `shared` on: written by a load, read by a store.
   void box_in_shared_memory(const Place& place, const TensorMap& map, const unsigned char* shared,
                             const Touch& as);

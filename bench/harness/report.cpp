@@ -22,11 +22,18 @@ std::optional<double> percent_of_best(const VariantReport& v) {
 std::vector<std::pair<std::string, uint64_t>> memory_totals(const std::vector<MemoryRow>& rows) {
   uint64_t requests[2] = {}, sectors[2] = {}, wavefronts[2] = {}, conflicts[2] = {};
   uint64_t copies = 0, fetched = 0;
+  uint64_t stored_sectors = 0, stores = 0, loads = 0, operands = 0;  // of TMA; of wgmma
   bool through_l1 = false;  // which keeps sectors, so that nobody knows how many it asks L2 for
   for (const MemoryRow& row : rows) {
     fetched += row.fetched;
     through_l1 |= !row.shared && row.op == "load" && (row.fetched == 0 || row.bytes < 16);
     if (row.op == "copy") copies += row.requests;
+    if (!row.shared && row.op == "tma load") loads += row.requests;
+    if (!row.shared && row.op == "tma store") {
+      stored_sectors += row.cost;
+      stores += row.requests;
+    }
+    if (row.op == "wgmma") operands += row.cost;
     const bool store = row.op == "store";
     if (!store && row.op != "load") continue;  // no counter of these has it
     if (row.shared) {
@@ -47,8 +54,15 @@ std::vector<std::pair<std::string, uint64_t>> memory_totals(const std::vector<Me
                         conflicts[store]);
   }
   if (copies > 0) totals.emplace_back("smsp__inst_executed_op_ldgsts.sum", copies);
-  if (copies > 0 && !through_l1)
+  if (copies + loads > 0 && !through_l1)
     totals.emplace_back("l1tex__m_xbar2l1tex_read_sectors.sum", fetched);
+  if (stores > 0) {
+    totals.emplace_back("l1tex__m_l1tex2xbar_write_sectors_mem_global_op_tma_st.sum",
+                        stored_sectors);
+    totals.emplace_back("smsp__inst_executed_op_tma_st.sum", stores);
+  }
+  if (operands > 0)
+    totals.emplace_back("l1tex__data_pipe_lsu_wavefronts_mem_shared_op_gmma.sum", operands);
   return totals;
 }
 

@@ -69,7 +69,7 @@ struct MemoryRow {
   unsigned bytes;  // a lane, a box, an operand
   uint64_t requests, lanes;
   uint64_t cost, ideal;  // sectors of global memory, wavefronts of shared memory
-  uint64_t fetched;      // sectors that a cp.async past L1 asks L2 for
+  uint64_t fetched;      // sectors that a cp.async past L1 asks L2 for, or that come for boxes
   uint64_t array_bytes;  // the whole array
   uint64_t pitch;        // of a matrix: bytes from a row to the next, else 0
   unsigned warp;         // the one whose first requests these are:
