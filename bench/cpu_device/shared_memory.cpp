@@ -117,9 +117,8 @@ void SharedMemory::remember_read(uintptr_t i, const Viewer& viewer) {
   Readers& more = more_[cell.more - 1];
   if (!more.all.empty() && ordered(more.all.back(), viewer)) more.clear();  // of an earlier stage
   const uint32_t lane = 1u << viewer.as.agent % WARP_SIZE;
-  const bool one_warp =
-      more.all.empty() ||
-      (more.lanes != 0 && more.all[0].agent / WARP_SIZE == viewer.as.agent / WARP_SIZE);
+  const bool one_warp = more.all.empty() || (more.lanes != 0 && more.all[0].agent / WARP_SIZE ==
+                                                                    viewer.as.agent / WARP_SIZE);
   if (viewer.stages_only && more.all.size() >= FEW && !one_warp) {
     cell.many_read = viewer.stage;
     return;
