@@ -49,7 +49,15 @@ void deallocate(void* pointer) {
   const Allocation* allocation = find(reinterpret_cast<uintptr_t>(pointer));
   if (allocation == nullptr) return;
   const uintptr_t outer = allocation->outer_begin;
-  munmap(reinterpret_cast<void*>(outer), allocation->outer_end - outer);
+  const size_t bytes = allocation->outer_end - outer;
+  // What was freed last stays out of bounds: memory of our own would be mapped there soon, and hide
+  // accesses that come late.
+  static void* last = nullptr;
+  static size_t last_bytes = 0;
+  if (last != nullptr) munmap(last, last_bytes);
+  last = mmap(reinterpret_cast<void*>(outer), bytes, PROT_NONE,
+              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+  last_bytes = bytes;
   allocations().erase(outer);
   ++version;
 }
