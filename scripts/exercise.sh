@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# The exercises: kernels to write, bugs to find, counters to predict. Graded on the CPU: takes neither
+# a GPU nor a CUDA toolkit.
+#
+#   ./scripts/exercise.sh                 all of them, with what is done
+#   ./scripts/exercise.sh 07              grades exercises/07_*/exercise.cuh, or answer.yaml
+#   ./scripts/exercise.sh 07 --watch      again whenever the file is saved, until Ctrl-C
+#   ./scripts/exercise.sh 07 --hint       the next of three hints
+#   ./scripts/exercise.sh 07 --solution   the reference; asks once
+#
+# Exit code: 0 all holds, 1 not yet, 2 bad input.
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+help "$@"
+
+python_with yaml claims
+case "$* " in
+  [0-9]*\ ) case "$*" in
+    *--hint | *--solution) ;;
+    *) # its messages are only of interest where it fails
+      set_up
+      log=$(mktemp)
+      target=ladder_exercises
+      for folder in exercises/"$(printf %02d "$((10#${1%%[!0-9]*}))")"_*; do # the kernel is given
+        if grep -qs '^kind: predict' "$folder/exercise.yaml"; then target=ladder_exercise_$(basename "$folder"); fi
+      done
+      if ! build $target >"$log" 2>&1; then
+        cat "$log" >&2
+        die "the grader does not build"
+      fi
+      rm -f "$log"
+      ;;
+  esac ;;
+esac
+exec "$PYTHON" scripts/exercise.py "$@"
