@@ -23,7 +23,7 @@ case "$* " in
       for folder in exercises/"$(printf %02d "$((10#${1%%[!0-9]*}))")"_*; do # the kernel is given
         if grep -qs '^kind: predict' "$folder/exercise.yaml"; then target=ladder_exercise_$(basename "$folder"); fi
       done
-      if ! build $target >"$log" 2>&1; then
+      if ! build "$target" >"$log" 2>&1; then
         cat "$log" >&2
         die "the grader does not build"
       fi

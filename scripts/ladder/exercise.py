@@ -166,7 +166,7 @@ CUDA = re.compile(
     r"|cvta_generic_to_shared|nanosleep|isnan)"
 )
 REFUSED = {
-    "reaches into the grader": "grader checked cpu_device ladder solution user yours SOLUTION "
+    "reaches into the grader": "grader checked cpu_device ladder solution kernels yours SOLUTION "
     "SOLUTION_FILE CHECK_FILE this_block",
     "assembler and other files' symbols": "asm extern import module",
     "functions of the host": "std exit _exit _Exit quick_exit abort atexit at_quick_exit terminate "
@@ -177,11 +177,10 @@ REFUSED = {
 }
 # Functions of the host whose names may be variables' in a kernel: they are looked for in what the
 # compiler made.
-HOST = set(
-    "raise kill signal sigaction syscall fork vfork execve system popen fopen freopen fdopen open "
-    "openat read write close mmap mprotect getenv setenv dlopen dlsym malloc calloc realloc printf "
-    "puts fputs fwrite fread pthread_create swapcontext setcontext getcontext dl_iterate_phdr "
-    "process_vm_readv ptrace".split()
+HOST = re.compile(
+    r"raise|kill|signal|sigaction|syscall|v?fork|exec\w+|system|popen|f?(re|d)?open(at)?|read|write"
+    r"|close|mm?ap|mprotect|[gs]etenv|dlopen|dlsym|[mc]alloc|realloc|f?printf|f?puts|fwrite|fread"
+    r"|pthread_create|(swap|set|get)context|dl_iterate_phdr|process_vm_\w+|ptrace"
 )
 # What stands behind `static` without being state.
 NOT_STATE = {"__global__", "__device__", "__host__", "__forceinline__", "inline", "constexpr"}
@@ -205,7 +204,8 @@ def refusal(text: str) -> str:
             if re.fullmatch(r'\s*#\s*include\s*"exercise\.h"\s*(//.*)?', original):
                 continue
             if not re.match(r"\s*#\s*pragma\s+(once|unroll)\b", line):
-                return f'line {number}: `{original.strip()}`: only #include "exercise.h" and #pragma unroll'
+                allowed = 'only #include "exercise.h" and #pragma unroll'
+                return f"line {number}: `{original.strip()}`: {allowed}"
             continue
         tokens = TOKEN.findall(line)
         for i, token in enumerate(tokens):
@@ -233,9 +233,9 @@ def refusal_of_object(object_file: Path) -> str:
     done = subprocess.run(["nm", "-C", "-f", "sysv", object_file], capture_output=True, text=True)
     for line in done.stdout.splitlines():
         cells = [cell.strip() for cell in line.rsplit("|", 6)]
-        if len(cells) == 7 and "::user::" in cells[0] and re.match(r"\.(bss|data)\b", cells[6]):
-            return f"`{cells[0].split('::user::', 1)[1]}` keeps its value between launches"
-        if len(cells) == 7 and cells[2] == "U" and cells[0] in HOST:
+        if len(cells) == 7 and "::kernels::" in cells[0] and re.match(r"\.(bss|data)\b", cells[6]):
+            return f"`{cells[0].split('::kernels::', 1)[1]}` keeps its value between launches"
+        if len(cells) == 7 and cells[2] == "U" and HOST.fullmatch(cells[0]):
             return f"`{cells[0]}`: functions of the host"
     return ""
 
@@ -392,8 +392,9 @@ def number(value) -> str:
 def wrong_line(case: dict) -> str:
     w = case["wrong"]
     return (
-        f"wrong result: {w['array']} at row {w['row']}, column {w['column']} is {number(w['got'])}, "
-        f"not {number(w['expected'])} (in {case['name']}, {case['wrong_elements']} elements)"
+        f"wrong result: {w['array']} at row {w['row']}, column {w['column']} is "
+        f"{number(w['got'])}, not {number(w['expected'])} "
+        f"(in {case['name']}, {case['wrong_elements']} elements)"
     )
 
 
