@@ -23,6 +23,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -534,8 +535,10 @@ def test(exercise: Exercise, build: Build) -> list[str]:
     if not said.ok:
         objections.append(f"{exercise.solution.name} does not pass: {said.line}")
     print(exercise.solution.name, said.line, *said.details, sep="\n  ")
-    for path in wrong:
-        said, expected = verdict_of(path), expectation(path)
+    with ThreadPoolExecutor(2) as pool:
+        verdicts = list(pool.map(verdict_of, wrong))
+    for path, said in zip(wrong, verdicts, strict=True):
+        expected = expectation(path)
         print(f"wrong/{path.name}: {said.line}")
         if said.ok or not expected.search(said.line):
             objections.append(f"wrong/{path.name}: '{said.line}' is not '{expected.pattern}'")
