@@ -15,6 +15,8 @@
 
 #ifdef LADDER_CPU_DEVICE
   #include "cpu_device/symbols.h"
+#else
+  #include "harness/cublas.h"
 #endif
 
 namespace grader {
@@ -85,11 +87,12 @@ struct Case::Result {
   Json memory = Json::array(), findings = Json::array(), wrong;
   uint64_t wrong_elements = 0;
   uint64_t barriers = 0, dynamic_bytes = 0;
-  double seconds = 0;
+  double seconds = 0, cublas_seconds = 0;  // on a GPU
   std::string stray, error;
 };
 
-Case::Case(std::string name, uint64_t seed) : seed_(seed), result_(new Result) {
+Case::Case(std::string name, uint64_t seed, bool timed)
+    : seed_(seed), timed_(timed), result_(new Result) {
   result_->name = std::move(name);
 }
 
@@ -130,10 +133,16 @@ void Case::thread_ends() {
   }
 }
 
+// There are no timed cases.
+template <class In, class Out>
+void Case::time_cublas(const ladder::Gemm<In, Out>&) {}
+template void Case::time_cublas(const ladder::Gemm<float, float>&);
+template void Case::time_cublas(const ladder::Gemm<half, half>&);
+
 void Case::run(const std::function<void()>& launch, size_t smem_bytes) {
   barriers = 0;
   cpu_device::settings().count = result_->counted;
-  cpu_device::settings().block_seconds = 5;  // a correct block takes milliseconds
+  cpu_device::settings().block_seconds = 2;  // a correct block takes milliseconds
   launch();
   result_->barriers += barriers;
   result_->dynamic_bytes = std::max<uint64_t>(result_->dynamic_bytes, smem_bytes);
@@ -147,27 +156,41 @@ void Case::run(const std::function<void()>& launch, size_t smem_bytes) {
 
 void Case::name_matrix(const void*, const std::string&, size_t, size_t, size_t, size_t) {}
 
-// The median of several launches, each timed on its own; the first warms up. An output that is
-// added to is wrong after the second, so that only timed cases are launched more than once.
-void Case::run(const std::function<void()>& launch, size_t) {
-  const int launches = result_->counted ? 1 : 11;
+namespace {
+
+// Of one launch, or the median of several, of which the first warms up.
+double seconds_of(const std::function<void()>& launch, int launches) {
   cudaEvent_t begin, end;
   LADDER_CUDA_CHECK(cudaEventCreate(&begin));
   LADDER_CUDA_CHECK(cudaEventCreate(&end));
-  std::vector<float> times;
-  for (int i = 0; i < launches; ++i) {
+  std::vector<float> milliseconds(static_cast<size_t>(launches));
+  for (float& time : milliseconds) {
     LADDER_CUDA_CHECK(cudaEventRecord(begin));
     launch();
     LADDER_CUDA_CHECK(cudaEventRecord(end));
     LADDER_CUDA_CHECK(cudaEventSynchronize(end));
-    times.push_back(0);
-    LADDER_CUDA_CHECK(cudaEventElapsedTime(&times.back(), begin, end));
+    LADDER_CUDA_CHECK(cudaEventElapsedTime(&time, begin, end));
   }
   LADDER_CUDA_CHECK(cudaEventDestroy(begin));
   LADDER_CUDA_CHECK(cudaEventDestroy(end));
-  std::sort(times.begin(), times.end());
-  result_->seconds += static_cast<double>(times[times.size() / 2]) * 1e-3;
+  std::sort(milliseconds.begin(), milliseconds.end());
+  return static_cast<double>(milliseconds[milliseconds.size() / 2]) * 1e-3;
 }
+constexpr int TIMED_LAUNCHES = 21;
+
+}  // namespace
+
+void Case::run(const std::function<void()>& launch, size_t) {
+  result_->seconds += seconds_of(launch, timed_ ? TIMED_LAUNCHES : 1);
+}
+
+template <class In, class Out>
+void Case::time_cublas(const ladder::Gemm<In, Out>& problem) {
+  ladder::harness::Cublas cublas;
+  result_->cublas_seconds = seconds_of([&] { cublas.gemm(problem); }, TIMED_LAUNCHES);
+}
+template void Case::time_cublas(const ladder::Gemm<float, float>&);
+template void Case::time_cublas(const ladder::Gemm<half, half>&);
 
 #endif
 
@@ -200,35 +223,36 @@ bool Case::is_poison(const void* bytes, size_t count) {
 
 namespace {
 
-// Of each case on the CPU: one that is counted, and one with other data and the threads in the
+// Of each case: one that is counted, and one with other data and the threads in the
 // other order, for mistakes that show only then.
 constexpr int RUNS = 2;
 
 }  // namespace
 
-std::string Exercise::result(const std::pair<std::string, std::function<void(Case&)>>& entry,
-                             uint64_t seed) {
+std::string Exercise::result(const Entry& entry, uint64_t seed) {
   Json json;
-  for (int i = 0; i < RUNS; ++i) {
+  for (int i = 0; i < (entry.timed ? 1 : RUNS); ++i) {
 #ifdef LADDER_CPU_DEVICE
     cpu_device::settings().reverse = i > 0;
 #endif
-    Case c(entry.first, mix(seed + static_cast<uint64_t>(i)));
+    Case c(entry.name, mix(seed + static_cast<uint64_t>(i)), entry.timed);
     Case::Result& result = *c.result_;
     result.counted = i == 0;
     try {
-      entry.second(c);
+      entry.body(c);
     } catch (const std::exception& error) {
       result.error = error.what();
     }
     const bool failed = !result.findings.empty() || !result.error.empty() ||
                         !result.stray.empty() || result.wrong_elements > 0;
     if (i == 0) {
-      json = {{"name", entry.first},
+      json = {{"name", entry.name},
+              {"timed", entry.timed},
               {"memory", result.memory},
               {"barriers", result.barriers},
               {"dynamic_bytes", result.dynamic_bytes},
-              {"seconds", result.seconds}};
+              {"seconds", result.seconds},
+              {"cublas_seconds", result.cublas_seconds}};
     }
     if (i == 0 || failed) {
       json["findings"] = result.findings;
@@ -244,9 +268,6 @@ std::string Exercise::result(const std::pair<std::string, std::function<void(Cas
 
 int run(Exercise& exercise, uint64_t seed, const char* report) {
   std::mt19937_64 generator(seed);
-#ifndef LADDER_CPU_DEVICE
-  exercise.cases_.insert(exercise.cases_.end(), exercise.timed_.begin(), exercise.timed_.end());
-#endif
   // A kernel that remembers its launches meets another case each time.
   std::vector<size_t> order(exercise.cases_.size());
   std::iota(order.begin(), order.end(), 0);
