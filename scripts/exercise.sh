@@ -13,22 +13,19 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 help "$@"
 
 python_with yaml claims
-case "$* " in
-  [0-9]*\ ) case "$*" in
-    *--hint | *--solution) ;;
-    *) # its messages are only of interest where it fails
-      set_up
-      log=$(mktemp)
-      target=ladder_exercises
-      for folder in exercises/"$(printf %02d "$((10#${1%%[!0-9]*}))")"_*; do # the kernel is given
-        if grep -qs '^kind: predict' "$folder/exercise.yaml"; then target=ladder_exercise_$(basename "$folder"); fi
-      done
-      if ! build "$target" >"$log" 2>&1; then
-        cat "$log" >&2
-        die "the grader does not build"
-      fi
-      rm -f "$log"
-      ;;
-  esac ;;
+case " $* " in
+  "  " | *" --hint "* | *" --solution "*) ;; # nothing is run
+  *)
+    set_up
+    log=$(mktemp)
+    [ -f build/exercises/libraries ] || say "building the grader, the first time"
+    # Its messages are of interest where it fails.
+    if ! build ladder_exercises >"$log" 2>&1 ||
+      { have_gpu && [ -f build/exercises/gpu_libraries ] && ! build ladder_exercises_gpu >"$log" 2>&1; }; then
+      cat "$log" >&2
+      die "the grader does not build"
+    fi
+    rm -f "$log"
+    ;;
 esac
 exec "$PYTHON" scripts/exercise.py "$@"

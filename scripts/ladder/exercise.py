@@ -244,6 +244,16 @@ def refusal_of_object(object_file: Path) -> str:
 # --- Compiling ----------------------------------------------------------------------------------
 
 
+def program_text(exercise: Exercise, **solutions: Path) -> str:
+    """As add_exercise of bench/exercises/CMakeLists.txt writes it."""
+    text = '#include "exercises/exercise.h"\n#include "exercises/grader.h"\n'
+    for name, path in solutions.items():
+        text += f'#define SOLUTION {name}\n#define SOLUTION_FILE "{path}"\n'
+        text += f'#define CHECK_FILE "{exercise.folder / "check.cpp"}"\n'
+        text += '#include "exercises/solution.inc"\n'
+    return text
+
+
 class Build:
     """What a build folder says of how exercises are compiled. Raises BadInput."""
 
@@ -272,12 +282,7 @@ class Build:
             raise BadInput(f"{self.folder} does not know {exercise.name}; configure it again")
         command = list(self.commands[example])
         source, object_file = folder / "yours.cpp", folder / "yours.o"
-        source.write_text(
-            '#include "exercises/exercise.h"\n#include "exercises/grader.h"\n'
-            f'#define SOLUTION yours\n#define SOLUTION_FILE "{solution}"\n'
-            f'#define CHECK_FILE "{exercise.folder / "check.cpp"}"\n'
-            '#include "exercises/solution.inc"\n'
-        )
+        source.write_text(program_text(exercise, yours=solution))
         command[command.index("-o") + 1] = str(object_file)
         command[command.index("-c") + 1] = str(source)
         done = subprocess.run(command, capture_output=True, text=True)
@@ -485,18 +490,86 @@ def grade(exercise: Exercise, solution: Path, build: Build, seed: int) -> Verdic
         text = solution.read_text()
     except (OSError, UnicodeDecodeError) as error:
         raise BadInput(f"{solution}: {error}") from error
-    if exercise.is_predict:
-        cases = run(build.program(exercise), "exercise", seed)
-        return judge_answer(exercise, cases, solution)
-    refused = refusal(text)
+    kernels = exercise.folder / "exercise.cuh" if exercise.is_predict else solution
+    refused = "" if exercise.is_predict else refusal(text)
     if refused:
         return Verdict(False, f"refused: {solution.name}, {refused}")
     with tempfile.TemporaryDirectory() as folder:
-        problem = build.compile(exercise, solution, Path(folder))
+        problem = build.compile(exercise, kernels, Path(folder))
         if problem:
             first, *rest = problem.splitlines()
             return Verdict(False, first, rest)
-        return judge(exercise, run(Path(folder) / "program", "yours", seed))
+        cases = run(Path(folder) / "program", "yours", seed)
+    if exercise.is_predict:
+        return judge_answer(exercise, cases, solution)
+    return judge(exercise, cases)
+
+
+# --- On a GPU ---------------------------------------------------------------------------------
+
+
+def gpu_architecture() -> str:
+    """Of the first GPU, as nvcc calls it; "" where there is none."""
+    query = ["nvidia-smi", "--query-gpu=compute_cap", "--format=csv,noheader"]
+    try:
+        done = subprocess.run(query, capture_output=True, text=True)
+    except OSError:
+        return ""
+    match = re.match(r"(\d+)\.(\d)\s", done.stdout)
+    if done.returncode != 0 or not match:
+        return ""
+    version = match[1] + match[2]
+    return f"sm_{version}" + "a" * (version == "90")  # for wgmma
+
+
+def compile_for_gpu(exercise: Exercise, solution: Path, build: Build, folder: Path) -> Path | None:
+    """The program with `yours` and `solution`, or None where there is no GPU, or no toolkit in the
+    build. Raises BadInput."""
+    libraries, cache = build.folder / "exercises/gpu_libraries", build.folder / "CMakeCache.txt"
+    architecture = gpu_architecture() if libraries.is_file() else ""
+    words = libraries.read_text().split() if architecture else []
+    nvcc = re.search(r"^CMAKE_CUDA_COMPILER:\w+=(.*)$", cache.read_text(), re.M)
+    if not words or not nvcc or not Path(words[0]).is_file():
+        return None
+    source, program = folder / "yours.cu", folder / "program_gpu"
+    source.write_text(program_text(exercise, yours=solution, solution=exercise.solution))
+    command = [nvcc[1], "-std=c++17", f"-arch={architecture}", "-w", "-Xcompiler", "-fopenmp"]
+    for include in ("bench", "kernels", "bench/exercises"):
+        command += ["-I", str(ROOT / include)]
+    done = subprocess.run([*command, "-o", program, source, *words], capture_output=True, text=True)
+    if done.returncode != 0:
+        raise BadInput(f"{exercise.name}: nvcc: {(done.stderr + done.stdout).strip()[:2000]}")
+    return program
+
+
+def gpu_verdict(exercise: Exercise, solution: Path, build: Build) -> Verdict | None:
+    """Of a solution that holds on the CPU device, or None where there is no GPU; its details are
+    times. Raises BadInput."""
+    with tempfile.TemporaryDirectory() as folder:
+        program = compile_for_gpu(exercise, solution, build, Path(folder))
+        if program is None:
+            return None
+        seed = secrets.randbits(32)
+        yours, reference = (run(program, name, seed) for name in ("yours", "solution"))
+    return judge_on_gpu(yours, reference)
+
+
+def judge_on_gpu(yours: list[dict] | str, reference: list[dict] | str) -> Verdict:
+    if isinstance(yours, str):
+        return Verdict(False, f"on the GPU: {yours}")
+    wrong = correctness(yours)
+    if wrong:
+        return Verdict(False, f"on the GPU: {wrong.line}", wrong.details)
+    if isinstance(reference, str) or correctness(reference):
+        raise BadInput("the reference fails on this GPU")
+    times = []
+    for mine, other in zip(yours, reference, strict=True):
+        if mine["timed"]:
+            line = f"GPU, {mine['name']}: {mine['seconds'] * 1e3:.3f} ms, reference "
+            line += f"{other['seconds'] * 1e3:.3f} ms"
+            cublas = mine["cublas_seconds"]
+            times.append(line + (f", cuBLAS {cublas * 1e3:.3f} ms" if cublas else ""))
+    return Verdict(True, "all holds", times)
 
 
 # --- The exercises' own test --------------------------------------------------------------------
@@ -599,10 +672,12 @@ def grade_and_show(exercise: Exercise, build: Build, progress: Progress) -> int:
     edited = edited_files(exercise)
     if edited:
         names = ", ".join(edited)
-        raise BadInput(
-            f"{exercise.name}: {names}: not as the grader has it; git restore brings it back"
-        )
+        raise BadInput(f"{exercise.name}: {names}: not as the grader has it; use git restore")
     verdict = grade(exercise, exercise.edited, build, secrets.randbits(32))
+    if verdict.ok and not exercise.is_predict:
+        on_gpu = gpu_verdict(exercise, exercise.edited, build)
+        if on_gpu is not None:
+            verdict = Verdict(on_gpu.ok, on_gpu.line, verdict.details + on_gpu.details)
     if verdict.ok or not progress.of(exercise)["done"]:
         progress.note(exercise, done=verdict.ok)
     show(exercise, verdict, progress)

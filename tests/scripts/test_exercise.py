@@ -346,3 +346,26 @@ def test_a_limit_is_the_most_or_the_least():
 def test_a_limit_of_no_case_is_bad_input():
     with pytest.raises(BadInput, match="no case 'b'"):
         exercise.judge(replace(exercise.find("01"), limits={"b": {"sectors": 1}}), [case()])
+
+
+def timed(seconds, cublas=0.0, **changes):
+    return case(timed=True, seconds=seconds, cublas_seconds=cublas, **changes)
+
+
+def test_what_passes_on_a_gpu_has_its_times_beside_the_references():
+    plain = case(timed=False)
+    said = exercise.judge_on_gpu([plain, timed(2e-3, 5e-4)], [plain, timed(1e-3, 5e-4)])
+    assert said == Verdict(
+        True, "all holds", ["GPU, a: 2.000 ms, reference 1.000 ms, cuBLAS 0.500 ms"]
+    )
+
+
+def test_what_is_wrong_on_a_gpu_alone_does_not_pass():
+    failed = timed(1e-3, error="an illegal memory access was encountered")
+    said = exercise.judge_on_gpu([failed], [timed(1e-3)])
+    assert not said.ok
+    assert said.line == (
+        "on the GPU: cannot be launched: an illegal memory access was encountered (in a)"
+    )
+    with pytest.raises(BadInput, match="the reference fails"):
+        exercise.judge_on_gpu([timed(1e-3)], "ended with code 1")
