@@ -15,7 +15,7 @@ struct Less {
     return std::strcmp(a.file, b.file) < 0;
   }
 };
-constexpr uintptr_t BY_LINE = 1;  // no instruction's address: those have file and line as well
+constexpr uintptr_t BY_LINE = uintptr_t{1} << 63;  // a bit that no address has
 
 const char* conflict_of_read(Kind reader, const Touch& write) {
   if (write.kind == Kind::TMA_LOAD)
@@ -62,8 +62,8 @@ SiteId site_id(const Place& place) {
 
 Place place_of(SiteId site) {
   const auto bits = reinterpret_cast<uintptr_t>(site);
-  if (bits % 2 != BY_LINE) return {nullptr, 0, site};
-  return *reinterpret_cast<const Place*>(bits - BY_LINE);
+  if ((bits & BY_LINE) == 0) return {nullptr, 0, site};
+  return *reinterpret_cast<const Place*>(bits & ~BY_LINE);
 }
 
 void SharedMemory::cover(uintptr_t begin, size_t bytes) {
