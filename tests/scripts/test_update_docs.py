@@ -441,13 +441,18 @@ def test_predictions_lead_to_their_lines_in_parts_too(monkeypatch):
     assert "| bytes a lane | requests |" in text
 
 
-def test_bytes_of_boxes_are_not_those_of_a_lane(monkeypatch):
-    line = {"op": "tma load", "array": "A", "space": "global", "bytes": 16384, "requests": 2}
-    line |= {"sectors_per_request": 512.0, "ideal_sectors": 512.0, "line": 7, "file": "a.cuh"}
-    monkeypatch.setattr(sources, "predicted", lambda stage: {"x": {"memory": [line]}})
-    text = written("predict 02_two x")
-    assert "| bytes a lane, box or operand | requests |" in text
+def test_boxes_stand_alone_where_they_are_asked_for(monkeypatch):
+    box = {"op": "tma load", "array": "A", "space": "global", "bytes": 16384, "requests": 2}
+    box |= {"sectors_per_request": 512.0, "ideal_sectors": 512.0, "line": 7, "file": "a.cuh"}
+    monkeypatch.setattr(
+        sources, "predicted", lambda stage: {"x": {"memory": [box, box | {"op": "load"}]}}
+    )
+    text = written("predict 02_two x boxes")
+    assert "| bytes | requests |" in text
     assert "| tma load A | 16384 | 2 | 512 sectors | 512 |" in text
+    assert "| load A |" not in text and "| load A |" in written("predict 02_two x")
+    (problem,) = problems_of("predict 02_two x operands")
+    assert "there is 'boxes', or nothing" in problem
 
 
 def test_a_figure_that_the_cpu_device_does_not_bear_out_is_an_error(monkeypatch):

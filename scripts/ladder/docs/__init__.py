@@ -11,6 +11,7 @@ Generated text stands between `<!-- KIND ARGUMENTS -->` and `<!-- end -->`. The 
   counters STAGE[/VARIANT] ...   what ncu counted at 4096: the rows that differ by 3% or more
   counters STAGE[/VARIANT] ... : ROW, ROW   these rows: what claims.py --help names, and stalls
   predict STAGE VARIANT      what the CPU device says of every source line, at 128
+  predict STAGE VARIANT boxes    of TMA's boxes and wgmma's operands alone
   model STAGE/VARIANT        what the model predicts, what was measured, why they differ; at 4096
   model                      the model's errors, of all
   model constants|first|gpus|shares|wavefronts   other tables of the model

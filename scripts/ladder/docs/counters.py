@@ -149,11 +149,17 @@ def in_kernels(file: str) -> str:
     return file.rpartition("/kernels/")[2]
 
 
-def predict(stage: str, variant: str) -> str:
+def predict(stage: str, variant: str, *only: str) -> str:
+    """`only`: "boxes" for TMA's boxes and wgmma's operands alone."""
     if variant not in sources.predicted(stage):
         raise BadInput(f"{stage} has no variant {variant}")
+    if only not in ((), ("boxes",)):
+        raise BadInput(f"predict {stage} {variant} {' '.join(only)}: there is 'boxes', or nothing")
+    lines = sources.predicted(stage)[variant]["memory"]
+    if only:
+        lines = [line for line in lines if line["op"] not in OF_LANES]
     rows = []
-    for line in sources.predicted(stage)[variant]["memory"]:
+    for line in lines:
         where = in_kernels(line["file"])
         unit, ideal = (
             ("sectors", "ideal_sectors")
@@ -171,11 +177,10 @@ def predict(stage: str, variant: str) -> str:
                 number(line[ideal]),
             ]
         )
-    by_lanes = all(line["op"] in OF_LANES for line in sources.predicted(stage)[variant]["memory"])
     head = [
         "the CPU device, 128^3",
         "access",
-        "bytes a lane" if by_lanes else "bytes a lane, box or operand",
+        "bytes" if only else "bytes a lane",
         "requests",
         "cost a request",
         "at least",
