@@ -50,6 +50,25 @@ struct alignas(16) Vector4 {
     return *this;
   }
 };
+struct alignas(8) float2 {
+  typedef float Whole __attribute__((vector_size(8)));
+  union {
+    struct {
+      float x, y;
+    };
+    Whole whole;
+  };
+  float2() = default;
+  float2(float x0, float y0) : x(x0), y(y0) {}
+  float2(const float2& other) : whole(other.whole) {}
+  float2& operator=(const float2& other) {
+    whole = other.whole;
+    return *this;
+  }
+};
+inline float2 make_float2(float x, float y) {
+  return {x, y};
+}
 using float4 = Vector4<float>;
 using uint4 = Vector4<unsigned>;
 inline float4 make_float4(float x, float y, float z, float w) {
@@ -95,6 +114,63 @@ inline T __shfl_sync(uint32_t, T value, int from, cpu_device::Place place = cpu_
       },
       place);
   return all[static_cast<unsigned>(from) % cpu_device::WARP];
+}
+
+// From the lane `delta` above, below, or whose number differs in the bits of `bits`; the lane's own
+// where there is none. Warps as a whole: there is no width.
+template <class T>
+inline T __shfl_down_sync(uint32_t all, T value, unsigned delta,
+                          cpu_device::Place place = cpu_device::here()) {
+  const unsigned lane = cpu_device::this_block->lane(), from = lane + delta;
+  return __shfl_sync(all, value, static_cast<int>(from < cpu_device::WARP ? from : lane), place);
+}
+template <class T>
+inline T __shfl_up_sync(uint32_t all, T value, unsigned delta,
+                        cpu_device::Place place = cpu_device::here()) {
+  const unsigned lane = cpu_device::this_block->lane();
+  return __shfl_sync(all, value, static_cast<int>(lane >= delta ? lane - delta : lane), place);
+}
+template <class T>
+inline T __shfl_xor_sync(uint32_t all, T value, int bits,
+                         cpu_device::Place place = cpu_device::here()) {
+  return __shfl_sync(all, value, static_cast<int>(cpu_device::this_block->lane()) ^ bits, place);
+}
+inline uint32_t __ballot_sync(uint32_t, int predicate,
+                              cpu_device::Place place = cpu_device::here()) {
+  struct Lane {
+    bool vote;
+    uint32_t votes;
+  } lane{predicate != 0, 0};
+  cpu_device::this_block->warp_collective(
+      &lane,
+      [](void** lanes, uint32_t mask) {
+        uint32_t votes = 0;
+        for (unsigned l = 0; l < cpu_device::WARP; ++l)
+          if (mask >> l & 1) votes |= uint32_t{static_cast<Lane*>(lanes[l])->vote} << l;
+        for (unsigned l = 0; l < cpu_device::WARP; ++l)
+          if (mask >> l & 1) static_cast<Lane*>(lanes[l])->votes = votes;
+      },
+      place);
+  return lane.votes;
+}
+inline int __popc(uint32_t x) {
+  return __builtin_popcount(x);
+}
+inline float __expf(float x) {
+  return std::exp(x);
+}
+
+// Returns what was there. In global memory a store of its warp's request; in shared memory it is
+// not counted, and not looked at for races: atomics do not race with each other.
+template <class T, class Add>
+LADDER_UNTRACED inline T atomicAdd(T* to, Add value, cpu_device::Place place = cpu_device::here()) {
+  if (cpu_device::find_allocation(reinterpret_cast<uintptr_t>(to)) != nullptr)
+    cpu_device::trace_access(place, to, sizeof(T), cpu_device::Operation::STORE);
+  T old, sum;
+  __atomic_load(to, &old, __ATOMIC_RELAXED);
+  do sum = old + static_cast<T>(value);
+  while (!__atomic_compare_exchange(to, &old, &sum, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+  return old;
 }
 
 namespace cpu_device {

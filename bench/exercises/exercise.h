@@ -1,0 +1,23 @@
+#pragma once
+// All that the kernels of an exercise see: CUDA, the instructions of kernels/ptx as ptx::, and two
+// helpers.
+#include <mma.h>
+
+#include <cstdint>
+
+#include "launch.cuh"
+#include "ptx/cluster.cuh"
+#include "ptx/cp_async.cuh"
+#include "ptx/mbarrier.cuh"
+#include "ptx/mma.cuh"
+#include "ptx/named_barrier.cuh"
+#include "ptx/setmaxnreg.cuh"
+#include "ptx/stmatrix.cuh"
+#include "ptx/tensor_map.cuh"
+#include "ptx/tma.cuh"
+#include "ptx/wgmma.cuh"
+
+namespace ptx = ladder::ptx;
+namespace wmma = nvcuda::wmma;
+using ladder::ceil_div;        // ceil_div(a, b) of ints, a >= 0, b > 0
+using ladder::dynamic_shared;  // dynamic_shared<T>(): the block's dynamic shared memory, as a T&

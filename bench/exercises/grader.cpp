@@ -1,0 +1,302 @@
+#include "grader.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <fstream>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <random>
+
+#include "harness/random.h"
+
+#ifdef LADDER_CPU_DEVICE
+  #include "cpu_device/symbols.h"
+#else
+  #include "harness/cublas.h"
+#endif
+
+namespace grader {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using ladder::harness::mix;
+
+struct Solution {
+  const char* name;
+  void (*check)(Exercise&);
+};
+std::vector<Solution>& solutions() {
+  static std::vector<Solution> all;
+  return all;
+}
+
+#ifdef LADDER_CPU_DEVICE
+std::atomic<uint32_t> barriers;
+
+const char* operation_name(cpu_device::Operation operation) {
+  switch (operation) {
+    case cpu_device::Operation::LOAD:
+      return "load";
+    case cpu_device::Operation::STORE:
+      return "store";
+    case cpu_device::Operation::COPY:
+      return "copy";
+    case cpu_device::Operation::BOX_LOAD:
+      return "box load";
+    case cpu_device::Operation::BOX_STORE:
+      return "box store";
+    case cpu_device::Operation::OPERAND:
+      break;
+  }
+  return "operand";
+}
+
+Json json_of(const cpu_device::MemoryLine& line) {
+  return {{"file", line.file},
+          {"line", line.line},
+          {"text", line.text},
+          {"array", line.array},
+          {"array_bytes", line.array_bytes},
+          {"space", line.space == cpu_device::Space::SHARED ? "shared" : "global"},
+          {"operation", operation_name(line.operation)},
+          {"bytes", line.bytes},
+          {"requests", line.requests},
+          {"cost", line.cost}};
+}
+
+Json json_of(const cpu_device::Finding& finding) {
+  const cpu_device::SourceLine where = cpu_device::source_line(finding.place);
+  return {{"file", where.file},
+          {"line", where.line},
+          {"text", cpu_device::source_text(where)},
+          {"cause", finding.what},
+          {"example", finding.example},
+          {"count", finding.count}};
+}
+#endif
+
+}  // namespace
+
+struct Case::Result {
+  std::string name;
+  bool counted = true;
+  Json memory = Json::array(), findings = Json::array(), wrong;
+  uint64_t wrong_elements = 0;
+  uint64_t barriers = 0, dynamic_bytes = 0;
+  double seconds = 0, cublas_seconds = 0;  // on a GPU
+  std::string stray, error;
+};
+
+Case::Case(std::string name, uint64_t seed, bool timed)
+    : seed_(seed), timed_(timed), result_(new Result) {
+  result_->name = std::move(name);
+}
+
+Case::~Case() {
+  for (void* allocation : allocations_) (void)cudaFree(allocation);
+}
+
+uint64_t Case::random(int64_t i) {
+  if (i == 0) ++inputs_;
+  return mix(mix(seed_ + inputs_ * 0x9E3779B97F4A7C15u) + static_cast<uint64_t>(i));
+}
+
+void* Case::allocate(size_t bytes) {
+  unsigned char* data = nullptr;
+  LADDER_CUDA_CHECK(cudaMalloc(&data, bytes));
+  allocations_.push_back(data);
+  return data;
+}
+
+void Case::copy_to_device(void* to, const void* from, size_t bytes) {
+  LADDER_CUDA_CHECK(cudaMemcpy(to, from, bytes, cudaMemcpyHostToDevice));
+}
+void Case::copy_to_host(void* to, const void* from, size_t bytes) {
+  LADDER_CUDA_CHECK(cudaMemcpy(to, from, bytes, cudaMemcpyDeviceToHost));
+}
+
+#ifdef LADDER_CPU_DEVICE
+
+void Case::name_matrix(const void* data, const std::string& name, size_t rows, size_t pitch,
+                       size_t row_bytes, size_t element_bytes) {
+  cpu_device::name_matrix(data, name, rows, pitch, row_bytes, element_bytes);
+}
+
+void Case::thread_ends() {
+  const uint32_t mine = cpu_device::this_block->barriers() - 1;
+  uint32_t most = barriers;
+  while (mine > most && !barriers.compare_exchange_weak(most, mine)) {
+  }
+}
+
+// There are no timed cases.
+template <class In, class Out>
+void Case::time_cublas(const ladder::Gemm<In, Out>&) {}
+template void Case::time_cublas(const ladder::Gemm<float, float>&);
+template void Case::time_cublas(const ladder::Gemm<half, half>&);
+
+void Case::run(const std::function<void()>& launch, size_t smem_bytes) {
+  barriers = 0;
+  cpu_device::settings().count = result_->counted;
+  cpu_device::settings().block_seconds = 2;  // a correct block takes milliseconds
+  launch();
+  result_->barriers += barriers;
+  result_->dynamic_bytes = std::max<uint64_t>(result_->dynamic_bytes, smem_bytes);
+  for (const cpu_device::MemoryLine& line : cpu_device::take_memory_lines())
+    if (result_->counted) result_->memory.push_back(json_of(line));
+  for (const cpu_device::Finding& finding : cpu_device::take_findings())
+    result_->findings.push_back(json_of(finding));
+}
+
+#else
+
+void Case::name_matrix(const void*, const std::string&, size_t, size_t, size_t, size_t) {}
+
+namespace {
+
+// Of one launch, or the median of several, of which the first warms up.
+double seconds_of(const std::function<void()>& launch, int launches) {
+  cudaEvent_t begin, end;
+  LADDER_CUDA_CHECK(cudaEventCreate(&begin));
+  LADDER_CUDA_CHECK(cudaEventCreate(&end));
+  std::vector<float> milliseconds(static_cast<size_t>(launches));
+  for (float& time : milliseconds) {
+    LADDER_CUDA_CHECK(cudaEventRecord(begin));
+    launch();
+    LADDER_CUDA_CHECK(cudaEventRecord(end));
+    LADDER_CUDA_CHECK(cudaEventSynchronize(end));
+    LADDER_CUDA_CHECK(cudaEventElapsedTime(&time, begin, end));
+  }
+  LADDER_CUDA_CHECK(cudaEventDestroy(begin));
+  LADDER_CUDA_CHECK(cudaEventDestroy(end));
+  std::sort(milliseconds.begin(), milliseconds.end());
+  return static_cast<double>(milliseconds[milliseconds.size() / 2]) * 1e-3;
+}
+constexpr int TIMED_LAUNCHES = 21;
+
+}  // namespace
+
+void Case::run(const std::function<void()>& launch, size_t) {
+  result_->seconds += seconds_of(launch, timed_ ? TIMED_LAUNCHES : 1);
+}
+
+template <class In, class Out>
+void Case::time_cublas(const ladder::Gemm<In, Out>& problem) {
+  ladder::harness::Cublas cublas;
+  result_->cublas_seconds = seconds_of([&] { cublas.gemm(problem); }, TIMED_LAUNCHES);
+}
+template void Case::time_cublas(const ladder::Gemm<float, float>&);
+template void Case::time_cublas(const ladder::Gemm<half, half>&);
+
+#endif
+
+void Case::wrong_element(const std::string& name, int row, int column, double got,
+                         double expected) {
+  if (result_->wrong_elements++ > 0) return;
+  const auto number = [](double value) { return std::isfinite(value) ? Json(value) : Json("NaN"); };
+  result_->wrong = {{"array", name},
+                    {"row", row},
+                    {"column", column},
+                    {"got", number(got)},
+                    {"expected", number(expected)}};
+}
+
+void Case::stray_write(const std::string& name, const std::string& where) {
+  if (result_->stray.empty()) result_->stray = name + " is written " + where;
+}
+
+double Case::product_bound(int k, double magnitude, double value, bool half_out) {
+  constexpr double U_FLOAT = 0x1p-24, U_HALF = 0x1p-11;
+  const double accumulate = std::min<double>(k, 2 * std::sqrt(k)) * U_FLOAT * magnitude;
+  const double largest = std::max(std::abs(value) + 2 * accumulate, half_out ? 0x1p-14 : 0x1p-126);
+  return 2 * (accumulate + (half_out ? U_HALF : U_FLOAT) * largest);
+}
+
+bool Case::is_poison(const void* bytes, size_t count) {
+  const auto* begin = static_cast<const unsigned char*>(bytes);
+  return std::all_of(begin, begin + count, [](unsigned char byte) { return byte == 0xFF; });
+}
+
+namespace {
+
+// Of each case: one that is counted, and one with other data and the threads in the
+// other order, for mistakes that show only then.
+constexpr int RUNS = 2;
+
+}  // namespace
+
+std::string Exercise::result(const Entry& entry, uint64_t seed) {
+  Json json;
+  for (int i = 0; i < (entry.timed ? 1 : RUNS); ++i) {
+#ifdef LADDER_CPU_DEVICE
+    cpu_device::settings().reverse = i > 0;
+#endif
+    Case c(entry.name, mix(seed + static_cast<uint64_t>(i)), entry.timed);
+    Case::Result& result = *c.result_;
+    result.counted = i == 0;
+    try {
+      entry.body(c);
+    } catch (const std::exception& error) {
+      result.error = error.what();
+    }
+    const bool failed = !result.findings.empty() || !result.error.empty() ||
+                        !result.stray.empty() || result.wrong_elements > 0;
+    if (i == 0) {
+      json = {{"name", entry.name},
+              {"timed", entry.timed},
+              {"memory", result.memory},
+              {"barriers", result.barriers},
+              {"dynamic_bytes", result.dynamic_bytes},
+              {"seconds", result.seconds},
+              {"cublas_seconds", result.cublas_seconds}};
+    }
+    if (i == 0 || failed) {
+      json["findings"] = result.findings;
+      json["error"] = result.error;
+      json["stray"] = result.stray;
+      json["wrong"] = result.wrong;
+      json["wrong_elements"] = result.wrong_elements;
+    }
+    if (failed) break;
+  }
+  return json.dump();
+}
+
+int run(Exercise& exercise, uint64_t seed, const char* report) {
+  std::mt19937_64 generator(seed);
+  // A kernel that remembers its launches meets another case each time.
+  std::vector<size_t> order(exercise.cases_.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::shuffle(order.begin(), order.end(), generator);
+  std::vector<Json> cases(order.size());
+  for (const size_t i : order)
+    cases[i] = Json::parse(Exercise::result(exercise.cases_[i], generator()));
+  std::ofstream(report) << Json{{"seed", seed}, {"cases", cases}}.dump(1) << "\n";
+  return 0;
+}
+
+Registration::Registration(const char* name, void (*check)(Exercise&)) {
+  solutions().push_back({name, check});
+}
+
+}  // namespace grader
+
+// PROGRAM SOLUTION SEED REPORT: runs one of the solutions it is made of and writes what was seen as
+// JSON. Judging it is scripts/ladder/exercise.py's.
+int main(int argc, char** argv) {
+  if (argc == 4)
+    for (const auto& solution : grader::solutions())
+      if (std::strcmp(solution.name, argv[1]) == 0) {
+        grader::Exercise exercise;
+        solution.check(exercise);
+        return grader::run(exercise, std::strtoull(argv[2], nullptr, 10), argv[3]);
+      }
+  std::cerr << argv[0] << ": expects SOLUTION SEED REPORT; solutions:";
+  for (const auto& solution : grader::solutions()) std::cerr << " " << solution.name;
+  std::cerr << "\n";
+  return 2;
+}

@@ -1,0 +1,10 @@
+// refused: wrong result: out .* is NaN
+// The bound is off by one.
+#include "exercise.h"
+
+static __global__ void scale_kernel(int rows, int columns, float factor, const float* in, int ld_in,
+                                    float* out, int ld_out) {
+  const int row = blockIdx.y * 8 + threadIdx.y, column = blockIdx.x * 32 + threadIdx.x;
+  if (row >= rows || column >= columns - 1) return;
+  out[row * ld_out + column] = factor * in[row * ld_in + column];
+}

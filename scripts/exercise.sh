@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# The exercises: kernels to write, bugs to find, counters to predict. Graded on the CPU: takes neither
+# a GPU nor a CUDA toolkit.
+#
+#   ./scripts/exercise.sh                 all of them, with what is done
+#   ./scripts/exercise.sh 07              grades exercises/07_*/exercise.cuh, or answer.yaml
+#   ./scripts/exercise.sh 07 --watch      again whenever the file is saved, until Ctrl-C
+#   ./scripts/exercise.sh 07 --hint       the next of three hints
+#   ./scripts/exercise.sh 07 --solution   the reference; asks once
+#
+# Exit code: 0 all holds, 1 not yet, 2 bad input.
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+help "$@"
+
+python_with yaml claims
+case " $* " in
+  "  " | *" --hint "* | *" --solution "*) ;; # nothing is run
+  *)
+    set_up
+    log=$(mktemp)
+    [ -f build/exercises/libraries ] || say "building the grader, the first time"
+    # Its messages are of interest where it fails.
+    if ! build ladder_exercises >"$log" 2>&1 ||
+      { have_gpu && [ -f build/exercises/gpu_libraries ] && ! build ladder_exercises_gpu >"$log" 2>&1; }; then
+      cat "$log" >&2
+      die "the grader does not build"
+    fi
+    rm -f "$log"
+    ;;
+esac
+exec "$PYTHON" scripts/exercise.py "$@"

@@ -1,0 +1,757 @@
+"""The exercises: lists them, or grades one on the CPU device.
+
+exercise.py                 all exercises, with what is done
+exercise.py 07              grades exercises/07_*; also 7, or a part of its name
+exercise.py 07 --watch      again whenever the file is saved, until Ctrl-C
+exercise.py 07 --hint       the next hint
+exercise.py 07 --solution   the reference, after asking
+
+Exit code: 0 all holds, 1 not yet, 2 bad input.
+
+For those who write exercises:
+exercise.py 07 --test       the solution has to pass, the starter and every wrong solution must not
+exercise.py --protect       writes exercises/checksums.json
+"""
+
+import argparse
+import hashlib
+import json
+import re
+import secrets
+import shlex
+import subprocess
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import yaml
+
+from ladder.project import ROOT, BadInput, read_json
+
+EXERCISES = ROOT / "exercises"
+SECONDS = 60  # a program that runs longer hangs
+KINDS = {"write": "write it", "bug": "find the bug", "cheaper": "make it cheaper"}
+KINDS["predict"] = "predict the counter"
+
+
+# --- An exercise --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Exercise:
+    folder: Path
+    title: str
+    kind: str
+    page: str
+    hints: tuple[str, ...]
+    limits: dict  # case -> {cost: the most, or "at least N"}
+    questions: dict = field(default_factory=dict)  # name -> {case, cost}
+
+    @property
+    def name(self) -> str:
+        return self.folder.name
+
+    @property
+    def number(self) -> str:
+        return self.name[:2]
+
+    @property
+    def is_predict(self) -> bool:
+        return self.kind == "predict"
+
+    @property
+    def edited(self) -> Path:
+        """What the learner edits."""
+        return self.folder / ("answer.yaml" if self.is_predict else "exercise.cuh")
+
+    @property
+    def solution(self) -> Path:
+        return self.folder / ("solution.yaml" if self.is_predict else "solution.cuh")
+
+    def wrong(self) -> list[Path]:
+        return sorted((self.folder / "wrong").glob(f"*{self.solution.suffix}"))
+
+
+def read_yaml(path: Path) -> dict:
+    """Raises BadInput."""
+    try:
+        value = yaml.safe_load(path.read_text())
+    except OSError as error:
+        raise BadInput(f"{path}: {error.strerror}") from error
+    except yaml.YAMLError as error:
+        raise BadInput(f"{path}: {' '.join(str(error).split())}") from error
+    if not isinstance(value, dict):
+        raise BadInput(f"{path}: expected `key: value` lines")
+    return value
+
+
+def read_exercise(folder: Path) -> Exercise:
+    """Raises BadInput."""
+    path = folder / "exercise.yaml"
+    entry = {"limits": {}} | read_yaml(path)
+    try:
+        exercise = Exercise(folder, **entry | {"hints": tuple(entry["hints"])})
+    except (TypeError, KeyError) as error:
+        raise BadInput(f"{path}: {error}") from error
+    if exercise.kind not in KINDS:
+        raise BadInput(f"{path}: kind is {exercise.kind}; there are {', '.join(KINDS)}")
+    if len(exercise.hints) != 3 or not all(isinstance(h, str) for h in exercise.hints):
+        raise BadInput(f"{path}: three hints are expected, each a text")
+    named = [cost for costs in exercise.limits.values() for cost in costs]
+    for cost in named + [question["cost"] for question in exercise.questions.values()]:
+        if cost.split(" of ")[0] not in COSTS:
+            raise BadInput(f"{path}: there is no cost '{cost}'; there are {', '.join(COSTS)}")
+    return exercise
+
+
+def all_exercises() -> list[Exercise]:
+    """Raises BadInput."""
+    return [read_exercise(path.parent) for path in sorted(EXERCISES.glob("[0-9]*/exercise.yaml"))]
+
+
+def find(name: str) -> Exercise:
+    """Raises BadInput."""
+    every = all_exercises()
+    wanted = name.zfill(2) if name.isdigit() else name
+    found = [e for e in every if e.name == name or e.number == wanted]
+    found = found or [e for e in every if wanted in e.name]
+    if len(found) != 1:
+        what = "there is no exercise" if not found else "several exercises have"
+        raise BadInput(f"{what} '{name}'; ./scripts/exercise.sh lists them")
+    return found[0]
+
+
+# --- What nobody but the author may edit --------------------------------------------------------
+
+
+def checksum(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()[:16]
+
+
+def checksums() -> dict:
+    """Of all that belongs to the grader, and of the starters."""
+    paths = [p for p in EXERCISES.glob("[0-9]*/**/*") if p.is_file() and p.name != "README.md"]
+    return {str(p.relative_to(EXERCISES)): checksum(p) for p in sorted(paths)}
+
+
+def is_starter(exercise: Exercise) -> bool:
+    path = str(exercise.edited.relative_to(EXERCISES))
+    known = read_json(EXERCISES / "checksums.json")
+    return known.get(path, checksum(exercise.edited)) == checksum(exercise.edited)
+
+
+def edited_files(exercise: Exercise) -> list[str]:
+    """The grader's files that are not as they were, or not known."""
+    known = read_json(EXERCISES / "checksums.json")
+    names = ["check.cpp", "exercise.yaml"] + ["exercise.cuh"] * exercise.is_predict
+    return [
+        name
+        for name in names
+        if known.get(f"{exercise.name}/{name}") != checksum(exercise.folder / name)
+    ]
+
+
+# --- What a solution may say --------------------------------------------------------------------
+
+# Identifiers that begin with two underscores and are CUDA's; others are the compiler's.
+CUDA = re.compile(
+    r"__(global|device|host|shared|constant|restrict|forceinline|noinline|launch_bounds|align"
+    r"|grid_constant|cluster_dims|unroll)__|__restrict|__half2?|__(sync(threads|warp)\w*"
+    r"|shfl_\w+|ballot_sync|any_sync|all_sync|match_\w+|activemask|reduce_\w+|threadfence\w*|ldg"
+    r"|ldcs|ldcg|stcs|popc|clz|ffs|brev|fmaf?_r\w|f(add|mul|div|rcp|sqrt)\w*_r\w|expf|logf|fdividef"
+    r"|float2half\w*|half2float|h(add|mul|fma|sub)2?\w*|low2float|high2float|floats2half2_rn"
+    r"|float22half2_rn|half22float2|halves2half2|int_as_float|float_as_u?int|uint_as_float|mul24"
+    r"|cvta_generic_to_shared|nanosleep|isnan)"
+)
+REFUSED = {
+    "reaches into the grader": "grader checked cpu_device ladder solution kernels yours SOLUTION "
+    "SOLUTION_FILE CHECK_FILE this_block",
+    "assembler and other files' symbols": "asm extern import module",
+    "functions of the host": "std exit _exit _Exit quick_exit abort atexit at_quick_exit terminate "
+    "longjmp setjmp siglongjmp sigsetjmp memcpy memmove memset new delete environ stdout stderr",
+    "ends more than a thread": "try throw catch goto",
+    "state between launches": "thread_local mutable",
+    "launches of its own": "cudaLaunchKernel run_grid",
+}
+# Functions of the host whose names may be variables' in a kernel: they are looked for in what the
+# compiler made.
+HOST = re.compile(
+    r"raise|kill|signal|sigaction|syscall|v?fork|exec\w+|system|popen|f?(re|d)?open(at)?|read|write"
+    r"|close|mm?ap|mprotect|[gs]etenv|dlopen|dlsym|[mc]alloc|realloc|f?printf|f?puts|fwrite|fread"
+    r"|pthread_create|(swap|set|get)context|dl_iterate_phdr|process_vm_\w+|ptrace"
+)
+# What stands behind `static` without being state.
+NOT_STATE = {"__global__", "__device__", "__host__", "__forceinline__", "inline", "constexpr"}
+TOKEN = re.compile(r"[A-Za-z_$][\w$]*|\d[\w.']*|::|\S")
+COMMENTS_AND_TEXT = re.compile(
+    r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])\'', re.DOTALL
+)
+
+
+def refusal(text: str) -> str:
+    """Why a solution is not even compiled, with its line; "" if it may be."""
+    if "\\\n" in text or "??" in text or "%:" in text or 'R"' in text:
+        return "lines that are spliced, and other spellings of characters, are refused"
+    code = COMMENTS_AND_TEXT.sub(lambda m: re.sub(r"[^\n]", " ", m.group()), text)
+    reasons = {word: reason for reason, words in REFUSED.items() for word in words.split()}
+    for number, (line, original) in enumerate(
+        zip(code.split("\n"), text.split("\n"), strict=True), 1
+    ):
+        directive = re.match(r"\s*#\s*(\w*)", line)
+        if directive:
+            if re.fullmatch(r'\s*#\s*include\s*"exercise\.h"\s*(//.*)?', original):
+                continue
+            if not re.match(r"\s*#\s*pragma\s+(once|unroll)\b", line):
+                allowed = 'only #include "exercise.h" and #pragma unroll'
+                return f"line {number}: `{original.strip()}`: {allowed}"
+            continue
+        tokens = TOKEN.findall(line)
+        for i, token in enumerate(tokens):
+            where = f"line {number}: `{token}`: "
+            if token in reasons:
+                return where + reasons[token]
+            if token.startswith("__") and not CUDA.fullmatch(token):
+                return where + "names with two underscores are the compiler's"
+            if token == "\\" or token == "$":
+                return where + "no such character in a kernel"
+            if token == "[" and tokens[i + 1 : i + 2] == ["["]:
+                return f"line {number}: `[[`: attributes are refused"
+            if token == "static":
+                following = [t for t in tokens[i + 1 :] if t not in ("const", "void")]
+                if not following or following[0] not in NOT_STATE:
+                    return where + "state between launches"
+            if token == "<" and tokens[i + 1 : i + 3] == ["<", "<"]:
+                return f"line {number}: `<<<`: the grader launches the kernel"
+    return ""
+
+
+def refusal_of_object(object_file: Path) -> str:
+    """A variable of the solution that outlives a launch, or a function of the host; "" if there is
+    none. __shared__ arrays are thread-local on the CPU device: in sections of their own."""
+    done = subprocess.run(["nm", "-C", "-f", "sysv", object_file], capture_output=True, text=True)
+    for line in done.stdout.splitlines():
+        cells = [cell.strip() for cell in line.rsplit("|", 6)]
+        if len(cells) == 7 and "::kernels::" in cells[0] and re.match(r"\.(bss|data)\b", cells[6]):
+            return f"`{cells[0].split('::kernels::', 1)[1]}` keeps its value between launches"
+        if len(cells) == 7 and cells[2] == "U" and HOST.fullmatch(cells[0]):
+            return f"`{cells[0]}`: functions of the host"
+    return ""
+
+
+# --- Compiling ----------------------------------------------------------------------------------
+
+
+def program_text(exercise: Exercise, **solutions: Path) -> str:
+    """As add_exercise of bench/exercises/CMakeLists.txt writes it."""
+    text = '#include "exercises/exercise.h"\n#include "exercises/grader.h"\n'
+    for name, path in solutions.items():
+        text += f'#define SOLUTION {name}\n#define SOLUTION_FILE "{path}"\n'
+        text += f'#define CHECK_FILE "{exercise.folder / "check.cpp"}"\n'
+        text += '#include "exercises/solution.inc"\n'
+    return text
+
+
+class Build:
+    """What a build folder says of how exercises are compiled. Raises BadInput."""
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+        self.commands = {
+            c["file"]: shlex.split(c["command"])
+            for c in read_json(folder / "compile_commands.json")
+        }
+        libraries = folder / "exercises/libraries"
+        if not libraries.is_file():
+            raise BadInput(f"{libraries} is not there; configure a build with CMake")
+        self.libraries = libraries.read_text().split()
+
+    def program(self, exercise: Exercise) -> Path:
+        """With all solutions."""
+        path = self.folder / "exercises" / exercise.name
+        if not path.is_file():
+            raise BadInput(f"{path} is not there; build ladder_exercise_{exercise.name}")
+        return path
+
+    def compile(self, exercise: Exercise, solution: Path, folder: Path) -> str:
+        """Makes folder/program, whose one solution is called `yours`. Returns why it cannot."""
+        example = str(self.folder / "exercises" / f"{exercise.name}.cpp")
+        if example not in self.commands:
+            raise BadInput(f"{self.folder} does not know {exercise.name}; configure it again")
+        command = list(self.commands[example])
+        source, object_file = folder / "yours.cpp", folder / "yours.o"
+        source.write_text(program_text(exercise, yours=solution))
+        command[command.index("-o") + 1] = str(object_file)
+        command[command.index("-c") + 1] = str(source)
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode != 0:
+            return compile_errors(done.stderr, solution)
+        refused = refusal_of_object(object_file)
+        if refused:
+            return f"refused: {refused}"
+        compiler = command[1] if Path(command[0]).name == "ccache" else command[0]
+        link = [compiler, object_file, "-o", folder / "program", *self.libraries]
+        done = subprocess.run(link, capture_output=True, text=True)
+        return f"does not link: {done.stderr.strip().splitlines()[-1]}" if done.returncode else ""
+
+
+def compile_errors(said: str, solution: Path) -> str:
+    errors = list(
+        dict.fromkeys(re.findall(r"^(.*?):(\d+):\d+: (?:fatal )?error: (.*)$", said, re.M))
+    )
+    own = [
+        f"{solution.name}:{line}: {text}" for file, line, text in errors if file == str(solution)
+    ]
+    if own:
+        return "does not compile: " + "\n".join(own[:3])
+    what = errors[0][2] if errors else said.strip().splitlines()[-1]
+    return f"does not compile: are the kernel's name and parameters those of the starter? {what}"
+
+
+# --- Running and judging ------------------------------------------------------------------------
+
+
+def run(program: Path, solution: str, seed: int) -> list[dict] | str:
+    """The cases as the program reports them, or how it ended instead."""
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder) / "report.json"
+        try:
+            done = subprocess.run(
+                [program, solution, str(seed), report],
+                capture_output=True,
+                text=True,
+                timeout=SECONDS,
+            )
+        except subprocess.TimeoutExpired:
+            return f"still runs after {SECONDS} s"
+        try:
+            return json.loads(report.read_text())["cases"]
+        except (OSError, ValueError):
+            said = done.stderr.strip().splitlines()[-1:] or [""]
+            return f"ended with code {done.returncode} before it was graded {said[0]}".strip()
+
+
+def lines_with(space: str, *operations: str):
+    return lambda line: line["space"] == space and line["operation"] in operations
+
+
+# By name: which lines of the memory report, and what of them.
+COSTS = {
+    "sectors": (lines_with("global", "load", "store", "box load", "box store"), "cost"),
+    "load_sectors": (lines_with("global", "load", "box load"), "cost"),
+    "store_sectors": (lines_with("global", "store", "box store"), "cost"),
+    "requests": (lines_with("global", "load", "store"), "requests"),
+    "load_requests": (lines_with("global", "load"), "requests"),
+    "store_requests": (lines_with("global", "store"), "requests"),
+    "wavefronts": (lines_with("shared", "load", "store"), "cost"),
+    "load_wavefronts": (lines_with("shared", "load"), "cost"),
+    "store_wavefronts": (lines_with("shared", "store"), "cost"),
+    "copy_wavefronts": (lines_with("shared", "copy"), "cost"),
+    "operand_wavefronts": (lines_with("shared", "operand"), "cost"),
+    "shared_requests": (lines_with("shared", "load", "store"), "requests"),
+    "copies": (lines_with("shared", "copy"), "requests"),
+    "boxes": (lines_with("global", "box load", "box store"), "requests"),
+    "barriers": None,
+    "shared_bytes": None,
+}
+
+
+def cost_lines(case: dict, cost: str) -> list[tuple[int, dict]]:
+    """What each line contributes, the most expensive first."""
+    name, _, array = cost.partition(" of ")
+    if COSTS[name] is None:
+        return []
+    wanted, unit = COSTS[name]
+    lines = [x for x in case["memory"] if wanted(x) and array in ("", x["array"])]
+    return sorted(((x[unit], x) for x in lines), key=lambda pair: -pair[0])
+
+
+def cost_of(case: dict, cost: str) -> int:
+    if cost == "barriers":
+        return case["barriers"]
+    if cost == "shared_bytes":
+        arrays = {(x["array"], x["array_bytes"]) for x in case["memory"] if x["space"] == "shared"}
+        named = sum(size for array, size in arrays if array != "dynamic")
+        return case["dynamic_bytes"] + named
+    return sum(n for n, _ in cost_lines(case, cost))
+
+
+@dataclass
+class Verdict:
+    ok: bool
+    line: str  # what the regular expressions of wrong solutions are looked for in
+    details: list[str] = field(default_factory=list)
+
+
+def finding_line(finding: dict, case: dict) -> str:
+    what = f"{Path(finding['file']).name}:{finding['line']}: {finding['cause']}"
+    what += f": {finding['example']}" if finding["example"] else ""
+    return f"{what} (in {case['name']}, {finding['count']} times)"
+
+
+def number(value) -> str:
+    return value if isinstance(value, str) else f"{value:.7g}"
+
+
+def wrong_line(case: dict) -> str:
+    w = case["wrong"]
+    return (
+        f"wrong result: {w['array']} at row {w['row']}, column {w['column']} is "
+        f"{number(w['got'])}, not {number(w['expected'])} "
+        f"(in {case['name']}, {case['wrong_elements']} elements)"
+    )
+
+
+def within(cost: int, limit) -> bool:
+    if isinstance(limit, str):
+        return cost >= int(limit.removeprefix("at least "))
+    return cost <= limit
+
+
+def correctness(cases: list[dict]) -> Verdict | None:
+    """What is wrong with the results, or None."""
+    for case in cases:
+        if case["error"]:
+            return Verdict(False, f"cannot be launched: {case['error']} (in {case['name']})")
+    findings = [(f, c) for c in cases for f in c["findings"]]
+    wrong = [c for c in cases if c["wrong"]]
+    details = [f"    {findings[0][0]['text']}"] if findings else []
+    if findings and wrong:
+        details.append(wrong_line(wrong[0]))
+    if findings:
+        more = len({(f["line"], f["cause"]) for f, _ in findings}) - 1
+        details += [f"{more} more finding{'s' * (more > 1)}"] * (more > 0)
+        return Verdict(False, finding_line(*findings[0]), details)
+    if wrong:
+        good = [c["name"] for c in cases if not c["wrong"]]
+        return Verdict(False, wrong_line(wrong[0]), [f"right in {', '.join(good)}"] if good else [])
+    stray = [c for c in cases if c["stray"]]
+    if stray:
+        return Verdict(False, f"stray write: {stray[0]['stray']} (in {stray[0]['name']})")
+    return None
+
+
+def cost_table(exercise: Exercise, cases: dict) -> tuple[list[str], list[str]]:
+    """A line for each limit, with the most expensive source line; and what exceeds its limit."""
+    table, exceeded = [], []
+    for name, limits in exercise.limits.items():
+        if name not in cases:
+            raise BadInput(f"{exercise.name}/exercise.yaml: check.cpp has no case '{name}'")
+        for cost, limit in limits.items():
+            is_ok = within(n := cost_of(cases[name], cost), limit)
+            shown = f"{'ok' if is_ok else '--'}  {cost:<20} {n:>10}   limit {limit:>10}   {name}"
+            most = cost_lines(cases[name], cost)[:1]
+            if most and not is_ok:
+                amount, x = most[0]
+                shown += (
+                    f"\n      {amount} of them in {Path(x['file']).name}:{x['line']}: {x['text']}"
+                )
+            table.append(shown)
+            if not is_ok:
+                unit = cost.replace("_", " ")
+                said = (
+                    f"the limit is {limit}" if not isinstance(limit, str) else f"it takes {limit}"
+                )
+                kind = "too expensive" if not isinstance(limit, str) else "not as asked"
+                exceeded.append(f"{kind}: {n} {unit} in {name}, {said}")
+    return table, exceeded
+
+
+def judge(exercise: Exercise, cases: list[dict] | str) -> Verdict:
+    """Of a solution that ran. Raises BadInput."""
+    if isinstance(cases, str):
+        return Verdict(False, cases)
+    wrong = correctness(cases)
+    if wrong:
+        return wrong
+    table, exceeded = cost_table(exercise, {c["name"]: c for c in cases})
+    return Verdict(not exceeded, exceeded[0] if exceeded else "all holds", table)
+
+
+def judge_answer(exercise: Exercise, cases: list[dict] | str, answer: Path) -> Verdict:
+    """Of numbers. The verdict does not give away the right ones. Raises BadInput."""
+    wrong = judge(exercise, cases)
+    if not wrong.ok:
+        raise BadInput(f"{exercise.name}: the kernel that is given: {wrong.line}")
+    by_name = {c["name"]: c for c in cases}
+    given = read_yaml(answer)
+    missed = []
+    for name, question in exercise.questions.items():
+        if given.get(name) != cost_of(by_name[question["case"]], question["cost"]):
+            missed.append(f"{name} is not {given.get(name)}")
+    return Verdict(not missed, ", ".join(missed) if missed else "all holds")
+
+
+def grade(exercise: Exercise, solution: Path, build: Build, seed: int) -> Verdict:
+    """Of the learner's file, or another in its place. Raises BadInput."""
+    try:
+        text = solution.read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadInput(f"{solution}: {error}") from error
+    kernels = exercise.folder / "exercise.cuh" if exercise.is_predict else solution
+    refused = "" if exercise.is_predict else refusal(text)
+    if refused:
+        return Verdict(False, f"refused: {solution.name}, {refused}")
+    with tempfile.TemporaryDirectory() as folder:
+        problem = build.compile(exercise, kernels, Path(folder))
+        if problem:
+            first, *rest = problem.splitlines()
+            return Verdict(False, first, rest)
+        cases = run(Path(folder) / "program", "yours", seed)
+    if exercise.is_predict:
+        return judge_answer(exercise, cases, solution)
+    return judge(exercise, cases)
+
+
+# --- On a GPU ---------------------------------------------------------------------------------
+
+
+def gpu_architecture() -> str:
+    """Of the first GPU, as nvcc calls it; "" where there is none."""
+    query = ["nvidia-smi", "--query-gpu=compute_cap", "--format=csv,noheader"]
+    try:
+        done = subprocess.run(query, capture_output=True, text=True)
+    except OSError:
+        return ""
+    match = re.match(r"(\d+)\.(\d)\s", done.stdout)
+    if done.returncode != 0 or not match:
+        return ""
+    version = match[1] + match[2]
+    return f"sm_{version}" + "a" * (version == "90")  # for wgmma
+
+
+def compile_for_gpu(exercise: Exercise, solution: Path, build: Build, folder: Path) -> Path | None:
+    """The program with `yours` and `solution`, or None where there is no GPU, or no toolkit in the
+    build. Raises BadInput."""
+    libraries, cache = build.folder / "exercises/gpu_libraries", build.folder / "CMakeCache.txt"
+    architecture = gpu_architecture() if libraries.is_file() else ""
+    words = libraries.read_text().split() if architecture else []
+    nvcc = re.search(r"^CMAKE_CUDA_COMPILER:\w+=(.*)$", cache.read_text(), re.M)
+    if not words or not nvcc or not Path(words[0]).is_file():
+        return None
+    source, program = folder / "yours.cu", folder / "program_gpu"
+    source.write_text(program_text(exercise, yours=solution, solution=exercise.solution))
+    command = [nvcc[1], "-std=c++17", f"-arch={architecture}", "-w", "-Xcompiler", "-fopenmp"]
+    for include in ("bench", "kernels", "bench/exercises"):
+        command += ["-I", str(ROOT / include)]
+    done = subprocess.run([*command, "-o", program, source, *words], capture_output=True, text=True)
+    if done.returncode != 0:
+        raise BadInput(f"{exercise.name}: nvcc: {(done.stderr + done.stdout).strip()[:2000]}")
+    return program
+
+
+def gpu_verdict(exercise: Exercise, solution: Path, build: Build) -> Verdict | None:
+    """Of a solution that holds on the CPU device, or None where there is no GPU; its details are
+    times. Raises BadInput."""
+    with tempfile.TemporaryDirectory() as folder:
+        program = compile_for_gpu(exercise, solution, build, Path(folder))
+        if program is None:
+            return None
+        seed = secrets.randbits(32)
+        yours, reference = (run(program, name, seed) for name in ("yours", "solution"))
+    return judge_on_gpu(yours, reference)
+
+
+def judge_on_gpu(yours: list[dict] | str, reference: list[dict] | str) -> Verdict:
+    if isinstance(yours, str):
+        return Verdict(False, f"on the GPU: {yours}")
+    wrong = correctness(yours)
+    if wrong:
+        return Verdict(False, f"on the GPU: {wrong.line}", wrong.details)
+    if isinstance(reference, str) or correctness(reference):
+        raise BadInput("the reference fails on this GPU")
+    times = []
+    for mine, other in zip(yours, reference, strict=True):
+        if mine["timed"]:
+            line = f"GPU, {mine['name']}: {mine['seconds'] * 1e3:.3f} ms, reference "
+            line += f"{other['seconds'] * 1e3:.3f} ms"
+            cublas = mine["cublas_seconds"]
+            times.append(line + (f", cuBLAS {cublas * 1e3:.3f} ms" if cublas else ""))
+    return Verdict(True, "all holds", times)
+
+
+# --- The exercises' own test --------------------------------------------------------------------
+
+
+def expectation(path: Path) -> re.Pattern:
+    """What a wrong solution is refused for. Raises BadInput."""
+    match = re.match(r"(?://|#) refused: (.*)\n(?://|#) .", path.read_text())
+    if not match:
+        raise BadInput(f"{path}: does not begin with `refused: REGEX` and a line with the mistake")
+    return re.compile(match[1])
+
+
+def test(exercise: Exercise, build: Build) -> list[str]:
+    """What is not as it should be, a line each. Raises BadInput."""
+    program = build.program(exercise)
+    seed = secrets.randbits(32)
+    wrong = exercise.wrong()
+    objections = (
+        [] if len(wrong) >= 5 else [f"{len(wrong)} wrong solutions; at least 5 are expected"]
+    )
+    if not (ROOT / exercise.page).is_file():
+        objections.append(f"there is no page {exercise.page}")
+
+    cases = run(program, "exercise", seed) if exercise.is_predict else None
+
+    def verdict_of(path: Path) -> Verdict:
+        if exercise.is_predict:
+            return judge_answer(exercise, cases, path)
+        refused = refusal(path.read_text())
+        if refused:
+            return Verdict(False, f"refused: {path.name}, {refused}")
+        return judge(exercise, run(program, path.stem, seed))
+
+    said = verdict_of(exercise.solution)
+    if not said.ok:
+        objections.append(f"{exercise.solution.name} does not pass: {said.line}")
+    print(exercise.solution.name, said.line, *said.details, sep="\n  ")
+    with ThreadPoolExecutor(2) as pool:
+        verdicts = list(pool.map(verdict_of, wrong))
+    for path, said in zip(wrong, verdicts, strict=True):
+        expected = expectation(path)
+        print(f"wrong/{path.name}: {said.line}")
+        if said.ok or not expected.search(said.line):
+            objections.append(f"wrong/{path.name}: '{said.line}' is not '{expected.pattern}'")
+    if is_starter(exercise):
+        said = grade(exercise, exercise.edited, build, seed)
+        print(f"{exercise.edited.name}: {said.line}")
+        if said.ok or re.match("refused|does not", said.line):
+            objections.append(f"the starter: '{said.line}'")
+    return [f"{line} (seed {seed})" for line in objections]
+
+
+# --- What the learner sees ----------------------------------------------------------------------
+
+
+class Progress:
+    """exercises/progress.json: of each exercise that was begun, the hints seen, and whether it is
+    done and the solution was asked for."""
+
+    def __init__(self):
+        self.path = EXERCISES / "progress.json"
+        self.all = read_json(self.path) if self.path.is_file() else {}
+
+    def of(self, exercise: Exercise) -> dict:
+        return {"done": False, "hints": 0, "solution": False} | self.all.get(exercise.name, {})
+
+    def note(self, exercise: Exercise, **changes) -> None:
+        self.all[exercise.name] = self.of(exercise) | changes
+        self.path.write_text(json.dumps(self.all, indent=1) + "\n")
+
+
+def list_all(progress: Progress) -> None:
+    every = all_exercises()
+    for e in every:
+        mark = "done" if progress.of(e)["done"] else "    "
+        print(f"{mark}  {e.number}  {e.title}  ({KINDS[e.kind]})")
+    done = sum(progress.of(e)["done"] for e in every)
+    print(f"\n{done} of {len(every)} done.", end=" ")
+    left = [e for e in every if not progress.of(e)["done"]]
+    print(f"Next: ./scripts/exercise.sh {left[0].number}" if left else "All of them.")
+
+
+def show(exercise: Exercise, verdict: Verdict, progress: Progress) -> None:
+    print(f"{'PASSED' if verdict.ok else 'NOT YET'}  {exercise.name}: {verdict.line}")
+    for line in verdict.details:
+        print(f"  {line}")
+    if verdict.ok:
+        left = [e for e in all_exercises() if not progress.of(e)["done"]]
+        print(f"next: ./scripts/exercise.sh {left[0].number}" if left else "next: all are done")
+        return
+    edited = exercise.edited.relative_to(ROOT)
+    print(f"next: edit {edited}; read {exercise.page};", end=" ")
+    shown = progress.of(exercise)["hints"]
+    more = "--hint has the next of 3 hints" if shown < 3 else "--solution shows the reference"
+    print(f"./scripts/exercise.sh {exercise.number} {more}")
+
+
+def grade_and_show(exercise: Exercise, build: Build, progress: Progress) -> int:
+    edited = edited_files(exercise)
+    if edited:
+        names = ", ".join(edited)
+        raise BadInput(f"{exercise.name}: {names}: not as the grader has it; use git restore")
+    verdict = grade(exercise, exercise.edited, build, secrets.randbits(32))
+    if verdict.ok and not exercise.is_predict:
+        on_gpu = gpu_verdict(exercise, exercise.edited, build)
+        if on_gpu is not None:
+            verdict = Verdict(on_gpu.ok, on_gpu.line, verdict.details + on_gpu.details)
+    if verdict.ok or not progress.of(exercise)["done"]:
+        progress.note(exercise, done=verdict.ok)
+    show(exercise, verdict, progress)
+    return 0 if verdict.ok else 1
+
+
+def watch(exercise: Exercise, build: Build, progress: Progress) -> int:
+    seen, code = None, 1
+    try:
+        while True:
+            now = exercise.edited.stat().st_mtime_ns if exercise.edited.is_file() else None
+            if now is not None and now != seen:
+                seen = now
+                print("\033[2J\033[H" if sys.stdout.isatty() else "", end="")
+                code = grade_and_show(exercise, build, progress)
+                sys.stdout.flush()
+            time.sleep(0.2)
+    except KeyboardInterrupt:
+        return code
+
+
+def hint(exercise: Exercise, progress: Progress) -> int:
+    shown = min(progress.of(exercise)["hints"] + 1, len(exercise.hints))
+    progress.note(exercise, hints=shown)
+    for i in range(shown):
+        print(f"hint {i + 1} of {len(exercise.hints)}: {exercise.hints[i]}")
+    return 0
+
+
+def show_solution(exercise: Exercise, progress: Progress) -> int:
+    if not progress.of(exercise)["solution"]:
+        said = input(f"Show the solution of {exercise.name}? It is worth more when found. [y/N] ")
+        if said.strip().lower() not in ("y", "yes"):
+            return 1
+        progress.note(exercise, solution=True)
+    print(exercise.solution.read_text(), end="")
+    return 0
+
+
+def act(options: argparse.Namespace) -> int:
+    """Raises BadInput."""
+    if options.protect:
+        (EXERCISES / "checksums.json").write_text(json.dumps(checksums(), indent=0) + "\n")
+        return 0
+    progress = Progress()
+    if options.exercise is None:
+        list_all(progress)
+        return 0
+    exercise = find(options.exercise)
+    if options.hint:
+        return hint(exercise, progress)
+    if options.solution:
+        return show_solution(exercise, progress)
+    build = Build(options.build.resolve())
+    if options.test:
+        objections = test(exercise, build)
+        for line in objections:
+            print(f"{exercise.name}: {line}", file=sys.stderr)
+        return 1 if objections else 0
+    return (watch if options.watch else grade_and_show)(exercise, build, progress)
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(
+        prog="exercise.sh",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("exercise", nargs="?", metavar="NN")
+    for option in ("watch", "hint", "solution", "test", "protect"):
+        parser.add_argument(f"--{option}", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--build", type=Path, default=ROOT / "build", help=argparse.SUPPRESS)
+    try:
+        return act(parser.parse_args(arguments))
+    except BadInput as error:
+        print(f"exercise.sh: {error}", file=sys.stderr)
+        return 2
