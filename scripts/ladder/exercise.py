@@ -309,12 +309,21 @@ class Build:
             raise BadInput(f"{path} is not there; build ladder_exercise_{exercise.name}")
         return path
 
+    def command(self, exercise: Exercise) -> list[str]:
+        """That compiles all its solutions."""
+        source = str(self.folder / "exercises" / f"{exercise.name}.cpp")
+        if source not in self.commands:
+            raise BadInput(f"{self.folder} does not know {exercise.name}; configure it again")
+        return list(self.commands[source])
+
+    def object_file(self, exercise: Exercise) -> Path:
+        """With all solutions."""
+        command = self.command(exercise)
+        return self.folder / command[command.index("-o") + 1]
+
     def compile(self, exercise: Exercise, solution: Path, folder: Path) -> str:
         """Makes folder/program, whose one solution is called `yours`. Returns why it cannot."""
-        example = str(self.folder / "exercises" / f"{exercise.name}.cpp")
-        if example not in self.commands:
-            raise BadInput(f"{self.folder} does not know {exercise.name}; configure it again")
-        command = list(self.commands[example])
+        command = self.command(exercise)
         source, object_file = folder / "yours.cpp", folder / "yours.o"
         source.write_text(program_text(exercise, yours=solution))
         command[command.index("-o") + 1] = str(object_file)
@@ -653,6 +662,14 @@ def test(exercise: Exercise, build: Build) -> list[str]:
         print(f"wrong/{path.name}: {said.line}")
         if said.ok or not expected.search(said.line):
             objections.append(f"wrong/{path.name}: '{said.line}' is not '{expected.pattern}'")
+    if not exercise.is_predict:
+        refused = refusal_of_object(build.object_file(exercise))
+        on_gpu = gpu_verdict(exercise, exercise.solution, build)
+        if refused:
+            objections.append(f"one of the solutions: {refused}")
+        if on_gpu is not None:
+            print(f"{exercise.solution.name}, GPU: {on_gpu.line}", *on_gpu.details, sep="\n  ")
+            objections += [] if on_gpu.ok else [on_gpu.line]
     if is_starter(exercise):
         said = grade(exercise, exercise.edited, build, seed)
         print(f"{exercise.edited.name}: {said.line}")
