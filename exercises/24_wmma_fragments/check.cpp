@@ -10,8 +10,8 @@ static void check(grader::Exercise& exercise) {
       const auto B = c.input<half>("B", s.K, s.N, s.N + s.gap);
       const int ldc = s.N + s.gap / 2;
       const auto C = c.output<float>("C", s.M, s.N, ldc);
-      c.launch(gemm_kernel, dim3(s.N / 16, s.M / 16), dim3(32), 0, s.K, A.data, s.K + s.gap, B.data,
-               s.N + s.gap, C.data, ldc);
+      c.launch(kernels::gemm_kernel, dim3(s.N / 16, s.M / 16), dim3(32), 0, s.K, A.data,
+               s.K + s.gap, B.data, s.N + s.gap, C.data, ldc);
       c.expect_product(C, A, B);
     });
 }

@@ -9,8 +9,8 @@ static void check(grader::Exercise& exercise) {
       const int lds = s.N + 3, ldc = ceil_div(s.N, 8) * 8;
       const auto sums = c.input<float>("sums", s.M, s.N, lds);
       const auto C = c.output<half>("C", s.M, s.N, ldc);
-      c.launch(epilogue_kernel, dim3(ceil_div(s.N, 64), ceil_div(s.M, 32)), dim3(64), 0, s.M, s.N,
-               sums.data, lds, C.data, ldc);
+      c.launch(kernels::epilogue_kernel, dim3(ceil_div(s.N, 64), ceil_div(s.M, 32)), dim3(64), 0,
+               s.M, s.N, sums.data, lds, C.data, ldc);
       c.expect(C, 0x1p-11, [&](int row, int column) { return sums.value(row, column); });
     });
 }
