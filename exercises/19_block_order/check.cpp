@@ -4,7 +4,7 @@ static __global__ void waves_kernel(int tiles_m, int tiles_n, const float* row_s
                                     const float* column_sectors, float* visits) {
   const int number = blockIdx.x * 32 + threadIdx.x;
   if (number >= tiles_m * tiles_n) return;
-  const Tile tile = tile_of(number, tiles_m, tiles_n);
+  const kernels::Tile tile = kernels::tile_of(number, tiles_m, tiles_n);
   const float sum = row_sectors[tile.row * 8] + column_sectors[tile.column * 8];
   visits[tile.row * tiles_n + tile.column] = sum;  // as many numbers as tiles: none is left out
 }
