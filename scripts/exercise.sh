@@ -19,9 +19,9 @@ case " $* " in
     set_up
     log=$(mktemp)
     [ -f build/exercises/libraries ] || say "building the grader, the first time"
-    # Its messages are of interest where it fails.
-    if ! build ladder_exercises >"$log" 2>&1 ||
-      { have_gpu && [ -f build/exercises/gpu_libraries ] && ! build ladder_exercises_gpu >"$log" 2>&1; }; then
+    # Its messages are of interest where it fails. In a subshell, which is what die ends.
+    if ! (build ladder_exercises) >"$log" 2>&1 ||
+      { have_gpu && [ -f build/exercises/gpu_libraries ] && ! (build ladder_exercises_gpu) >"$log" 2>&1; }; then
       cat "$log" >&2
       die "the grader does not build"
     fi

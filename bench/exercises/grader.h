@@ -106,6 +106,9 @@ class Case {
   template <class... Params>
   void launch_clusters(unsigned cluster, void (*kernel)(Params...), dim3 grid, dim3 block,
                        size_t smem_bytes, std::common_type_t<Params>... args) {
+    // Others could compute on the host, when arguments are converted to them.
+    static_assert(((!std::is_class_v<Params> || std::is_aggregate_v<Params>)&&...),
+                  "parameters of kernels are numbers, pointers and aggregates");
     run(
         [&] {
 #ifdef LADDER_CPU_DEVICE

@@ -156,7 +156,7 @@ def edited_files(exercise: Exercise) -> list[str]:
 
 # --- What a solution may say --------------------------------------------------------------------
 
-# Identifiers that begin with two underscores and are CUDA's; others are the compiler's.
+# Identifiers that begin with an underscore and are CUDA's; others are the compiler's.
 CUDA = re.compile(
     r"__(global|device|host|shared|constant|restrict|forceinline|noinline|launch_bounds|align"
     r"|grid_constant|cluster_dims|unroll)__|__restrict|__half2?|__(sync(threads|warp)\w*"
@@ -170,73 +170,107 @@ REFUSED = {
     "reaches into the grader": "grader checked cpu_device ladder solution kernels yours SOLUTION "
     "SOLUTION_FILE CHECK_FILE this_block",
     "assembler and other files' symbols": "asm extern import module",
-    "functions of the host": "std exit _exit _Exit quick_exit abort atexit at_quick_exit terminate "
-    "longjmp setjmp siglongjmp sigsetjmp memcpy memmove memset new delete environ stdout stderr",
+    "functions of the host": "std exit quick_exit abort atexit at_quick_exit terminate longjmp "
+    "setjmp siglongjmp sigsetjmp memcpy memmove memset new delete environ stdout stderr",
     "ends more than a thread": "try throw catch goto",
     "state between launches": "thread_local mutable",
-    "launches of its own": "cudaLaunchKernel run_grid",
 }
-# Functions of the host whose names may be variables' in a kernel: they are looked for in what the
-# compiler made.
-HOST = re.compile(
-    r"raise|kill|signal|sigaction|syscall|v?fork|exec\w+|system|popen|f?(re|d)?open(at)?|read|write"
-    r"|close|mm?ap|mprotect|[gs]etenv|dlopen|dlsym|[mc]alloc|realloc|f?printf|f?puts|fwrite|fread"
-    r"|pthread_create|(swap|set|get)context|dl_iterate_phdr|process_vm_\w+|ptrace"
+# The runtime's functions and the CPU device's macros. A tensor map is a parameter of kernels.
+HOST_NAMES = re.compile(r"(?!CUtensorMap$)(cuda[A-Z]|cu[A-Z]|CU|LADDER_)\w*|run_grid")
+# What an object may want of C: what the compiler itself calls, and arithmetic. (Of C++, all that is
+# mangled: a solution cannot name it without `std`.)
+C_FUNCTIONS = re.compile(
+    r"_Z\w+|__(tsan|sanitizer|ubsan|cxa|gxx|dso|stack_chk|tls)\w+|_Unwind\w+|_GLOBAL_OFFSET_TABLE_"
+    r"|mem(cpy|set|move|cmp)|strlen|(a?(sin|cos|tan)h?|atan2|exp[2m]?1?|log(2|10|1p|b)?|pow|sqrt|cbrt"
+    r"|hypot|fabs|fmod|fma|fmax|fmin|erfc?|ceil|floor|round|trunc|rint|nearbyint|ldexp|sincos"
+    r"|copysign|[lt]gamma)f?"
 )
 # What stands behind `static` without being state.
 NOT_STATE = {"__global__", "__device__", "__host__", "__forceinline__", "inline", "constexpr"}
-TOKEN = re.compile(r"[A-Za-z_$][\w$]*|\d[\w.']*|::|\S")
+TOKEN = re.compile(r"[^\W\d]\w*|\d[\w.]*|::|\S")
 COMMENTS_AND_TEXT = re.compile(
-    r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])\'', re.DOTALL
+    r"""//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|(?P<joined>\w['"])|'(?:\\.|[^'\\\n])'""", re.DOTALL
 )
+SPELLINGS = re.compile(r"\\\r?\n|\r|\?\?[=/\'()!<>-]|%[:>]|<%|<:(?!:)|:>|\\[uUN]")
+
+
+def code_of(text: str) -> str:
+    """Blanks instead of comments and texts. Raises ValueError for 1'000 and L"text", of which it
+    would take a part for a text."""
+
+    def blank(match: re.Match) -> str:
+        if match["joined"]:
+            raise ValueError("a quotation mark behind a letter or a digit is refused")
+        return re.sub(r"[^\n]", " ", match.group())
+
+    return COMMENTS_AND_TEXT.sub(blank, text)
 
 
 def refusal(text: str) -> str:
     """Why a solution is not even compiled, with its line; "" if it may be."""
-    if "\\\n" in text or "??" in text or "%:" in text or 'R"' in text:
-        return "lines that are spliced, and other spellings of characters, are refused"
-    code = COMMENTS_AND_TEXT.sub(lambda m: re.sub(r"[^\n]", " ", m.group()), text)
-    reasons = {word: reason for reason, words in REFUSED.items() for word in words.split()}
-    for number, (line, original) in enumerate(
-        zip(code.split("\n"), text.split("\n"), strict=True), 1
-    ):
-        directive = re.match(r"\s*#\s*(\w*)", line)
-        if directive:
-            if re.fullmatch(r'\s*#\s*include\s*"exercise\.h"\s*(//.*)?', original):
-                continue
-            if not re.match(r"\s*#\s*pragma\s+(once|unroll)\b", line):
-                allowed = 'only #include "exercise.h" and #pragma unroll'
-                return f"line {number}: `{original.strip()}`: {allowed}"
+    spelling = SPELLINGS.search(text)
+    if spelling:
+        number = text.count("\n", 0, spelling.start()) + 1
+        return f"line {number}: spliced lines and other spellings of characters are refused"
+    try:
+        code = code_of(text)
+    except ValueError as error:
+        return str(error)
+    originals = text.split("\n")
+    tokens = []  # with their lines
+    for number, line in enumerate(code.split("\n"), 1):
+        if not re.match(r"\s*#", line):
+            tokens += [(token, number) for token in TOKEN.findall(line)]
             continue
-        tokens = TOKEN.findall(line)
-        for i, token in enumerate(tokens):
-            where = f"line {number}: `{token}`: "
-            if token in reasons:
-                return where + reasons[token]
-            if token.startswith("__") and not CUDA.fullmatch(token):
-                return where + "names with two underscores are the compiler's"
-            if token == "\\" or token == "$":
-                return where + "no such character in a kernel"
-            if token == "[" and tokens[i + 1 : i + 2] == ["["]:
-                return f"line {number}: `[[`: attributes are refused"
-            if token == "static":
-                following = [t for t in tokens[i + 1 :] if t not in ("const", "void")]
-                if not following or following[0] not in NOT_STATE:
-                    return where + "state between launches"
-            if token == "<" and tokens[i + 1 : i + 3] == ["<", "<"]:
-                return f"line {number}: `<<<`: the grader launches the kernel"
-    return ""
+        original = originals[number - 1]
+        if not re.fullmatch(r'\s*#\s*include\s*"exercise\.h"\s*(//.*)?', original) and not re.match(
+            r"\s*#\s*pragma\s+(once|unroll)\b", line
+        ):
+            allowed = 'only #include "exercise.h" and #pragma unroll'
+            return f"line {number}: `{original.strip()}`: {allowed}"
+    return refused_token(tokens)
+
+
+def refused_token(tokens: list[tuple[str, int]]) -> str:
+    reasons = {word: reason for reason, words in REFUSED.items() for word in words.split()}
+    words = [token for token, _ in tokens]
+    depth = 0
+    for i, (token, number) in enumerate(tokens):
+        where = f"line {number}: `{token}`: "
+        if token in reasons:
+            return where + reasons[token]
+        if HOST_NAMES.fullmatch(token):
+            return where + "functions of the host"
+        if token.startswith("_") and not CUDA.fullmatch(token):
+            return where + "names that begin with an underscore are the compiler's"
+        if token in "\\$@`":
+            return where + "no such character in a kernel"
+        if words[i : i + 2] == ["[", "["]:
+            return f"line {number}: `[[`: attributes are refused"
+        if words[i : i + 3] == ["<", "<", "<"]:
+            return f"line {number}: `<<<`: the grader launches the kernel"
+        if token == "static":
+            following = [t for t in words[i + 1 : i + 4] if t not in ("const", "void")]
+            if not following or following[0] not in NOT_STATE:
+                return where + "state between launches"
+        depth += (token == "{") - (token == "}")
+        if depth < 0:
+            return where + "closes what it has not opened"
+    return "`{`: is never closed" if depth > 0 else ""
 
 
 def refusal_of_object(object_file: Path) -> str:
     """A variable of the solution that outlives a launch, or a function of the host; "" if there is
     none. __shared__ arrays are thread-local on the CPU device: in sections of their own."""
-    done = subprocess.run(["nm", "-C", "-f", "sysv", object_file], capture_output=True, text=True)
+    done = subprocess.run(["nm", "-f", "sysv", object_file], capture_output=True, text=True)
     for line in done.stdout.splitlines():
         cells = [cell.strip() for cell in line.rsplit("|", 6)]
-        if len(cells) == 7 and "::kernels::" in cells[0] and re.match(r"\.(bss|data)\b", cells[6]):
-            return f"`{cells[0].split('::kernels::', 1)[1]}` keeps its value between launches"
-        if len(cells) == 7 and cells[2] == "U" and HOST.fullmatch(cells[0]):
+        if len(cells) != 7:
+            continue
+        if "7kernels" in cells[0] and re.match(r"\.(bss|data)\b(?!\.rel\.ro)", cells[6]):
+            name = subprocess.run(["c++filt", cells[0]], capture_output=True, text=True).stdout
+            return f"`{name.strip().split('kernels::')[-1]}` keeps its value between launches"
+        if cells[2] == "U" and not C_FUNCTIONS.fullmatch(cells[0]):
             return f"`{cells[0]}`: functions of the host"
     return ""
 
@@ -275,12 +309,21 @@ class Build:
             raise BadInput(f"{path} is not there; build ladder_exercise_{exercise.name}")
         return path
 
+    def command(self, exercise: Exercise) -> list[str]:
+        """That compiles all its solutions."""
+        source = str(self.folder / "exercises" / f"{exercise.name}.cpp")
+        if source not in self.commands:
+            raise BadInput(f"{self.folder} does not know {exercise.name}; configure it again")
+        return list(self.commands[source])
+
+    def object_file(self, exercise: Exercise) -> Path:
+        """With all solutions."""
+        command = self.command(exercise)
+        return self.folder / command[command.index("-o") + 1]
+
     def compile(self, exercise: Exercise, solution: Path, folder: Path) -> str:
         """Makes folder/program, whose one solution is called `yours`. Returns why it cannot."""
-        example = str(self.folder / "exercises" / f"{exercise.name}.cpp")
-        if example not in self.commands:
-            raise BadInput(f"{self.folder} does not know {exercise.name}; configure it again")
-        command = list(self.commands[example])
+        command = self.command(exercise)
         source, object_file = folder / "yours.cpp", folder / "yours.o"
         source.write_text(program_text(exercise, yours=solution))
         command[command.index("-o") + 1] = str(object_file)
@@ -492,6 +535,10 @@ def grade(exercise: Exercise, solution: Path, build: Build, seed: int) -> Verdic
         raise BadInput(f"{solution}: {error}") from error
     kernels = exercise.folder / "exercise.cuh" if exercise.is_predict else solution
     refused = "" if exercise.is_predict else refusal(text)
+    # The CPU device does not count those in shared memory.
+    if "atomicAdd" in text and not exercise.is_predict:
+        has_atomics = "atomicAdd" in exercise.solution.read_text()
+        refused = refused or ("" if has_atomics else "`atomicAdd`: this one is without atomics")
     if refused:
         return Verdict(False, f"refused: {solution.name}, {refused}")
     with tempfile.TemporaryDirectory() as folder:
@@ -615,6 +662,14 @@ def test(exercise: Exercise, build: Build) -> list[str]:
         print(f"wrong/{path.name}: {said.line}")
         if said.ok or not expected.search(said.line):
             objections.append(f"wrong/{path.name}: '{said.line}' is not '{expected.pattern}'")
+    if not exercise.is_predict:
+        refused = refusal_of_object(build.object_file(exercise))
+        on_gpu = gpu_verdict(exercise, exercise.solution, build)
+        if refused:
+            objections.append(f"one of the solutions: {refused}")
+        if on_gpu is not None:
+            print(f"{exercise.solution.name}, GPU: {on_gpu.line}", *on_gpu.details, sep="\n  ")
+            objections += [] if on_gpu.ok else [on_gpu.line]
     if is_starter(exercise):
         said = grade(exercise, exercise.edited, build, seed)
         print(f"{exercise.edited.name}: {said.line}")

@@ -93,6 +93,20 @@ CHEATS = {
         kernel(RIGHT + "\n  if (row > 9999) { const auto leave = system; leave(nullptr); }"),
         "`system`: functions of the host",
     ),
+    "copies by a function of the C library": (
+        kernel("bcopy(in, out, 4);"),
+        "`bcopy`: functions of the host",
+    ),
+    "computes while its arguments are converted": (
+        kernel(RIGHT).replace("float* out", "Out out").replace(
+            "static", "struct Out { float* p; Out(float* q) : p(q) {} float& operator[](int i) "
+            "{ return p[i]; } };\nstatic"),
+        "numbers, pointers and aggregates",
+    ),
+    "atomics, which are not counted": (
+        kernel(RIGHT + "\n  atomicAdd(out, 0.0f);"),
+        "`atomicAdd`",
+    ),
     "never ends": (kernel("while (rows > 0) out[0] = 1;"), "an endless loop"),
     "puts its own in the place of the grader's": (
         kernel("out[0] = 0;", "struct Shape {}; int ceil_div(int, int) { return 1; }\n"
@@ -143,7 +157,17 @@ BEFORE = [
     ("static\nint calls;", "`static`"),
     ("thread_local int calls;", "`thread_local`"),
     ("void f(float* x) { memcpy(x, x + 1, 4); }", "`memcpy`"),
-    ("void f() { e\\u0078it(0); }", "no such character"),
+    ("void f() { e\\u0078it(0); }", "other spellings"),
+    ("}\nint ceil_div;\nnamespace x {", "closes what it has not opened"),
+    ("%>\nint ceil_div;\nnamespace x <%", "other spellings"),
+    ("namespace x {", "never closed"),
+    ("int x = 1'0; void f() { exit(0); } int y = 1'0;", "quotation mark"),
+    ('auto x = R"(", exit(0), ")";', "quotation mark"),
+    ("[\n[gnu::no_sanitize(\"thread\")]] void f() {}", "attributes"),
+    ("<:<:gnu::constructor:>:> void f() {}", "other spellings"),
+    ("LADDER_UNTRACED void f() {}", "`LADDER_UNTRACED`"),
+    ('_Pragma("GCC optimize(3)")', "`_Pragma`"),
+    ("void f(float* x) { cudaMemcpy(x, x + 1, 4, cudaMemcpyHostToDevice); }", "`cudaMemcpy`"),
 ]  # fmt: skip
 
 
@@ -151,7 +175,7 @@ BEFORE = [
 def test_what_is_refused_before_it_is_compiled(line, expected):
     said = refusal(kernel(RIGHT, line))
     assert expected in said
-    assert "spe" in said or "spliced" in said or said.startswith("line 2"), said
+    assert said.startswith("line 2") or "mark" in said or "never" in said, said
 
 
 @pytest.mark.parametrize(
@@ -164,6 +188,8 @@ def test_what_is_refused_before_it_is_compiled(line, expected):
         "template <int TILE> static __device__ void f(const float* __restrict__ x) {}",
         'static_assert(1 < 2, "std::exit");',
         "#pragma unroll 4",
+        "constexpr char LETTER = 'x';  // don't",
+        "static __device__ void f(const CUtensorMap* map) {}",
     ],
 )
 def test_what_kernels_say_is_not_refused(line):
