@@ -14,8 +14,8 @@ static void check(grader::Exercise& exercise) {
       const dim3 grid(ceil_div(s.columns, 64), ceil_div(s.rows, 32));
       const auto out = c.output<half>("out", grid.y * 32, grid.x * 64);
       CUtensorMap map{};
-      if (kernels::describe(reinterpret_cast<PFN_cuTensorMapEncodeTiled_v12000>(encode), &map, in.data,
-                   s.rows, s.columns, s.ld) != CUDA_SUCCESS) {
+      if (kernels::describe(reinterpret_cast<PFN_cuTensorMapEncodeTiled_v12000>(encode), &map,
+                            in.data, s.rows, s.columns, s.ld) != CUDA_SUCCESS) {
 #ifdef LADDER_CPU_DEVICE
         throw ladder::CudaError("the driver refuses the map: " + cpu_device::tensor_map_refusal());
 #else
