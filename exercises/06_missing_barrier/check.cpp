@@ -9,8 +9,8 @@ static void check(grader::Exercise& exercise) {
       const int lda = ceil_div(s.K, 8) * 8, ldb = ceil_div(s.N, 8) * 8, ldct = ceil_div(s.M, 8) * 8;
       const auto A = c.input<float>("A", s.M, s.K, lda), B = c.input<float>("B", s.K, s.N, ldb);
       const auto Ct = c.output<float>("Ct", s.N, s.M, ldct);
-      c.launch(gemm_kernel, dim3(ceil_div(s.N, 16), ceil_div(s.M, 16)), dim3(16, 16), 0, s.M, s.N,
-               s.K, A.data, lda, B.data, ldb, Ct.data, ldct);
+      c.launch(kernels::gemm_kernel, dim3(ceil_div(s.N, 16), ceil_div(s.M, 16)), dim3(16, 16), 0,
+               s.M, s.N, s.K, A.data, lda, B.data, ldb, Ct.data, ldct);
       c.expect(Ct, 2e-5, [&](int column, int row) {
         double sum = 0;
         for (int k = 0; k < s.K; ++k) sum += A.value(row, k) * B.value(k, column);

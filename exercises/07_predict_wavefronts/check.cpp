@@ -5,7 +5,7 @@ static void check(grader::Exercise& exercise) {
     exercise.add(names[pattern], [pattern](grader::Case& c) {
       const auto in = c.input<float>("in", 1, 32 * 33);
       const auto out = c.output<float>("out", 1, 32);
-      c.launch(patterns_kernel, dim3(1), dim3(32), 0, pattern, in.data, out.data);
+      c.launch(kernels::patterns_kernel, dim3(1), dim3(32), 0, pattern, in.data, out.data);
       c.expect(out, 0, [&](int, int lane) {
         const int words[] = {160 + lane,
                              lane * 32 + 5,
