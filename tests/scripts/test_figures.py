@@ -11,6 +11,7 @@ from ladder.figures import (
     copies,
     descriptor,
     fragments,
+    happens_before,
     lanes,
     machine,
     mbarrier,
@@ -244,6 +245,15 @@ def test_parities_alternate_and_the_producers_first_wait_passes():
     assert [mbarrier.parity("full", t) for t in (0, 3, 4, 8)] == [0, 0, 1, 0]
     assert [mbarrier.parity("empty", t) for t in (0, 3, 4, 8)] == [1, 1, 0, 1]
     assert mbarrier.tile_bytes() == 49152
+
+
+def test_a_buffer_that_is_released_early_is_filled_without_the_clock_of_its_reader():
+    assert happens_before.missing(happens_before.ring(early=False)) == []
+    (reader,) = happens_before.missing(happens_before.ring(early=True))
+    assert (reader.agent, reader.words, reader.clock) == ("W", "reads buffer 0", 1)
+    *_, producer, _, copy = happens_before.ring(early=False)
+    assert {agent: producer.knows[agent] for agent in "TW"} == {"T": 1, "W": 1}
+    assert (copy.agent, copy.clock) == ("T", 2)
 
 
 def test_fragments_of_mma_are_those_of_ptx():

@@ -133,7 +133,7 @@ def test_figures_and_pages_are_there(site):
     assert "source/kernels/03_transposed_b.cuh.html#__codelineno-0-" in text
     assert text.count('href="source/diff_03.html"') == 2  # below the heading, and at the command
     assert 'href="stepper.html?stage=03_transposed_b"' in text
-    assert "stepper.html?stage" not in (site / "09_wgmma.html").read_text()
+    assert "stepper.html?stage" not in (site / "12_tensor_parallel.html").read_text()
 
 
 def test_the_differences_are_pages(site):

@@ -1,0 +1,41 @@
+// refused: a cp.async has not delivered yet|race: writes what another thread has read
+// Tile t + 2 is ordered before the barrier, into the buffer of tile t - 1, which others may still
+// multiply.
+#include "exercise.h"
+
+constexpr int TILE = 16, BUFFERS = 3;
+
+// Blocks of 16 x 16 threads, one for each tile of C: blockIdx.x along N, blockIdx.y along M.
+static __global__ void gemm_kernel(int M, int N, int K, const float* A, int lda, const float* B,
+                                   int ldb, float* C, int ldc) {
+  __shared__ float sA[BUFFERS][TILE][TILE], sB[BUFFERS][TILE][TILE];
+  const int tx = threadIdx.x, ty = threadIdx.y;
+  const int row = blockIdx.y * TILE + ty, column = blockIdx.x * TILE + tx;
+  const int tiles = ceil_div(K, TILE);
+
+  // Orders this thread's two floats of tile t. Outside of A and B, 0 bytes are read and 4 zeroed.
+  const auto copy_tile = [&](int t, int buffer) {
+    const int k0 = t * TILE;
+    ptx::cp_async_ca_4(&sA[buffer][ty][tx], &A[row * lda + k0 + tx],
+                       row < M && k0 + tx < K ? 4 : 0);
+    ptx::cp_async_ca_4(&sB[buffer][ty][tx], &B[(k0 + ty) * ldb + column],
+                       k0 + ty < K && column < N ? 4 : 0);
+  };
+  float sum = 0;
+  const auto multiply = [&](int buffer) {
+    for (int k = 0; k < TILE; ++k) sum += sA[buffer][ty][k] * sB[buffer][k][tx];
+  };
+
+  for (int t = 0; t < 2; ++t) {
+    if (t < tiles) copy_tile(t, t);
+    ptx::cp_async_commit_group();
+  }
+  for (int t = 0; t < tiles; ++t) {
+    if (t + 2 < tiles) copy_tile(t + 2, (t + 2) % BUFFERS);
+    ptx::cp_async_commit_group();  // with nothing in it, at the end: tile t + 2 has its group
+    ptx::cp_async_wait_group<2>();
+    __syncthreads();
+    multiply(t % BUFFERS);
+  }
+  if (row < M && column < N) C[row * ldc + column] = sum;
+}

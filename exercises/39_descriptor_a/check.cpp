@@ -1,0 +1,16 @@
+static void check(grader::Exercise& exercise) {
+  struct Shape {
+    const char* name;
+    int M, N, K;
+  };
+  for (const Shape& s : {Shape{"128 x 64 x 64", 128, 64, 64}, Shape{"64 x 64 x 16", 64, 64, 16},
+                         Shape{"100 x 40 x 24", 100, 40, 24}, Shape{"1 x 8 x 8", 1, 8, 8}})
+    exercise.add(s.name, [s](grader::Case& c) {
+      const auto A = c.input<half>("A", s.M, s.K), B = c.input<half>("B", s.K, s.N);
+      const auto C = c.output<float>("C", s.M, s.N, s.N + 3);
+      c.launch(gemm_kernel, dim3(1), dim3(256), sizeof(Shared), s.M, s.N,
+               ptx::tensor_map(A.data, s.M, s.K, s.K, 128),
+               ptx::tensor_map(B.data, s.K, s.N, s.N, 64), C.data, s.N + 3);
+      c.expect_product(C, A, B);
+    });
+}

@@ -1,0 +1,22 @@
+// refused: touches another block of the cluster, which may have left|waits at the cluster's barrier
+// without having arrived Half a barrier: the wait without the arrival.
+#include "exercise.h"
+
+constexpr int THREADS = 128;
+
+struct Shared {
+  float values[THREADS];
+};
+
+// Clusters of two blocks: out[i] = in[i] + the number at the same distance from the other end of
+// the pair's 256.
+static __global__ void mirror_kernel(int n, const float* in, float* out) {
+  Shared& s = dynamic_shared<Shared>();
+  const int rank = blockIdx.x % 2, i = blockIdx.x * THREADS + threadIdx.x;
+  s.values[threadIdx.x] = i < n ? in[i] : 0.0f;
+  ptx::cluster_sync();  // both blocks have written
+  const float* const other = ptx::shared_of_block(s.values, rank ^ 1);
+  const float sum = s.values[threadIdx.x] + other[THREADS - 1 - threadIdx.x];
+  ptx::cluster_wait();
+  if (i < n) out[i] = sum;
+}
