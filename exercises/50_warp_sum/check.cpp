@@ -1,0 +1,20 @@
+static void check(grader::Exercise& exercise) {
+  struct Shape {
+    const char* name;
+    int rows, columns;
+  };
+  for (const Shape& s :
+       {Shape{"16 x 256", 16, 256}, Shape{"13 x 1000", 13, 1000}, Shape{"3 x 5", 3, 5}})
+    exercise.add(s.name, [s](grader::Case& c) {
+      const int ld = ceil_div(s.columns, 8) * 8;
+      const auto in = c.input<float>("in", s.rows, s.columns, ld);
+      const auto out = c.output<float>("out", 1, s.rows);
+      c.launch(kernels::warp_sum_kernel, dim3(ceil_div(s.rows, 8)), dim3(256), 0, s.rows, s.columns,
+               in.data, ld, out.data);
+      c.expect(out, 1e-4, [&](int, int row) {
+        double sum = 0;
+        for (int i = 0; i < s.columns; ++i) sum += in.value(row, i);
+        return sum;
+      });
+    });
+}
