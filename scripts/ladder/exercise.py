@@ -575,15 +575,14 @@ def gpu_architecture() -> str:
 def compile_for_gpu(exercise: Exercise, solution: Path, build: Build, folder: Path) -> Path | None:
     """The program with `yours` and `solution`, or None where there is no GPU, or no toolkit in the
     build. Raises BadInput."""
-    libraries, cache = build.folder / "exercises/gpu_libraries", build.folder / "CMakeCache.txt"
+    libraries = build.folder / "exercises/gpu_libraries"
     architecture = gpu_architecture() if libraries.is_file() else ""
-    words = libraries.read_text().split() if architecture else []
-    nvcc = re.search(r"^CMAKE_CUDA_COMPILER:\w+=(.*)$", cache.read_text(), re.M)
-    if not words or not nvcc or not Path(words[0]).is_file():
+    nvcc, *words = libraries.read_text().split() if architecture else [""]
+    if not words or not Path(words[0]).is_file():
         return None
     source, program = folder / "yours.cu", folder / "program_gpu"
     source.write_text(program_text(exercise, yours=solution, solution=exercise.solution))
-    command = [nvcc[1], "-std=c++17", f"-arch={architecture}", "-w", "-Xcompiler", "-fopenmp"]
+    command = [nvcc, "-std=c++17", f"-arch={architecture}", "-w", "-Xcompiler", "-fopenmp"]
     for include in ("bench", "kernels", "bench/exercises"):
         command += ["-I", str(ROOT / include)]
     done = subprocess.run([*command, "-o", program, source, *words], capture_output=True, text=True)
