@@ -291,6 +291,18 @@ def program_text(exercise: Exercise, **solutions: Path) -> str:
     return text
 
 
+def table() -> str:
+    """All of them, for the documentation; links are places in the project."""
+    kinds = {"write": "write", "bug": "find the bug", "cheaper": "make it cheaper"}
+    rows = ["| exercise | what to do | belongs to |", "| --- | --- | --- |"]
+    for e in all_exercises():
+        number = e.name.split("_")[0]
+        page = f"[{Path(e.page).stem}](/{e.page})"
+        link = f"[{number} {e.title}](/exercises/{e.name}/README.md)"
+        rows.append(f"| {link} | {kinds.get(e.kind, 'predict')} | {page} |")
+    return "\n".join(rows)
+
+
 class Build:
     """What a build folder says of how exercises are compiled. Raises BadInput."""
 

@@ -22,6 +22,7 @@ Generated text stands between `<!-- KIND ARGUMENTS -->` and `<!-- end -->`. The 
   figure NAME "WORDS"        a figure of scripts/plot.py with its caption; what it shows in words
   claims ID ...              claims of docs/claims.yaml, with their values in footnotes
   machine                    the GPUs that were measured
+  exercises                  all exercises
   diagnosis tree             the questions of scripts/diagnose.py; thresholds: a table of its limits
 
 A value in the prose stands between `<!--= EXPRESSION | FORMAT -->` and `<!--/-->`: an expression as
@@ -43,7 +44,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from ladder import diagnose, reading
+from ladder import diagnose, exercise, reading
 from ladder.docs import claimed, counters, modelled, pictures, results, source, sources
 from ladder.docs.text import from_page
 from ladder.project import BadInput
@@ -67,6 +68,7 @@ KINDS = {
     "figure": pictures.figure,
     "machine": results.machine,
     "diagnosis": diagnose.block,
+    "exercises": exercise.table,
 }
 
 
