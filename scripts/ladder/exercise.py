@@ -397,9 +397,9 @@ def lines_with(space: str, *operations: str):
 
 # By name: which lines of the memory report, and what of them.
 COSTS = {
-    "sectors": (lines_with("global", "load", "store", "box load", "box store"), "cost"),
-    "load_sectors": (lines_with("global", "load", "box load"), "cost"),
-    "store_sectors": (lines_with("global", "store", "box store"), "cost"),
+    "sectors": (lines_with("global", "load", "store", "tma load", "tma store"), "cost"),
+    "load_sectors": (lines_with("global", "load", "tma load"), "cost"),
+    "store_sectors": (lines_with("global", "store", "tma store"), "cost"),
     "requests": (lines_with("global", "load", "store"), "requests"),
     "load_requests": (lines_with("global", "load"), "requests"),
     "store_requests": (lines_with("global", "store"), "requests"),
@@ -407,10 +407,10 @@ COSTS = {
     "load_wavefronts": (lines_with("shared", "load"), "cost"),
     "store_wavefronts": (lines_with("shared", "store"), "cost"),
     "copy_wavefronts": (lines_with("shared", "copy"), "cost"),
-    "operand_wavefronts": (lines_with("shared", "operand"), "cost"),
+    "operand_wavefronts": (lines_with("shared", "wgmma"), "cost"),
     "shared_requests": (lines_with("shared", "load", "store"), "requests"),
     "copies": (lines_with("shared", "copy"), "requests"),
-    "boxes": (lines_with("global", "box load", "box store"), "requests"),
+    "boxes": (lines_with("global", "tma load", "tma store"), "requests"),
     "barriers": None,
     "shared_bytes": None,
 }

@@ -330,11 +330,11 @@ MEMORY = [
     line("global", "load", "A", 4, 16),
     line("global", "load", "B", 2, 2),
     line("global", "store", "C", 1, 8),
-    line("global", "box load", "A", 3, 100),
+    line("global", "tma load", "A", 3, 100),
     line("shared", "load", "sA", 5, 10, 1024),
     line("shared", "store", "sA", 2, 3, 1024),
     line("shared", "copy", "dynamic", 7, 9, 232448),
-    line("shared", "operand", "dynamic", 1, 32, 232448),
+    line("shared", "wgmma", "dynamic", 1, 32, 232448),
 ]
 
 
