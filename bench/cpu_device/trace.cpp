@@ -159,7 +159,7 @@ void Tracer::box(const Place& place, const TensorMap& map, const int* at, Operat
   constexpr unsigned SECTOR_BYTES = 32;
   const unsigned ideal = (bytes_moved + SECTOR_BYTES - 1) / SECTOR_BYTES;
   requests_.count_beside(place, map.base, box_bytes(map), operation, Space::GLOBAL,
-                         {sectors(map, at) * blocks, ideal * blocks},
+                         {sectors(map, at), ideal},
                          is_store ? 0 : sectors_delivered(map, at) * blocks, arrays_);
 }
 

@@ -46,7 +46,7 @@ class Tracer {
                   unsigned source_bytes);
   void async_landed(uintptr_t address, unsigned bytes);
 
-  // A box that TMA copies: what it touches in global memory, for so many blocks,
+  // A box that TMA copies: what it touches in global memory, read once for so many blocks,
   void box(const Place& place, const TensorMap& map, const int* at, Operation operation,
            unsigned blocks);
   // and in shared memory, from `shared` on: written by a load, read by a store.

@@ -9,8 +9,8 @@ static void check(grader::Exercise& exercise) {
       const int ld = ceil_div(s.columns, 4) * 4;
       const auto in = c.input<float>("in", s.rows, s.columns, ld);
       const auto sums = c.output<float>("sums", 1, s.columns);
-      c.launch(column_sums_kernel, dim3(ceil_div(s.columns, 128)), dim3(128), 0, s.rows, s.columns,
-               in.data, ld, sums.data);
+      c.launch(kernels::column_sums_kernel, dim3(ceil_div(s.columns, 128)), dim3(128), 0, s.rows,
+               s.columns, in.data, ld, sums.data);
       c.expect(sums, 1e-5, [&](int, int column) {
         double sum = 0;
         for (int row = 0; row < s.rows; ++row) sum += in.value(row, column);

@@ -13,6 +13,6 @@ static void check(grader::Exercise& exercise) {
       });
     });
   };
-  add("wide", wide_kernel);
-  add("narrow", narrow_kernel);
+  add("wide", kernels::wide_kernel);
+  add("narrow", kernels::narrow_kernel);
 }

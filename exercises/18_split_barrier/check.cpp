@@ -8,7 +8,8 @@ static void check(grader::Exercise& exercise) {
       const auto in = c.input<float>("in", s.rows, 128),
                  push = c.input<float>("push", s.steps, 128);
       const auto out = c.output<float>("out", s.rows, 128);
-      c.launch(relax_kernel, dim3(s.rows), dim3(128), 0, s.steps, in.data, push.data, out.data);
+      c.launch(kernels::relax_kernel, dim3(s.rows), dim3(128), 0, s.steps, in.data, push.data,
+               out.data);
       std::vector<std::vector<double>> x(s.rows, std::vector<double>(128));
       for (int row = 0; row < s.rows; ++row) {
         for (int i = 0; i < 128; ++i) x[row][i] = in.value(row, i);

@@ -13,9 +13,10 @@ static void check(grader::Exercise& exercise) {
       const auto workspace = c.output<float>("workspace", s.parts * s.M, s.N);
       const auto C = c.output<float>("C", s.M, s.N, ldc);
       const dim3 tiles(ceil_div(s.N, 32), ceil_div(s.M, 8)), block(32, 8);
-      c.launch(parts_kernel, dim3(tiles.x, tiles.y, s.parts), block, 0, s.M, s.N, s.K, A.data, lda,
-               B.data, ldb, workspace.data);
-      c.launch(add_kernel, tiles, block, 0, s.M, s.N, s.parts, workspace.data, C.data, ldc);
+      c.launch(kernels::parts_kernel, dim3(tiles.x, tiles.y, s.parts), block, 0, s.M, s.N, s.K,
+               A.data, lda, B.data, ldb, workspace.data);
+      c.launch(kernels::add_kernel, tiles, block, 0, s.M, s.N, s.parts, workspace.data, C.data,
+               ldc);
       c.expect_product(C, A, B);
     });
 }

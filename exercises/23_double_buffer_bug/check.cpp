@@ -10,8 +10,8 @@ static void check(grader::Exercise& exercise) {
       const int lda = ceil_div(s.K, 8) * 8, ldb = ceil_div(s.N, 8) * 8, ldc = ldb + 8;
       const auto A = c.input<float>("A", s.M, s.K, lda), B = c.input<float>("B", s.K, s.N, ldb);
       const auto C = c.output<float>("C", s.M, s.N, ldc);
-      c.launch(gemm_kernel, dim3(ceil_div(s.N, 16), ceil_div(s.M, 16)), dim3(16, 16), 0, s.M, s.N,
-               s.K, A.data, lda, B.data, ldb, C.data, ldc);
+      c.launch(kernels::gemm_kernel, dim3(ceil_div(s.N, 16), ceil_div(s.M, 16)), dim3(16, 16), 0,
+               s.M, s.N, s.K, A.data, lda, B.data, ldb, C.data, ldc);
       c.expect_product(C, A, B);
     });
 }

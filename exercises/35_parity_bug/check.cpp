@@ -3,7 +3,8 @@ static void check(grader::Exercise& exercise) {
     exercise.add(std::to_string(lines) + " lines", [lines](grader::Case& c) {
       const auto in = c.input<float>("in", lines, 32);
       const auto out = c.output<float>("out", lines, 32);
-      c.launch(backwards_kernel, dim3(1), dim3(64), sizeof(Shared), lines, in.data, out.data);
+      c.launch(kernels::backwards_kernel, dim3(1), dim3(64), sizeof(kernels::Shared), lines,
+               in.data, out.data);
       c.expect(out, 0, [&](int row, int column) { return in.value(row, 31 - column); });
     });
 }

@@ -14,15 +14,15 @@ static void check(grader::Exercise& exercise) {
       const dim3 grid(ceil_div(s.columns, 64), ceil_div(s.rows, 32));
       const auto out = c.output<half>("out", grid.y * 32, grid.x * 64);
       CUtensorMap map{};
-      if (describe(reinterpret_cast<PFN_cuTensorMapEncodeTiled_v12000>(encode), &map, in.data,
-                   s.rows, s.columns, s.ld) != CUDA_SUCCESS) {
+      if (kernels::describe(reinterpret_cast<PFN_cuTensorMapEncodeTiled_v12000>(encode), &map,
+                            in.data, s.rows, s.columns, s.ld) != CUDA_SUCCESS) {
 #ifdef LADDER_CPU_DEVICE
         throw ladder::CudaError("the driver refuses the map: " + cpu_device::tensor_map_refusal());
 #else
         throw ladder::CudaError("the driver refuses the map");
 #endif
       }
-      c.launch(boxes_kernel, grid, dim3(128), sizeof(Shared), map, out.data,
+      c.launch(kernels::boxes_kernel, grid, dim3(128), sizeof(kernels::Shared), map, out.data,
                static_cast<int>(out.ld));
       c.expect(out, 0, [&](int row, int column) {
         return row < s.rows && column < s.columns ? in.value(row, column) : 0.0;

@@ -8,8 +8,8 @@ static void check(grader::Exercise& exercise) {
     exercise.add(s.name, [s](grader::Case& c) {
       const auto in = c.input<half>("in", s.rows, s.columns);
       const auto out = c.output<half>("out", s.rows, s.columns, s.columns + 8);
-      c.launch(copy_kernel, dim3(ceil_div(s.columns, 128), ceil_div(s.rows, 32)), dim3(128),
-               sizeof(Shared), s.rows, s.columns,
+      c.launch(kernels::copy_kernel, dim3(ceil_div(s.columns, 128), ceil_div(s.rows, 32)),
+               dim3(128), sizeof(kernels::Shared), s.rows, s.columns,
                ptx::tensor_map(in.data, s.rows, s.columns, s.columns, 32), out.data, s.columns + 8);
       c.expect(out, 0, [&](int row, int column) { return in.value(row, column); });
     });

@@ -8,7 +8,7 @@ static void check(grader::Exercise& exercise) {
     exercise.add(s.name, [s](grader::Case& c) {
       const auto A = c.input<half>("A", s.M, s.K), B = c.input<half>("B", s.K, s.N);
       const auto C = c.output<float>("C", s.M, s.N, s.N + 3);
-      c.launch(gemm_kernel, dim3(1), dim3(128), sizeof(Shared), s.M, s.N,
+      c.launch(kernels::gemm_kernel, dim3(1), dim3(128), sizeof(kernels::Shared), s.M, s.N,
                ptx::tensor_map(A.data, s.M, s.K, s.K, 64),
                ptx::tensor_map(B.data, s.K, s.N, s.N, 64), C.data, s.N + 3);
       c.expect_product(C, A, B);

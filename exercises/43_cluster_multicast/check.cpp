@@ -9,8 +9,8 @@ static void check(grader::Exercise& exercise) {
       const auto own = c.input<half>("own", s.rows, 64),
                  common = c.input<half>("common", s.pairs * 32, 64);
       const auto out = c.output<float>("out", s.pairs * 64, 64);
-      c.launch_clusters(2, add_kernel, dim3(s.pairs * 2), dim3(128), sizeof(Shared),
-                        ptx::tensor_map(own.data, s.rows, 64, 64, 32),
+      c.launch_clusters(2, kernels::add_kernel, dim3(s.pairs * 2), dim3(128),
+                        sizeof(kernels::Shared), ptx::tensor_map(own.data, s.rows, 64, 64, 32),
                         ptx::tensor_map(common.data, s.pairs * 32, 64, 64, 16), out.data);
       c.expect(out, 1e-6, [&](int row, int column) {
         return (row < s.rows ? own.value(row, column) : 0.0) +

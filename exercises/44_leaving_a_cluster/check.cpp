@@ -3,8 +3,8 @@ static void check(grader::Exercise& exercise) {
     exercise.add(std::to_string(n) + " numbers", [n](grader::Case& c) {
       const auto in = c.input<float>("in", 1, n);
       const auto out = c.output<float>("out", 1, n);
-      c.launch_clusters(2, mirror_kernel, dim3(2 * ceil_div(n, 256)), dim3(128), sizeof(Shared), n,
-                        in.data, out.data);
+      c.launch_clusters(2, kernels::mirror_kernel, dim3(2 * ceil_div(n, 256)), dim3(128),
+                        sizeof(kernels::Shared), n, in.data, out.data);
       c.expect(out, 1e-6, [&](int, int i) {
         const int mirrored = i / 256 * 256 + 255 - i % 256;
         return in.value(0, i) + (mirrored < n ? in.value(0, mirrored) : 0.0);

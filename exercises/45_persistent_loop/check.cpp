@@ -10,8 +10,8 @@ static void check(grader::Exercise& exercise) {
     exercise.add(s.name, [s](grader::Case& c) {
       const auto in = c.input<half>("in", s.rows, s.columns);
       const auto out = c.output<float>("out", 1, s.columns);
-      c.launch(sums_kernel, dim3(s.blocks), dim3(96), sizeof(Shared), s.rows, s.columns,
-               ptx::tensor_map(in.data, s.rows, s.columns, s.columns, 16), out.data);
+      c.launch(kernels::sums_kernel, dim3(s.blocks), dim3(96), sizeof(kernels::Shared), s.rows,
+               s.columns, ptx::tensor_map(in.data, s.rows, s.columns, s.columns, 16), out.data);
       c.expect(out, 1e-4, [&](int, int column) {
         double sum = 0;
         for (int row = 0; row < s.rows; ++row) sum += in.value(row, column);

@@ -8,8 +8,8 @@ static void check(grader::Exercise& exercise) {
     exercise.add(s.name, [s](grader::Case& c) {
       const auto in = c.input<float>("in", s.rows, s.columns);
       const auto out = c.output<half>("out", s.rows, s.columns, s.ld);
-      c.launch(round_kernel, dim3(ceil_div(s.columns, 64), ceil_div(s.rows, 32)), dim3(64),
-               sizeof(Shared), s.rows, s.columns, in.data, s.columns,
+      c.launch(kernels::round_kernel, dim3(ceil_div(s.columns, 64), ceil_div(s.rows, 32)), dim3(64),
+               sizeof(kernels::Shared), s.rows, s.columns, in.data, s.columns,
                ptx::tensor_map(out.data, s.rows, s.columns, s.ld, 16));
       c.expect(out, 0x1p-11, [&](int row, int column) { return in.value(row, column); });
     });

@@ -9,8 +9,9 @@ static void check(grader::Exercise& exercise) {
       const auto in = c.input<half>("in", s.rows, s.columns);
       const auto out = c.output<half>("out", s.rows, s.columns, s.ld);
       constexpr float FACTOR = 0.5f;
-      c.launch(scale_kernel, dim3(ceil_div(s.columns, 64), ceil_div(s.rows, 32)), dim3(128),
-               sizeof(Shared), FACTOR, ptx::tensor_map(in.data, s.rows, s.columns, s.columns, 32),
+      c.launch(kernels::scale_kernel, dim3(ceil_div(s.columns, 64), ceil_div(s.rows, 32)),
+               dim3(128), sizeof(kernels::Shared), FACTOR,
+               ptx::tensor_map(in.data, s.rows, s.columns, s.columns, 32),
                ptx::tensor_map(out.data, s.rows, s.columns, s.ld, 32));
       c.expect(out, 1e-3, [&](int row, int column) { return FACTOR * in.value(row, column); });
     });

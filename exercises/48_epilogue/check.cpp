@@ -10,7 +10,7 @@ static void check(grader::Exercise& exercise) {
       const auto A = c.input<half>("A", s.M, s.K), B = c.input<half>("B", s.K, s.N, ld);
       const auto bias = c.input<float>("bias", 1, s.N);
       const auto C = c.output<half>("C", s.M, s.N, ld + 8);
-      c.launch(linear_kernel, dim3(1), dim3(128), sizeof(Shared), s.M, s.N,
+      c.launch(kernels::linear_kernel, dim3(1), dim3(128), sizeof(kernels::Shared), s.M, s.N,
                ptx::tensor_map(A.data, s.M, s.K, s.K, 64),
                ptx::tensor_map(B.data, s.K, s.N, ld, 64), bias.data, C.data, ld + 8);
       c.expect(C, 1e-3, [&](int row, int column) {

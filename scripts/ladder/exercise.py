@@ -175,8 +175,11 @@ REFUSED = {
     "ends more than a thread": "try throw catch goto",
     "state between launches": "thread_local mutable",
 }
-# The runtime's functions and the CPU device's macros. A tensor map is a parameter of kernels.
-HOST_NAMES = re.compile(r"(?!CUtensorMap$)(cuda[A-Z]|cu[A-Z]|CU|LADDER_)\w*|run_grid")
+# The runtime's functions and the CPU device's macros, but for what describes a tensor map.
+HOST_NAMES = re.compile(
+    r"(?!(CUtensorMap|CUresult|CU_TENSOR_MAP_\w+|cuTensorMapEncodeTiled|cuu?int\d+_t)$)"
+    r"((cuda[A-Z]|cu[A-Z]|CU|LADDER_)\w*|run_grid)"
+)
 # What an object may want of C: what the compiler itself calls, and arithmetic. (Of C++, all that is
 # mangled: a solution cannot name it without `std`.)
 C_FUNCTIONS = re.compile(

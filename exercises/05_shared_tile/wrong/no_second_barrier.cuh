@@ -1,4 +1,4 @@
-// refused: race: 
+// refused: race
 // The next tiles are written while others still read these.
 #include "exercise.h"
 

@@ -1,4 +1,4 @@
-// refused: race: 
+// refused: race
 // The starter.
 #include "exercise.h"
 

@@ -1,4 +1,4 @@
-// refused: race: 
+// refused: race
 // The last barrier is moved: now nobody waits for the results.
 #include "exercise.h"
 

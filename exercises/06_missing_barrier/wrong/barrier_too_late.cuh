@@ -1,4 +1,4 @@
-// refused: race: 
+// refused: race
 // The barrier is added behind the write that it should hold back.
 #include "exercise.h"
 

@@ -1,4 +1,4 @@
-// refused: race: 
+// refused: race
 // __syncwarp waits for 32 threads, and the block has 256.
 #include "exercise.h"
 

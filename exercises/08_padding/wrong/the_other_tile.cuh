@@ -1,4 +1,4 @@
-// refused: too expensive: 135168 load wavefronts
+// refused: too expensive: .* load wavefronts
 // sA is padded, which is read one float a warp.
 #include "exercise.h"
 

@@ -1,5 +1,5 @@
 // refused: too expensive: .* store sectors in 4 x 4 a thread
-// The two indices of the thread are exchanged: right, and neighbours along x store to different rows of C.
+// The thread's two indices are exchanged: right, but neighbours along x store to different rows.
 #include "exercise.h"
 
 constexpr int BK = 16;

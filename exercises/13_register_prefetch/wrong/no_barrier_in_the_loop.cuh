@@ -1,4 +1,4 @@
-// refused: race: |reads shared memory that this block has not written
+// refused: race|reads shared memory that this block has not written
 // Two pairs of arrays, and nobody waits until the next one is complete.
 #include "exercise.h"
 

@@ -1,4 +1,4 @@
-// refused: race: 
+// refused: race
 // The next tiles go where others still read these.
 #include "exercise.h"
 

@@ -1,4 +1,4 @@
-// refused: race: (reads what TMA may still be bringing|TMA overwrites what a thread has read)
+// refused: race: TMA overwrites what a thread has read
 // The second box is waited for as if it were the first: phase 0 is complete, and the wait passes at
 // once.
 #include "exercise.h"

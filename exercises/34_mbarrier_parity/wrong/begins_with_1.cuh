@@ -1,4 +1,4 @@
-// refused: race: reads what TMA may still be bringing|has not written
+// refused: reads shared memory that this block has not written
 // The phase before the first counts as complete.
 #include "exercise.h"
 

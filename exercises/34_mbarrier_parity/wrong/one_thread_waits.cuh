@@ -1,4 +1,4 @@
-// refused: race: reads what TMA may still be bringing|has not written
+// refused: reads shared memory that this block has not written
 // Only thread 0 waits.
 #include "exercise.h"
 

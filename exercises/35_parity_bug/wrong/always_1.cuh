@@ -1,4 +1,4 @@
-// refused: race|deadlock
+// refused: deadlock: threads wait here, for a phase of an mbarrier
 // The phase before the first has parity 1; later ones have not.
 #include "exercise.h"
 

@@ -1,4 +1,4 @@
-// refused: race|deadlock
+// refused: deadlock: threads wait here, for a phase of an mbarrier
 // The starter: in round 1 it waits for parity 1, and the phase before the first has it.
 #include "exercise.h"
 

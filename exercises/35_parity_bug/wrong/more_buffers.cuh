@@ -1,4 +1,4 @@
-// refused: race|deadlock
+// refused: deadlock: threads wait here, for a phase of an mbarrier
 // Four buffers in place of two: the mistake only comes later.
 #include "exercise.h"
 

@@ -1,4 +1,4 @@
-// refused: race: writes what another thread has read|deadlock
+// refused: deadlock: threads wait here, for a phase of an mbarrier
 // The buffer is filled again whether it has been read or not; the first warp runs ahead by whole
 // phases, which the other one misses.
 #include "exercise.h"

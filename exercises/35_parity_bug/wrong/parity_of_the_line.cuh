@@ -1,4 +1,4 @@
-// refused: race|deadlock
+// refused: deadlock: threads wait here, for a phase of an mbarrier
 // The parity of the line, not of the round: right with one buffer.
 #include "exercise.h"
 

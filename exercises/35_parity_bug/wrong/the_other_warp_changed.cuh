@@ -1,4 +1,4 @@
-// refused: race: reads what another thread has written|has not written
+// refused: reads shared memory that this block has not written
 // Both parities are exchanged: now the second warp does not wait.
 #include "exercise.h"
 

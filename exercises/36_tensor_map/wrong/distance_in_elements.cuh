@@ -1,4 +1,4 @@
-// refused: cannot be launched: the driver refuses the map|wrong result
+// refused: the driver refuses the map: the stride of dimension 1 is 72
 // The distance of rows is given in elements.
 #include "exercise.h"
 

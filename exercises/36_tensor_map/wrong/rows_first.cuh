@@ -1,4 +1,4 @@
-// refused: wrong result|past the end
+// refused: reads past the end of in
 // Rows are dimension 0, as in rows x columns.
 #include "exercise.h"
 

@@ -1,4 +1,4 @@
-// refused: cannot be launched: the driver refuses the map: the stride of dimension 1|wrong result
+// refused: the driver refuses the map: the stride of dimension 1 is 140
 // Rows are taken to lie without a gap.
 #include "exercise.h"
 

@@ -1,4 +1,4 @@
-// refused: cannot be launched: the driver refuses the map: the step
+// refused: the driver refuses the map: the step of dimension 0 is 0
 // A step of 0: nothing lies between the elements.
 #include "exercise.h"
 

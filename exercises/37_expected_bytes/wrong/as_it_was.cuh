@@ -1,4 +1,4 @@
-// refused: more bytes land|too few bytes
+// refused: more bytes land than the mbarrier has been told to expect
 // The starter: zeros are not counted.
 #include "exercise.h"
 

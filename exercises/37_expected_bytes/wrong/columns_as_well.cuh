@@ -1,4 +1,4 @@
-// refused: more bytes land|too few bytes
+// refused: more bytes land than the mbarrier has been told to expect
 // Now the columns outside are left out, too.
 #include "exercise.h"
 

@@ -1,4 +1,4 @@
-// refused: more bytes land|too few bytes
+// refused: told to expect too few bytes
 // Elements are counted, not bytes.
 #include "exercise.h"
 

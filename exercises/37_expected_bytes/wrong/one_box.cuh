@@ -1,4 +1,4 @@
-// refused: more bytes land|too few bytes
+// refused: told to expect too few bytes
 // The second box is forgotten.
 #include "exercise.h"
 

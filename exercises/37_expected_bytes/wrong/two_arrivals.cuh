@@ -1,4 +1,4 @@
-// refused: arrives at an mbarrier whose phase has all its arrivals|deadlock|too few bytes
+// refused: arrives at an mbarrier whose phase has all its arrivals already
 // An arrival for each box, at an mbarrier that is for one.
 #include "exercise.h"
 

@@ -1,5 +1,5 @@
-// refused: race: TMA overwrites what a thread has read|deadlock|arrives at an mbarrier whose phase
-// has all Right for the first round alone.
+// refused: arrives at an mbarrier whose phase has all its arrivals already
+// Right for the first round alone.
 #include "exercise.h"
 
 constexpr int ROWS = 16, COLUMNS = 64;  // of a box

@@ -1,4 +1,4 @@
-// refused: at a block barrier that the others never reach|returned without reaching
+// refused: at a block barrier that the others never reach
 // A __syncthreads among the consumers, who are not all of the block.
 #include "exercise.h"
 

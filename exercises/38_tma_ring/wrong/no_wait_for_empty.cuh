@@ -1,4 +1,4 @@
-// refused: race: TMA overwrites what a thread has read|arrives at an mbarrier whose phase has all
+// refused: arrives at an mbarrier whose phase has all its arrivals already
 // Buffers are filled again whether they are empty or not.
 #include "exercise.h"
 

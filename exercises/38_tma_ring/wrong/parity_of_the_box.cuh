@@ -1,4 +1,4 @@
-// refused: race: reads what TMA may still be bringing|has not written|deadlock
+// refused: race: reads what TMA may still be bringing
 // Consumers take the parity of t, not of the round.
 #include "exercise.h"
 

@@ -1,4 +1,4 @@
-// refused: past the end|bits set that belong to no field|wrong result: C
+// refused: wgmma reads past the end of the launch's dynamic shared memory
 // The distance is not divided by 16.
 #include "exercise.h"
 

@@ -1,4 +1,4 @@
-// refused: wrong result: C
+// refused: wrong result: C at row 8,
 // The distance of one row, not of eight.
 #include "exercise.h"
 

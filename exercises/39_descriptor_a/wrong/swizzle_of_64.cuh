@@ -1,4 +1,4 @@
-// refused: wrong result: C|a descriptor
+// refused: a descriptor whose address is not in the first row
 // 2 is the 64-byte swizzle.
 #include "exercise.h"
 

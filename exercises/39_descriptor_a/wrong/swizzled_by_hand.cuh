@@ -1,4 +1,4 @@
-// refused: a descriptor|wrong result: C
+// refused: a descriptor whose 32 bytes of k do not end
 // The address begins one chunk further, where the swizzle puts row 1: the hardware exchanges the
 // chunks itself.
 #include "exercise.h"

@@ -1,4 +1,4 @@
-// refused: wrong result: C
+// refused: wrong result: C at row 0, column 64
 // No leading distance, as for A: the second box is not found.
 #include "exercise.h"
 

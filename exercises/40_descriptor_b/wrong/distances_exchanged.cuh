@@ -1,4 +1,4 @@
-// refused: wrong result: C|past the end
+// refused: wrong result: C at row 0, column 0
 // Leading and stride are exchanged.
 #include "exercise.h"
 

@@ -1,4 +1,4 @@
-// refused: wrong result: C|a descriptor
+// refused: wrong result: C at row 0, column 0
 // k moves along the row, as in A.
 #include "exercise.h"
 

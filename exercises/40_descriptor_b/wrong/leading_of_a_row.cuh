@@ -1,4 +1,4 @@
-// refused: wrong result: C
+// refused: wrong result: C at row 0, column 64
 // The next 64 columns are taken to be in the same row.
 #include "exercise.h"
 

@@ -1,4 +1,4 @@
-// refused: race: TMA overwrites what wgmma may still be reading|uses accumulators
+// refused: race: TMA overwrites what wgmma may still be reading
 // The group is closed behind the wait, which therefore does not wait for it.
 #include "exercise.h"
 

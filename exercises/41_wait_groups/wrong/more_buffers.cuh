@@ -1,4 +1,4 @@
-// refused: race: TMA overwrites what wgmma may still be reading|too expensive
+// refused: race: TMA overwrites what wgmma may still be reading
 // Three buffers: each is still filled while it is read.
 #include "exercise.h"
 

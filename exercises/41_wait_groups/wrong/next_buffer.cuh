@@ -1,4 +1,4 @@
-// refused: race|deadlock|arrives at|wrong result
+// refused: arrives at an mbarrier whose phase has all its arrivals already
 // The copy goes one tile further on instead, into the buffer that is multiplied next.
 #include "exercise.h"
 

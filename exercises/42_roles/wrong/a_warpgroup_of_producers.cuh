@@ -1,4 +1,4 @@
-// refused: arrives at an mbarrier whose phase has all its arrivals|more bytes
+// refused: arrives at an mbarrier whose phase has all its arrivals already
 // All 128 threads of warpgroup 2 produce.
 #include "exercise.h"
 

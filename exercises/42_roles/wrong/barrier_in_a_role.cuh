@@ -1,4 +1,4 @@
-// refused: at a block barrier that the others never reach|returned without reaching this barrier
+// refused: threads of the block have returned without reaching this barrier
 // The consumers meet at a __syncthreads before they store, and the producer never comes.
 #include "exercise.h"
 

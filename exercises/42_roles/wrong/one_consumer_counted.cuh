@@ -1,4 +1,4 @@
-// refused: race: TMA overwrites what wgmma may still be reading|arrives at an mbarrier|deadlock
+// refused: deadlock: threads wait here, for a phase of an mbarrier
 // `empty` takes one arrival, and there are two consumers.
 #include "exercise.h"
 

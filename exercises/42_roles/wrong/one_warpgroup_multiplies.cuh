@@ -1,4 +1,4 @@
-// refused: wrong result: C at row 64|deadlock
+// refused: deadlock: threads wait here, for a phase of an mbarrier
 // Warpgroup 1 has no role.
 #include "exercise.h"
 

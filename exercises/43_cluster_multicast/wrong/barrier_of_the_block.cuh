@@ -1,4 +1,4 @@
-// refused: nobody has initialised|race|TMA may not see|deadlock
+// refused: race: uses an mbarrier that another thread has initialised
 // The other block's mbarrier may not be there yet.
 #include "exercise.h"
 

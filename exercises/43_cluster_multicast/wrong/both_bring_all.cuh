@@ -1,4 +1,4 @@
-// refused: more bytes land|race|arrives at|too expensive
+// refused: race: writes where TMA may still be bringing a tile
 // Each block brings the whole tile for both.
 #include "exercise.h"
 

@@ -1,4 +1,4 @@
-// refused: more bytes land|too few bytes
+// refused: told to expect too few bytes
 // A block expects the bytes that it has ordered. The other half lands here, too.
 #include "exercise.h"
 

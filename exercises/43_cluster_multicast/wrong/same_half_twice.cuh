@@ -1,4 +1,4 @@
-// refused: race|has not written
+// refused: race: writes where TMA may still be bringing a tile
 // Both bring the first half: the bytes are right, and the second half is missing.
 #include "exercise.h"
 

@@ -1,4 +1,4 @@
-// refused: race|has not written
+// refused: reads shared memory that this block has not written
 // The only meeting is moved to the end: nobody knows that the other block has written.
 #include "exercise.h"
 

@@ -1,5 +1,5 @@
-// refused: touches another block of the cluster, which may have left|waits at the cluster's barrier
-// without having arrived Half a barrier: the wait without the arrival.
+// refused: touches another block of the cluster, which may have left
+// Half a barrier: the wait without the arrival.
 #include "exercise.h"
 
 constexpr int THREADS = 128;

@@ -1,4 +1,4 @@
-// refused: race|deadlock|arrives at an mbarrier|has not written
+// refused: race: writes where TMA may still be bringing a tile
 // Buffers and phases are counted from zero in each strip.
 #include "exercise.h"
 

@@ -1,4 +1,4 @@
-// refused: race|deadlock|too expensive|initialised
+// refused: race: reads what TMA may still be bringing
 // The mbarriers are initialised for each strip, while others use them.
 #include "exercise.h"
 

@@ -1,4 +1,4 @@
-// refused: race|deadlock|arrives at an mbarrier|has not written
+// refused: deadlock: threads wait here, for a phase of an mbarrier
 // The consumers begin anew in each strip.
 #include "exercise.h"
 

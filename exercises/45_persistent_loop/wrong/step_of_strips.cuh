@@ -1,4 +1,4 @@
-// refused: race|deadlock|arrives at an mbarrier|has not written|wrong result
+// refused: arrives at an mbarrier whose phase has all its arrivals already
 // The step is advanced by one a strip, not by one a box.
 #include "exercise.h"
 

@@ -1,4 +1,4 @@
-// refused: wrong result: out|has not written|race
+// refused: race: writes what another thread has written
 // The address is that of the lane's own pair, not that of a matrix's row.
 #include "exercise.h"
 

@@ -1,4 +1,4 @@
-// refused: wrong result: C|past the end of bias
+// refused: reads past the end of bias
 // The bias of the row's number.
 #include "exercise.h"
 

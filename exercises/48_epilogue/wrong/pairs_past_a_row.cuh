@@ -1,4 +1,4 @@
-// refused: writes past the end of a row of C|stray write
+// refused: writes past the end of a row of C
 // The last pair of a row goes out as a whole where N is odd.
 #include "exercise.h"
 

@@ -1,4 +1,4 @@
-// refused: past the end of C
+// refused: writes past the end of C
 // M is not looked at.
 #include "exercise.h"
 
