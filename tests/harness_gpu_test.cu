@@ -364,9 +364,12 @@ TEST_F(HarnessGpu, NothingButNaNFailsTheRun) {
 
 TEST_F(HarnessGpu, AWriteOutsideCFailsTheRun) {
   EXPECT_EQ(EXIT_FAILED, run_variant(cublas_but(64 * 64, 1, 0), {"--size", "64"}));
-  EXPECT_NE(out.find("wrote past the end of C, to the place of row 64, column 0"), std::string::npos) << out << err;
+  EXPECT_NE(out.find("wrote past the end of C, to the place of row 64, column 0"),
+            std::string::npos)
+      << out << err;
   EXPECT_EQ(EXIT_FAILED, run_variant(cublas_but(-2, 1, 0), {"--size", "64"}));
-  EXPECT_NE(out.find("wrote before C, to the place of element -2"), std::string::npos) << out << err;
+  EXPECT_NE(out.find("wrote before C, to the place of element -2"), std::string::npos)
+      << out << err;
 }
 
 TEST_F(HarnessGpu, AVariantThatWritesNothingDoesNotInheritTheResultBefore) {
