@@ -1,14 +1,15 @@
 #include "exercise.h"
 
-constexpr int TILE = 32;
+constexpr int TILE = 64;
 
 // Blocks of 32 x 8 threads, one for each tile of `in`: blockIdx.x along its columns, blockIdx.y
-// along its rows. A thread has four elements of the tile.
+// along its rows. A thread has 16 elements of the tile.
 static __global__ void transpose_kernel(int rows, int columns, const float* in, int ld_in,
                                         float* out, int ld_out) {
-  const int column = blockIdx.x * TILE + threadIdx.x;
   for (int y = threadIdx.y; y < TILE; y += 8) {
-    const int row = blockIdx.y * TILE + y;
-    if (row < rows && column < columns) out[column * ld_out + row] = in[row * ld_in + column];
+    for (int x = threadIdx.x; x < TILE; x += 32) {
+      const int row = blockIdx.y * TILE + y, column = blockIdx.x * TILE + x;
+      if (row < rows && column < columns) out[column * ld_out + row] = in[row * ld_in + column];
+    }
   }
 }

@@ -3,9 +3,8 @@ static void check(grader::Exercise& exercise) {
     const char* name;
     int rows, columns;
   };
-  for (const Shape& s :
-       {Shape{"4 x 2048", 4, 2048}, Shape{"3 x 1029", 3, 1029}, Shape{"5 x 2", 5, 2}})
-    exercise.add(s.name, [s](grader::Case& c) {
+  const auto of = [](const Shape& s) {
+    return [s](grader::Case& c) {
       const int lda = ceil_div(s.columns, 8) * 8;
       const auto A = c.input<float>("A", s.rows, s.columns, lda);
       const auto x = c.input<float>("x", 1, s.columns);
@@ -17,5 +16,10 @@ static void check(grader::Exercise& exercise) {
         for (int i = 0; i < s.columns; ++i) sum += A.value(row, i) * x.value(0, i);
         return sum;
       });
-    });
+    };
+  };
+  for (const Shape& s : {Shape{"4 x 2048", 4, 2048}, Shape{"2 x 5127", 2, 5127},
+                         Shape{"3 x 1029", 3, 1029}, Shape{"5 x 2", 5, 2}})
+    exercise.add(s.name, of(s));
+  exercise.add_timed("8192 x 8192", of({"", 8192, 8192}));
 }

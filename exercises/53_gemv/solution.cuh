@@ -6,20 +6,32 @@ static __device__ float warp_sum(float value) {
   return value;  // lane 0 has the sum
 }
 
+static __device__ float dot(float4 v, float4 w) {
+  return v.x * w.x + v.y * w.y + v.z * w.z + v.w * w.w;
+}
+
 // y = A * x. One block of 256 threads for each row of A.
 static __global__ void gemv_kernel(int columns, const float* A, int lda, const float* x, float* y) {
   __shared__ float sums[8];  // of the warps
   const int row = blockIdx.x, thread = threadIdx.x, lane = thread % 32, warp = thread / 32;
   const float* const a = A + row * lda;
 
+  const float4* const a_quads = reinterpret_cast<const float4*>(a);
+  const float4* const x_quads = reinterpret_cast<const float4*>(x);
+  const int quads = columns / 4;
+
   float sum = 0;
-#pragma unroll 8
-  for (int i = thread; i < columns / 4; i += 256) {
-    const float4 v = reinterpret_cast<const float4*>(a)[i];
-    const float4 w = reinterpret_cast<const float4*>(x)[i];
-    sum += v.x * w.x + v.y * w.y + v.z * w.z + v.w * w.w;
+  int i = thread;
+  for (; i + 3 * 256 < quads; i += 4 * 256) {
+    float4 v[4];  // loads first, uses after: several are on their way at a time
+#pragma unroll
+    for (int k = 0; k < 4; ++k) v[k] = a_quads[i + 256 * k];
+#pragma unroll
+    for (int k = 0; k < 4; ++k) sum += dot(v[k], x_quads[i + 256 * k]);
   }
-  const int last = columns / 4 * 4 + thread;
+#pragma unroll 1  // unrolled, it would need registers that the loop above can use
+  for (; i < quads; i += 256) sum += dot(a_quads[i], x_quads[i]);
+  const int last = quads * 4 + thread;
   if (last < columns) sum += a[last] * x[last];
 
   sum = warp_sum(sum);

@@ -1,7 +1,7 @@
 static void check(grader::Exercise& exercise) {
   constexpr int COEFFICIENTS = 64;
-  for (const int n : {4096, 1000, 5})
-    exercise.add(std::to_string(n) + " samples", [n](grader::Case& c) {
+  const auto of = [](int n) {
+    return [n](grader::Case& c) {
       const auto in = c.input<float>("in", 1, n);
       const auto a = c.input<float>("a", 1, COEFFICIENTS), b = c.input<float>("b", 1, COEFFICIENTS);
       const auto out = c.output<float>("out", 1, n);
@@ -15,5 +15,8 @@ static void check(grader::Exercise& exercise) {
           value = i / 16 % 2 == 0 ? value * x + a.value(0, k) : value * b.value(0, k) + x;
         return value;
       });
-    });
+    };
+  };
+  for (const int n : {4096, 1000, 5}) exercise.add(std::to_string(n) + " samples", of(n));
+  exercise.add_timed("67108864 samples", of(1 << 26));
 }

@@ -399,6 +399,16 @@ def test_the_machine_is_that_of_the_last_stage_of_each_type():
     assert "| cuBLAS FP32 / FP16 at 4096^3 | 70.0 / 70.0 TFLOP/s |" in text
 
 
+def test_kernels_around_gemm_are_compared_with_the_copy_and_with_what_reads(project):
+    assert problems_of("around")[0].endswith("around_gemm.json: No such file or directory")
+    kernel = {"variant": "slow", "ms": 0.25, "gb_per_s": 2147.5, "of_copy": 0.521}
+    kernels = [kernel | {"exercise": "transpose"}, kernel | {"exercise": "gemv", "of_read": 0.498}]
+    (project / "results/around_gemm.json").write_text(json.dumps({"kernels": kernels}))
+    text = written("around")
+    assert "| `transpose` | `slow` | 0.25 | 2,148 | 52% |  |" in text
+    assert "| `gemv` | `slow` | 0.25 | 2,148 | 52% | 50% |" in text
+
+
 @pytest.mark.parametrize(
     "kind, messages",
     [

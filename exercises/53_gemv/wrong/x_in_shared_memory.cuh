@@ -14,7 +14,7 @@ static __global__ void gemv_kernel(int columns, const float* A, int lda, const f
   const int row = blockIdx.x, thread = threadIdx.x, lane = thread % 32, warp = thread / 32;
   const float* const a = A + row * lda;
 
-  __shared__ float copy[2048];
+  __shared__ float copy[5632];
   for (int i = thread; i < columns; i += 256) copy[i] = x[i];
   __syncthreads();
 

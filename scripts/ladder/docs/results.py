@@ -5,8 +5,8 @@ import re
 from ladder import manifest, steps
 from ladder.docs import sources
 from ladder.docs.text import number, table
-from ladder.project import BadInput
-from ladder.results import own, percent_of_best
+from ladder.project import BadInput, read_json
+from ladder.results import AROUND, own, percent_of_best
 from ladder.sweep import DOCUMENTED, volume
 
 # Shorter launches are not at the power limit: the host that enqueues them sets the pace.
@@ -206,6 +206,23 @@ def last_report(gpu: str, kind: str) -> dict:
     if not found:
         raise BadInput(f"no results of a stage in {kind} at 4096 on {sources.label(gpu)}")
     return sources.report(found[-1], "4096", gpu)
+
+
+def around() -> str:
+    """Each solution with its slow variants."""
+    rows = []
+    for kernel in read_json(sources.GPUS[sources.reference()] / AROUND)["kernels"]:
+        shares = (kernel["of_copy"], kernel.get("of_read"))
+        rows.append(
+            [
+                f"`{kernel['exercise']}`",
+                f"`{kernel['variant']}`",
+                number(kernel["ms"]),
+                f"{kernel['gb_per_s']:,.0f}",
+                *("" if share is None else f"{100 * share:.0f}%" for share in shares),
+            ]
+        )
+    return table(["exercise", "variant", "ms", "GB/s", "of copy", "of best read"], rows)
 
 
 def machine() -> str:
