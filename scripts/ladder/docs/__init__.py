@@ -22,11 +22,8 @@ Generated text stands between `<!-- KIND ARGUMENTS -->` and `<!-- end -->`. The 
   figure NAME "WORDS"        a figure of scripts/plot.py with its caption; what it shows in words
   claims ID ...              claims of docs/claims.yaml, with their values in footnotes
   machine                    the GPUs that were measured
-<<<<<<< HEAD
   exercises                  all exercises
-=======
   around                     the kernels of exercises 49 to 58, as build/around_gemm timed them
->>>>>>> exE
   diagnosis tree             the questions of scripts/diagnose.py; thresholds: a table of its limits
 
 A value in the prose stands between `<!--= EXPRESSION | FORMAT -->` and `<!--/-->`: an expression as
