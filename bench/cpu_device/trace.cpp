@@ -9,6 +9,24 @@
 namespace cpu_device {
 __thread Tracer* tracer = nullptr;
 
+const char* name_of(Operation operation) {
+  switch (operation) {
+    case Operation::LOAD:
+      return "load";
+    case Operation::STORE:
+      return "store";
+    case Operation::COPY:
+      return "copy";
+    case Operation::BOX_LOAD:
+      return "tma load";
+    case Operation::BOX_STORE:
+      return "tma store";
+    case Operation::OPERAND:
+      return "wgmma";
+  }
+  return "";
+}
+
 void Tracer::worker_begins(Team& team, size_t dynamic_bytes) {
   counts_ = settings().count;
   team_ = &team;

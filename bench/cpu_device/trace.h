@@ -18,6 +18,8 @@ enum class Space : uint8_t { GLOBAL, SHARED };
 // COPY: into shared memory, by cp.async. BOX_LOAD, BOX_STORE: by TMA. OPERAND: by wgmma.
 enum class Operation : uint8_t { LOAD, STORE, COPY, BOX_LOAD, BOX_STORE, OPERAND };
 
+const char* name_of(Operation operation);  // in reports
+
 // One request of a warp: byte offsets in the array by lane, -1 for lanes that took no part, and
 // what it cost.
 struct KeptRequest {

@@ -37,24 +37,6 @@ std::vector<Solution>& solutions() {
 #ifdef LADDER_CPU_DEVICE
 std::atomic<uint32_t> barriers;
 
-const char* operation_name(cpu_device::Operation operation) {
-  switch (operation) {
-    case cpu_device::Operation::LOAD:
-      return "load";
-    case cpu_device::Operation::STORE:
-      return "store";
-    case cpu_device::Operation::COPY:
-      return "copy";
-    case cpu_device::Operation::BOX_LOAD:
-      return "box load";
-    case cpu_device::Operation::BOX_STORE:
-      return "box store";
-    case cpu_device::Operation::OPERAND:
-      break;
-  }
-  return "operand";
-}
-
 Json json_of(const cpu_device::MemoryLine& line) {
   return {{"file", line.file},
           {"line", line.line},
@@ -62,7 +44,7 @@ Json json_of(const cpu_device::MemoryLine& line) {
           {"array", line.array},
           {"array_bytes", line.array_bytes},
           {"space", line.space == cpu_device::Space::SHARED ? "shared" : "global"},
-          {"operation", operation_name(line.operation)},
+          {"operation", cpu_device::name_of(line.operation)},
           {"bytes", line.bytes},
           {"requests", line.requests},
           {"cost", line.cost}};

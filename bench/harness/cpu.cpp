@@ -59,24 +59,6 @@ uint64_t pitch_of(const std::string& array, const Gemm<In, Out>& p) {
   return array == "C" ? static_cast<uint64_t>(p.ldc) * sizeof(Out) : 0;
 }
 
-const char* name_of(cpu_device::Operation operation) {
-  switch (operation) {
-    case cpu_device::Operation::LOAD:
-      return "load";
-    case cpu_device::Operation::STORE:
-      return "store";
-    case cpu_device::Operation::COPY:
-      return "copy";
-    case cpu_device::Operation::BOX_LOAD:
-      return "tma load";
-    case cpu_device::Operation::BOX_STORE:
-      return "tma store";
-    case cpu_device::Operation::OPERAND:
-      return "wgmma";
-  }
-  return "";
-}
-
 template <class In, class Out>
 std::vector<MemoryRow> memory_rows(const Gemm<In, Out>& p) {
   std::vector<MemoryRow> rows;
@@ -85,8 +67,8 @@ std::vector<MemoryRow> memory_rows(const Gemm<In, Out>& p) {
     for (cpu_device::KeptRequest& request : line.kept)
       first.push_back({std::move(request.offsets), request.cost});
     rows.push_back({line.file, line.line, line.text, line.array,
-                    line.space == cpu_device::Space::SHARED, name_of(line.operation), line.bytes,
-                    line.requests, line.lanes, line.cost, line.ideal, line.fetched,
+                    line.space == cpu_device::Space::SHARED, cpu_device::name_of(line.operation),
+                    line.bytes, line.requests, line.lanes, line.cost, line.ideal, line.fetched,
                     line.array_bytes, pitch_of(line.array, p), line.kept_warp, std::move(first)});
   }
   return rows;

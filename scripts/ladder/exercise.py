@@ -291,6 +291,18 @@ def program_text(exercise: Exercise, **solutions: Path) -> str:
     return text
 
 
+def table() -> str:
+    """All of them, for the documentation; links are places in the project."""
+    kinds = {"write": "write", "bug": "find the bug", "cheaper": "make it cheaper"}
+    rows = ["| exercise | what to do | belongs to |", "| --- | --- | --- |"]
+    for e in all_exercises():
+        number = e.name.split("_")[0]
+        page = f"[{Path(e.page).stem}](/{e.page})"
+        link = f"[{number} {e.title}](/exercises/{e.name}/README.md)"
+        rows.append(f"| {link} | {kinds.get(e.kind, 'predict')} | {page} |")
+    return "\n".join(rows)
+
+
 class Build:
     """What a build folder says of how exercises are compiled. Raises BadInput."""
 
@@ -385,9 +397,9 @@ def lines_with(space: str, *operations: str):
 
 # By name: which lines of the memory report, and what of them.
 COSTS = {
-    "sectors": (lines_with("global", "load", "store", "box load", "box store"), "cost"),
-    "load_sectors": (lines_with("global", "load", "box load"), "cost"),
-    "store_sectors": (lines_with("global", "store", "box store"), "cost"),
+    "sectors": (lines_with("global", "load", "store", "tma load", "tma store"), "cost"),
+    "load_sectors": (lines_with("global", "load", "tma load"), "cost"),
+    "store_sectors": (lines_with("global", "store", "tma store"), "cost"),
     "requests": (lines_with("global", "load", "store"), "requests"),
     "load_requests": (lines_with("global", "load"), "requests"),
     "store_requests": (lines_with("global", "store"), "requests"),
@@ -395,10 +407,10 @@ COSTS = {
     "load_wavefronts": (lines_with("shared", "load"), "cost"),
     "store_wavefronts": (lines_with("shared", "store"), "cost"),
     "copy_wavefronts": (lines_with("shared", "copy"), "cost"),
-    "operand_wavefronts": (lines_with("shared", "operand"), "cost"),
+    "operand_wavefronts": (lines_with("shared", "wgmma"), "cost"),
     "shared_requests": (lines_with("shared", "load", "store"), "requests"),
     "copies": (lines_with("shared", "copy"), "requests"),
-    "boxes": (lines_with("global", "box load", "box store"), "requests"),
+    "boxes": (lines_with("global", "tma load", "tma store"), "requests"),
     "barriers": None,
     "shared_bytes": None,
 }
@@ -575,15 +587,14 @@ def gpu_architecture() -> str:
 def compile_for_gpu(exercise: Exercise, solution: Path, build: Build, folder: Path) -> Path | None:
     """The program with `yours` and `solution`, or None where there is no GPU, or no toolkit in the
     build. Raises BadInput."""
-    libraries, cache = build.folder / "exercises/gpu_libraries", build.folder / "CMakeCache.txt"
+    libraries = build.folder / "exercises/gpu_libraries"
     architecture = gpu_architecture() if libraries.is_file() else ""
-    words = libraries.read_text().split() if architecture else []
-    nvcc = re.search(r"^CMAKE_CUDA_COMPILER:\w+=(.*)$", cache.read_text(), re.M)
-    if not words or not nvcc or not Path(words[0]).is_file():
+    nvcc, *words = libraries.read_text().split() if architecture else [""]
+    if not words or not Path(words[0]).is_file():
         return None
     source, program = folder / "yours.cu", folder / "program_gpu"
     source.write_text(program_text(exercise, yours=solution, solution=exercise.solution))
-    command = [nvcc[1], "-std=c++17", f"-arch={architecture}", "-w", "-Xcompiler", "-fopenmp"]
+    command = [nvcc, "-std=c++17", f"-arch={architecture}", "-w", "-Xcompiler", "-fopenmp"]
     for include in ("bench", "kernels", "bench/exercises"):
         command += ["-I", str(ROOT / include)]
     done = subprocess.run([*command, "-o", program, source, *words], capture_output=True, text=True)

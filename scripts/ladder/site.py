@@ -17,11 +17,11 @@ from latex2mathml.converter import convert
 from markdown.extensions.toc import slugify
 from mkdocs.structure.files import File
 
-from ladder import manifest, reading
+from ladder import exercise, manifest, reading
 from ladder.project import ROOT
 
 # A link to another file, with lines or without: ](../kernels/01_naive.cuh#L24-L35)
-LINK = re.compile(r"\]\((?P<path>[\w./]+?)(?:#L(?P<line>\d+)(?:-L\d+)?)?\)")
+LINK = re.compile(r"\]\((?P<path>[\w./]+?)(?:#L(?P<line>\d+)(?:-L\d+)?|(?P<heading>#[\w-]+))?\)")
 FORMULA = re.compile(r"^\$\$(.+?)\$\$$", re.DOTALL | re.MULTILINE)
 COMMAND = re.compile(r"`diff kernels/(?P<parent>\w+)\.cuh kernels/(?P<stage>\w+)\.cuh`")
 HEADING = re.compile(r"^# .*\n", re.MULTILINE)
@@ -91,6 +91,8 @@ def generated_pages() -> dict[str, str]:
             name = path.relative_to(ROOT).as_posix()
             code = f'```cuda linenums="1"\n{path.read_text()}```\n'
             pages[f"source/{name}.md"] = f"# {name}\n\n{code}"
+    for path in sorted(ROOT.glob("exercises/**/README.md")):
+        pages[f"source/{path.relative_to(ROOT).as_posix()}.md"] = path.read_text()
     for stage, parent in parents().values():
         if parent is not None:
             command = f"`diff kernels/{parent}.cuh kernels/{stage}.cuh`"
@@ -127,21 +129,58 @@ def stage_links(source: str) -> str:
     return f"\n{' · '.join(links)}\n{{: .stage-links }}\n"
 
 
+@cache
+def exercises() -> dict[str, list[exercise.Exercise]]:
+    """By the page below docs/ that each belongs to."""
+    by_page: dict[str, list[exercise.Exercise]] = {}
+    for e in exercise.all_exercises():
+        by_page.setdefault(e.page.removeprefix("docs/"), []).append(e)
+    return by_page
+
+
+def exercise_links(source: str, up: str) -> str:
+    """What stands at the end of a page that has exercises which a machine grades."""
+    links = [
+        f"[{e.name.split('_')[0]} {e.title}]({up}source/exercises/{e.name}/README.md.md)"
+        for e in exercises()[source]
+    ]
+    return f"\n\nGraded exercises: {' · '.join(links)}\n{{: .stage-links }}\n"
+
+
+def with_progress(markdown: str) -> str:
+    """The table of exercises with a mark at those that are done in this checkout."""
+    path = ROOT / "exercises/progress.json"
+    progress = json.loads(path.read_text()) if path.exists() else {}
+    for name in (name for name, of in progress.items() if of["done"]):
+        markdown = re.sub(rf"^\| (?=\[[^|]*exercises/{name}/)", "| ✓ ", markdown, flags=re.M)
+    return markdown
+
+
+def folder_of(source: str) -> Path:
+    """Where the text of a page lies, for the links in it."""
+    if source.startswith("source/exercises/"):
+        return ROOT / posixpath.dirname(source.removeprefix("source/"))
+    return ROOT / ("kernels" if source == LEGEND_PAGE else f"docs/{source}/..")
+
+
 def on_page_markdown(markdown, page, config, files):
     source = page.file.src_uri
     up = "../" * source.count("/")
-    folder = ROOT / ("kernels" if source == LEGEND_PAGE else f"docs/{source}/..")
+    folder = folder_of(source)
+    if source == "exercises.md":
+        markdown = with_progress(markdown)
 
     def to_page(match: re.Match) -> str:
         target = (folder / match["path"]).resolve()
         if not target.is_relative_to(ROOT):
             return match[0]
         target = target.relative_to(ROOT).as_posix()
-        in_docs = source == LEGEND_PAGE and target.startswith("docs/")
+        outside = source == LEGEND_PAGE or source.startswith("source/exercises/")
+        in_docs = outside and target.startswith("docs/")
         name = target.removeprefix("docs/") if in_docs else page_of(target)
         if not files.get_file_from_path(name):
             return match[0]  # MkDocs knows it, or warns of it
-        line = f"#__codelineno-0-{match['line']}" if match["line"] else ""
+        line = f"#__codelineno-0-{match['line']}" if match["line"] else match["heading"] or ""
         return f"]({up}{name}{line})"
 
     markdown = FORMULA.sub(lambda match: convert(match[1].strip(), display="block"), markdown)
@@ -155,6 +194,8 @@ def on_page_markdown(markdown, page, config, files):
         markdown = COMMAND.sub(to_difference, markdown)
     if source in parents():
         markdown = HEADING.sub(lambda match: match[0] + stage_links(source), markdown, count=1)
+    if source in exercises():
+        markdown += exercise_links(source, up)
     return markdown
 
 

@@ -330,11 +330,11 @@ MEMORY = [
     line("global", "load", "A", 4, 16),
     line("global", "load", "B", 2, 2),
     line("global", "store", "C", 1, 8),
-    line("global", "box load", "A", 3, 100),
+    line("global", "tma load", "A", 3, 100),
     line("shared", "load", "sA", 5, 10, 1024),
     line("shared", "store", "sA", 2, 3, 1024),
     line("shared", "copy", "dynamic", 7, 9, 232448),
-    line("shared", "operand", "dynamic", 1, 32, 232448),
+    line("shared", "wgmma", "dynamic", 1, 32, 232448),
 ]
 
 
@@ -395,3 +395,21 @@ def test_what_is_wrong_on_a_gpu_alone_does_not_pass():
     )
     with pytest.raises(BadInput, match="the reference fails"):
         exercise.judge_on_gpu([timed(1e-3)], "ended with code 1")
+
+
+def test_the_notebook_has_the_first_starter_and_commands_that_exist():
+    cells = json.loads((exercise.EXERCISES / "notebook.ipynb").read_text())["cells"]
+    texts = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+    starter = (exercise.EXERCISES / "01_thread_mapping/exercise.cuh").read_text()
+    name = "exercises/01_thread_mapping/exercise.cuh"
+    assert f"%%writefile {name}\n{starter}" in [text + "\n" for text in texts]
+    assert sum("./scripts/exercise.sh 01" in text for text in texts) == 2
+    for text in texts:
+        if not text.startswith(("!", "%")):
+            compile(text, "cell", "exec")
+
+
+def test_every_exercise_is_in_the_table_with_its_page():
+    table = exercise.table()
+    for e in exercise.all_exercises():
+        assert f"](/exercises/{e.name}/README.md) | " in table and f"](/{e.page})" in table

@@ -22,7 +22,11 @@ Generated text stands between `<!-- KIND ARGUMENTS -->` and `<!-- end -->`. The 
   figure NAME "WORDS"        a figure of scripts/plot.py with its caption; what it shows in words
   claims ID ...              claims of docs/claims.yaml, with their values in footnotes
   machine                    the GPUs that were measured
+<<<<<<< HEAD
+  exercises                  all exercises
+=======
   around                     the kernels of exercises 49 to 58, as build/around_gemm timed them
+>>>>>>> exE
   diagnosis tree             the questions of scripts/diagnose.py; thresholds: a table of its limits
 
 A value in the prose stands between `<!--= EXPRESSION | FORMAT -->` and `<!--/-->`: an expression as
@@ -44,7 +48,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from ladder import diagnose, reading
+from ladder import diagnose, exercise, reading
 from ladder.docs import claimed, counters, modelled, pictures, results, source, sources
 from ladder.docs.text import from_page
 from ladder.project import BadInput
@@ -69,6 +73,7 @@ KINDS = {
     "machine": results.machine,
     "around": results.around,
     "diagnosis": diagnose.block,
+    "exercises": exercise.table,
 }
 
 
