@@ -594,7 +594,8 @@ def compile_for_gpu(exercise: Exercise, solution: Path, build: Build, folder: Pa
         return None
     source, program = folder / "yours.cu", folder / "program_gpu"
     source.write_text(program_text(exercise, yours=solution, solution=exercise.solution))
-    command = [nvcc, "-std=c++17", f"-arch={architecture}", "-w", "-Xcompiler", "-fopenmp"]
+    target = f"arch={architecture.replace('sm', 'compute')},code={architecture}"
+    command = [nvcc, "-std=c++17", "-gencode", target, "-w", "-Xcompiler", "-fopenmp"]
     for include in ("bench", "kernels", "bench/exercises"):
         command += ["-I", str(ROOT / include)]
     done = subprocess.run([*command, "-o", program, source, *words], capture_output=True, text=True)
