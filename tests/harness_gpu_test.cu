@@ -86,7 +86,7 @@ class HarnessGpu : public testing::Test {
     const bool tensor_cores = sizeof(T) == 2;
     testing::internal::CaptureStdout();
     testing::internal::CaptureStderr();
-    const int code = run<T, T>({"00_test", 50, false, false, tensor_cores, false}, variants,
+    const int code = run<T, T>({"00_test", 50, false, false, tensor_cores}, variants,
                                static_cast<int>(argv.size()), argv.data());
     out = testing::internal::GetCapturedStdout();
     err = testing::internal::GetCapturedStderr();
