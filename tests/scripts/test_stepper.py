@@ -90,7 +90,7 @@ def opened(site, browser, request):
 def test_the_costs_are_those_of_the_cpu_device(opened, stage):
     requests, wrong = opened.page.evaluate(DIFFERENCES, stage)
     assert requests > 5
-    # A cp.async of 16 bytes costs more where its rows lie off the sectors of shared memory. Of these
+    # A cp.async of 16 bytes costs more if its rows are off the sectors of shared memory. Of these
     # the stepper knows nothing: it shows the sectors of global memory that it touches.
     copies = [each for each in wrong if each[2] in ("A", "B")]
     assert [each for each in wrong if each not in copies] == []
