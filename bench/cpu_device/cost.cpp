@@ -9,7 +9,7 @@
 namespace cpu_device {
 namespace {
 
-constexpr unsigned SECTOR_BYTES = 32, BANK_BYTES = 4, BANKS = 32;
+constexpr unsigned BANK_BYTES = 4, BANKS = 32;
 
 // The number of different values of offset / unit that the request touches.
 unsigned count_units(const Request& request, unsigned bytes, unsigned unit) {

@@ -15,6 +15,8 @@ struct Request {
   uint32_t to[WARP];  // of a cp.async's read: where in shared memory its bytes go
 };
 
+constexpr unsigned SECTOR_BYTES = 32;
+
 struct Cost {
   unsigned actual, ideal;
 };

@@ -167,17 +167,38 @@ void Requests::join(std::vector<RequestOfTurn>& requests) {
                  requests.end());
 }
 
+namespace {
+
+// Counted from `origin`, -1 for lanes that took no part.
+std::vector<int64_t> by_lane(uint32_t mask, const uint32_t (&offset)[WARP], uint32_t origin) {
+  std::vector<int64_t> result;
+  for (unsigned lane = 0; lane < WARP; ++lane)
+    result.push_back(mask >> lane & 1 ? int64_t{offset[lane]} - origin : -1);
+  return result;
+}
+
+// Of shared memory, that a cp.async fills: its address.
+uint32_t first_sector(const Request& request) {
+  uint32_t first = UINT32_MAX;
+  for (unsigned lane = 0; lane < WARP; ++lane)
+    if (request.mask >> lane & 1) first = std::min(first, request.to[lane]);
+  return first / SECTOR_BYTES * SECTOR_BYTES;
+}
+
+}  // namespace
+
 void Requests::add(Site& site, unsigned warp, const Request& request) {
   const unsigned bytes = site.key.bytes;
+  const bool past_l1 = site.copied && bytes == 16;
   const Cost cost = site.key.space == Space::SHARED
                         ? shared_cost(request, bytes, site.key.operation == Operation::LOAD)
-                    : site.copied && bytes == 16 ? copied_cost(request)
-                                                 : global_cost(request, bytes);
+                    : past_l1 ? copied_cost(request)
+                              : global_cost(request, bytes);
   ++site.totals.requests;
   site.totals.lanes += static_cast<unsigned>(__builtin_popcount(request.mask));
   site.totals.cost += cost.actual;
   site.totals.ideal += cost.ideal;
-  if (site.copied && bytes == 16) site.totals.fetched += fetched_sectors(request);
+  if (past_l1) site.totals.fetched += fetched_sectors(request);
   if (site.totals.kept.empty()) {
     site.totals.kept_block = this_block->number();
     site.totals.kept_warp = warp;
@@ -187,8 +208,8 @@ void Requests::add(Site& site, unsigned warp, const Request& request) {
     return;
   KeptRequest& kept = site.totals.kept.emplace_back();
   kept.cost = cost.actual;
-  for (unsigned lane = 0; lane < WARP; ++lane)
-    kept.offsets.push_back(request.mask >> lane & 1 ? int64_t{request.offset[lane]} : -1);
+  kept.offsets = by_lane(request.mask, request.offset, 0);
+  if (past_l1) kept.to = by_lane(request.mask, request.to, first_sector(request));
 }
 
 void Requests::settle(unsigned first_thread, unsigned count) {

@@ -174,7 +174,6 @@ void Tracer::box(const Place& place, const TensorMap& map, const int* at, Operat
       report_finding(place, "a tensor map of memory that nobody has allocated");
   });
   if (arrays_.allocation_at(map.base) == nullptr || !counts_) return;
-  constexpr unsigned SECTOR_BYTES = 32;
   const unsigned ideal = (bytes_moved + SECTOR_BYTES - 1) / SECTOR_BYTES;
   requests_.count_beside(place, map.base, box_bytes(map), operation, Space::GLOBAL,
                          {sectors(map, at), ideal},

@@ -24,6 +24,9 @@ const char* name_of(Operation operation);  // in reports
 // what it cost.
 struct KeptRequest {
   std::vector<int64_t> offsets;
+  // Of what a cp.async of 16 bytes reads, whose cost depends on it: where the bytes go, counted
+  // from the first sector of shared memory that any lane fills.
+  std::vector<int64_t> to;
   unsigned cost;
 };
 

@@ -65,7 +65,7 @@ std::vector<MemoryRow> memory_rows(const Gemm<In, Out>& p) {
   for (cpu_device::MemoryLine& line : cpu_device::take_memory_lines()) {
     std::vector<RequestRow> first;
     for (cpu_device::KeptRequest& request : line.kept)
-      first.push_back({std::move(request.offsets), request.cost});
+      first.push_back({std::move(request.offsets), std::move(request.to), request.cost});
     rows.push_back({line.file, line.line, line.text, line.array,
                     line.space == cpu_device::Space::SHARED, cpu_device::name_of(line.operation),
                     line.bytes, line.requests, line.lanes, line.cost, line.ideal, line.fetched,

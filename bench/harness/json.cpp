@@ -157,8 +157,10 @@ std::string to_trace(const Report& r) {
       line["array_bytes"] = row.array_bytes;
       line["pitch"] = row.pitch;
       line["warp"] = row.warp;
-      for (const RequestRow& request : row.first)
+      for (const RequestRow& request : row.first) {
         line["first"].push_back({{"offsets", request.offsets}, {"cost", request.cost}});
+        if (!request.to.empty()) line["first"].back()["to"] = request.to;
+      }
       lines.push_back(line);
     }
     json["variants"].push_back({{"name", v.name}, {"lines", lines}});

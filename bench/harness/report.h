@@ -51,9 +51,9 @@ struct BestOfCublasLt {
 };
 
 // One request of a warp: byte offsets in the array by lane, -1 for none, and its sectors or
-// wavefronts.
+// wavefronts. Of what a cp.async of 16 bytes reads also where the bytes go in shared memory.
 struct RequestRow {
-  std::vector<int64_t> offsets;
+  std::vector<int64_t> offsets, to;
   unsigned cost;
 };
 

@@ -5,7 +5,7 @@
 "use strict";
 
 const LadderStepper = (() => {
-  const WARP = 32, BANKS = 32, WORD_BYTES = 4, SECTOR_BYTES = 32;
+  const WARP = 32, BANKS = 32, WORD_BYTES = 4, SECTOR_BYTES = 32, LINE_BYTES = 128;
   const LARGEST = 2 ** 31;
 
   // ---- What a request costs: the rules of bench/cpu_device/cost.cpp.
@@ -18,12 +18,31 @@ const LadderStepper = (() => {
     return units;
   };
 
-  // The sectors that the lanes touch, in the order of their addresses.
+  // The sectors that the lanes touch, in the order of their addresses, and their lanes.
   function sectors(offsets, bytes) {
-    const touched = new Set();
-    for (const offset of offsets)
-      if (offset >= 0) unitsOf(offset, bytes, SECTOR_BYTES).forEach(s => touched.add(s));
-    return [...touched].sort((a, b) => a - b);
+    const touched = new Map();
+    offsets.forEach((offset, lane) => {
+      if (offset < 0) return;
+      for (const sector of unitsOf(offset, bytes, SECTOR_BYTES)) {
+        if (!touched.has(sector)) touched.set(sector, { sector, lanes: [] });
+        touched.get(sector).lanes.push(lane);
+      }
+    });
+    return [...touched.values()].sort((a, b) => a.sector - b.sector);
+  }
+
+  // Of a cp.async of 16 bytes: the sectors of shared memory that it fills, each once for every line
+  // of global memory that it is filled from.
+  function filled(offsets, to) {
+    const touched = new Map();
+    offsets.forEach((offset, lane) => {
+      if (offset < 0) return;
+      const line = Math.floor(offset / LINE_BYTES), sector = Math.floor(to[lane] / SECTOR_BYTES);
+      const both = `${line} ${sector}`;
+      if (!touched.has(both)) touched.set(both, { sector, line, lanes: [] });
+      touched.get(both).lanes.push(lane);
+    });
+    return [...touched.values()].sort((a, b) => a.sector - b.sector || a.line - b.line);
   }
 
   // The wavefronts: each is a Map from a bank to the word it delivers and the lanes that want it.
@@ -61,19 +80,30 @@ const LadderStepper = (() => {
     return result;
   }
 
-  const cost = (line, offsets) =>
-    (line.space === "global" ? sectors : wavefronts)(offsets, line.bytes).length;
+  // The steps of a request, as many as it costs.
+  function stepsOf(line, request, offsets) {
+    if (line.space !== "global") return wavefronts(offsets, line.bytes);
+    const to = destinationsOf(line, request);
+    return to ? filled(offsets, to) : sectors(offsets, line.bytes);
+  }
 
   // ---- Traces. The first request of a line is written as runs [offset, step, lanes], each other
-  // one as what has to be added to the first one's offsets, or as runs, too.
+  // one as what has to be added to the first one's offsets, or as runs, too. What a cp.async reads
+  // has runs of where it goes.
+
+  const fromRuns = runs => runs.flatMap(([offset, step, lanes]) =>
+    Array.from({ length: lanes }, (_, i) => offset + i * step));
 
   function offsetsOf(line, request) {
     const [what] = line.first[request];
-    if (Array.isArray(what)) {
-      return what.flatMap(([offset, step, lanes]) =>
-        Array.from({ length: lanes }, (_, i) => offset + i * step));
-    }
+    if (Array.isArray(what)) return fromRuns(what);
     return offsetsOf(line, 0).map(offset => offset < 0 ? offset : offset + what);
+  }
+
+  // Where in shared memory a cp.async of 16 bytes puts what it reads; undefined of anything else.
+  function destinationsOf(line, request) {
+    const [, , to] = line.first[request];
+    return to && fromRuns(to);
   }
 
   // ---- A layout: an expression of lane, row, col and k that gives an element's place.
@@ -209,8 +239,8 @@ const LadderStepper = (() => {
     return "";
   }
 
-  return { sectors, wavefronts, cost, offsetsOf, parseLayout, relaid, doubt, LayoutError,
-           BANKS, WORD_BYTES, SECTOR_BYTES };
+  return { stepsOf, offsetsOf, destinationsOf, parseLayout, relaid, doubt, LayoutError, BANKS,
+           WORD_BYTES, SECTOR_BYTES };
 })();
 
 // The traces' files call these.
@@ -219,8 +249,8 @@ const ladderStages = stages => { LADDER_TRACES.stages = stages; };
 const ladderTrace = trace => { LADDER_TRACES.of[trace.stage] = trace; };
 
 (() => {
-  const { sectors, wavefronts, cost, offsetsOf, parseLayout, relaid, doubt, LayoutError, BANKS,
-          WORD_BYTES, SECTOR_BYTES } = LadderStepper;
+  const { stepsOf, destinationsOf, parseLayout, relaid, doubt, LayoutError, BANKS, WORD_BYTES,
+          SECTOR_BYTES } = LadderStepper;
   const root = document.getElementById("stepper");
   if (root === null) return;
   const assets = new URL(".", document.currentScript.src);
@@ -382,7 +412,8 @@ const ladderTrace = trace => { LADDER_TRACES.of[trace.stage] = trace; };
     try {
       const place = parseLayout(layout.value);
       offsets = relaid(line, request, place);
-      for (let r = 0; r < line.first.length; ++r) total += cost(line, relaid(line, r, place));
+      for (let r = 0; r < line.first.length; ++r)
+        total += stepsOf(line, r, relaid(line, r, place)).length;
     } catch (error) {
       if (!(error instanceof LayoutError)) throw error;
       refuse(error.message);
@@ -391,8 +422,7 @@ const ladderTrace = trace => { LADDER_TRACES.of[trace.stage] = trace; };
     layout.setAttribute("aria-invalid", "false");
     message.textContent = doubt(line, request, offsets);
     message.className = message.textContent ? "doubtful" : "";
-    steps = line.space === "global" ? sectors(offsets, line.bytes)
-                                    : wavefronts(offsets, line.bytes);
+    steps = stepsOf(line, request, offsets);
     const was = line.first.reduce((sum, [, recorded]) => sum + recorded, 0);
     const recorded = line.first[request][1];
     result.replaceChildren(
@@ -410,10 +440,12 @@ const ladderTrace = trace => { LADDER_TRACES.of[trace.stage] = trace; };
     title: list.length > 0 ? `${head}: lane ${list.join(", ")}` : `${head}: idle` },
     make("small", {}, head.replace(/^\w+ /, "")), make("b", {}, laneText(list)));
 
-  // The lanes that want any byte of that word, and those that the current step serves.
-  const lanesOfWord = word => offsets.flatMap((offset, lane) =>
-    offset >= 0 && offset < (word + 1) * WORD_BYTES && offset + line.bytes > word * WORD_BYTES
-      ? [lane] : []);
+  // The lanes of a step that want any byte of that word, or fill it.
+  const lanesOfWord = (one, word) => {
+    const bytes = destinationsOf(line, request) ?? offsets;
+    return one.lanes.filter(lane => bytes[lane] < (word + 1) * WORD_BYTES &&
+                                    bytes[lane] + line.bytes > word * WORD_BYTES);
+  };
 
   function drawWavefront() {
     const wavefront = steps[step];
@@ -433,19 +465,19 @@ const ladderTrace = trace => { LADDER_TRACES.of[trace.stage] = trace; };
 
   function drawSector() {
     const words = SECTOR_BYTES / WORD_BYTES;
-    const row = sector => Array.from({ length: words }, (_, i) => sector * words + i);
+    const row = one => Array.from({ length: words }, (_, i) => one.sector * words + i);
     now.className = "words";
     now.replaceChildren(...row(steps[step]).map(word => {
-      const list = lanesOfWord(word);
+      const list = lanesOfWord(steps[step], word);
       return cell(`byte ${word * WORD_BYTES}`, list, list.length > 0 ? "served" : "");
     }));
     all.className = "sectors";
     all.setAttribute("aria-label", `all ${plural(steps.length, "sector")}, a row of words for each`);
-    all.replaceChildren(...steps.map((sector, i) => make("div", {
+    all.replaceChildren(...steps.map((one, i) => make("div", {
       className: i === step ? "row current" : "row", onclick: () => { step = i; draw(); } },
-      ...row(sector).map(word =>
-        make("span", { className: lanesOfWord(word).length > 0 ? "served" : "" })))));
-    return new Set(row(steps[step]).flatMap(lanesOfWord));
+      ...row(one).map(word =>
+        make("span", { className: lanesOfWord(one, word).length > 0 ? "served" : "" })))));
+    return new Set(steps[step].lanes);
   }
 
   function laneCard(offset, lane, served) {
@@ -455,9 +487,11 @@ const ladderTrace = trace => { LADDER_TRACES.of[trace.stage] = trace; };
     const first = Math.floor(offset / size), last = Math.floor((offset + line.bytes - 1) / size);
     const name = value => line.space === "global" ? value : value % BANKS;
     const range = first === last ? name(first) : `${name(first)}–${name(last)}`;
+    const to = destinationsOf(line, request);
     return make("div", { className: served.has(lane) ? "lane served" : "lane" }, head,
       make("span", {}, `byte ${offset}`),
-      make("span", {}, `${line.space === "global" ? "sector" : "bank"} ${range}`));
+      make("span", {}, `${line.space === "global" ? "sector" : "bank"} ${range}`),
+      ...(to ? [make("span", {}, `to byte ${to[lane]}`)] : []));
   }
 
   function draw() {

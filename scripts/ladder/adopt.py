@@ -3,7 +3,7 @@
 adopt_results.py DIR NAME [--commit HASH]         for example: adopt_results.py /tmp/measured h100
 adopt_results.py DIR NAME --replace               nothing of an earlier measurement stays
 
-Copies DIR's stage reports, its counters at 4096, power.json and timelines.json to
+Copies DIR's stage reports, its counters at 4096, power.json, timelines.json and around_gemm.json to
 docs/results/NAME, its counters at 128 to tests/data/ncu_NAME.json, and writes into
 docs/results/NAME/provenance.json which files come from which measurement: GPU, driver, toolkit,
 date, commit. NAME is one of ladder.project.GPU_NAMES. Files of NAME that DIR does not have stay,

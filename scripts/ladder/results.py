@@ -12,16 +12,16 @@ from ladder import manifest
 from ladder.counters import LATER, load_counters
 from ladder.project import GPUS, ROOT, BadInput
 
-# What scripts/power.py and scripts/timeline.py write beside the reports.
-EXPERIMENTS = ("power.json", "timelines.json")
 # What build/around_gemm --json writes.
 AROUND = "around_gemm.json"
+# And scripts/power.py and scripts/timeline.py, beside the reports.
+EXPERIMENTS = ("power.json", "timelines.json", AROUND)
 # And scripts/measure.sh and adopt_results.py.
 NO_REPORTS = {
     *("counters.json", "counters_128.json", "counters_shapes.json"),
     *("environment.json", "provenance.json"),
 }
-NO_REPORTS |= {LATER, AROUND, *EXPERIMENTS}
+NO_REPORTS |= {LATER, *EXPERIMENTS}
 
 
 def report_files(folder: Path) -> list[Path]:

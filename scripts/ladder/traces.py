@@ -115,15 +115,18 @@ def runs(offsets: list[int]) -> list[list[int]]:
 
 def packed(first: list[dict]) -> list[list]:
     """Requests as [offsets, cost]: the first one's offsets as runs, another one's as what it adds
-    to those, if that is the same for all lanes, else as runs, too."""
+    to those, if that is the same for all lanes, else as runs, too. What a cp.async reads has a
+    third entry, where it goes in shared memory, as runs."""
     start = first[0]["offsets"]
-    result: list[list] = [[runs(start), first[0]["cost"]]]
-    for request in first[1:]:
+    result: list[list] = []
+    for request in first:
         pairs = list(zip(start, request["offsets"], strict=True))
         added = {b - a for a, b in pairs if a >= 0}
         same_lanes = all((a < 0) == (b < 0) for a, b in pairs)
-        what = added.pop() if same_lanes and len(added) == 1 else runs(request["offsets"])
-        result.append([what, request["cost"]])
+        is_shifted = result and same_lanes and len(added) == 1
+        what = added.pop() if is_shifted else runs(request["offsets"])
+        to = [runs(request["to"])] if "to" in request else []
+        result.append([what, request["cost"], *to])
     return result
 
 

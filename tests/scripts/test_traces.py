@@ -66,7 +66,10 @@ def unpacked(first):
             return [o + i * step for o, step, lanes in what for i in range(lanes)]
         return [o if o < 0 else o + what for o in offsets(first[0][0])]
 
-    return [{"offsets": offsets(what), "cost": cost} for what, cost in first]
+    return [
+        {"offsets": offsets(what), "cost": cost} | ({"to": offsets(to[0])} if to else {})
+        for what, cost, *to in first
+    ]
 
 
 @pytest.mark.parametrize(
@@ -83,6 +86,14 @@ def unpacked(first):
 )
 def test_requests_are_packed_without_loss(requests):
     first = [{"offsets": offsets, "cost": i} for i, offsets in enumerate(requests)]
+    assert unpacked(traces.packed(first)) == first
+
+
+def test_where_a_copy_goes_is_packed_without_loss():
+    first = [
+        {"offsets": [64 * n + k for n in range(32)], "cost": 1, "to": [80 * n for n in range(32)]}
+        for k in (0, 32)
+    ]
     assert unpacked(traces.packed(first)) == first
 
 
