@@ -1,7 +1,7 @@
 #pragma once
 // 08 tma: C[M,N] = A[M,K] * B[K,N], row-major, fp16 in, fp32 accumulate, fp16 out.
-// Idea    one thread asks the copy engine (TMA) for a whole tile; it comes swizzled, with zeros
-//         where the matrix ends, and an mbarrier counts its bytes.
+// Idea    one thread asks TMA, the tensor memory accelerator, for a whole tile; it comes swizzled,
+//         with zeros where the matrix ends, and an mbarrier counts its bytes.
 // vs 07b  two tensor maps and an mbarrier a buffer instead of twelve cp.asyncs a thread: no
 //         addresses, no edges, no groups to count, no tile along K that comes first. A fourth
 //         buffer: there is room (`three_buffers` has as many as 07b). The swizzle is the same one;

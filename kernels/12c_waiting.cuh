@@ -7,8 +7,8 @@
 //         begin with the first.
 // vs 12b  one launch with one last wave: 11b with a matrix of A and of C for each rank, its tiles
 //         in the order in which their rows come, and a wait in the producer's loop along K.
-// Step    the kernel is 11b's but for a dozen lines; the others are the host's half: pieces, how
-//         many, and a matrix for each rank.
+// Step    the kernel is 11b's but for about thirty lines; the others are the host's half: pieces,
+//         how many, and a matrix for each rank.
 // Limit   the kernel occupies the multiprocessors it waits on: all ranks' kernels have to run at
 //         the same time, and nothing that they wait for may need a multiprocessor.
 #include "11b_overlapped_stores.cuh"
