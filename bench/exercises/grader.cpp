@@ -50,14 +50,18 @@ Json json_of(const cpu_device::MemoryLine& line) {
           {"cost", line.cost}};
 }
 
+Json json_of(const cpu_device::SourceLine& where) {
+  return {{"file", where.file}, {"line", where.line}, {"text", cpu_device::source_text(where)}};
+}
+
 Json json_of(const cpu_device::Finding& finding) {
-  const cpu_device::SourceLine where = cpu_device::source_line(finding.place);
-  return {{"file", where.file},
-          {"line", where.line},
-          {"text", cpu_device::source_text(where)},
-          {"cause", finding.what},
-          {"example", finding.example},
-          {"count", finding.count}};
+  Json json = json_of(cpu_device::source_line(finding.place));
+  json["cause"] = finding.what;
+  json["example"] = finding.example;
+  json["count"] = finding.count;
+  if (finding.other.line > 0 || finding.other.pc != nullptr)
+    json["other"] = json_of(cpu_device::source_line(finding.other));
+  return json;
 }
 #endif
 

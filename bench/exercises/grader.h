@@ -49,6 +49,17 @@ double Matrix<T>::value(int row, int column) const {
   return to_double((*this)(row, column));
 }
 
+// A matrix that is stored as its transpose: B is N x K, transposed(B) is K x N.
+template <class T>
+struct Transposed {
+  const Matrix<T>& stored;
+  double value(int row, int column) const { return stored.value(column, row); }
+};
+template <class T>
+Transposed<T> transposed(const Matrix<T>& stored) {
+  return {stored};
+}
+
 // What is drawn for an element: 64 random bits to a value.
 template <class T>
 T uniform(uint64_t bits);  // [-1, 1) of float and half
@@ -135,24 +146,15 @@ class Case {
   // output = a * b, accumulated in fp32 in any order: by the bound of bench/harness/bound.h.
   template <class In, class Out>
   void expect_product(const Matrix<Out>& output, const Matrix<In>& a, const Matrix<In>& b) {
-    double magnitude = 0;  // of the products of the element that was asked for last
-    expect(
-        output,
-        [&](int i, int j) {
-          double sum = magnitude = 0;
-          for (int k = 0; k < a.columns; ++k) {
-            const double product = a.value(i, k) * b.value(k, j);
-            sum += product;
-            magnitude += std::abs(product);
-          }
-          return sum;
-        },
-        [&](int, int, double value) {
-          return product_bound(a.columns, magnitude, value, sizeof(Out) == sizeof(half));
-        });
+    expect_product_of(output, a, b);
     if (timed_)
       time_cublas(ladder::Gemm<In, Out>{a.rows, b.columns, a.columns, a.data, a.ld, b.data, b.ld,
                                         output.data, output.ld});
+  }
+  // The same with expect_product(C, A, transposed(B)).
+  template <class In, class Out>
+  void expect_product(const Matrix<Out>& output, const Matrix<In>& a, const Transposed<In>& b) {
+    expect_product_of(output, a, b);
   }
 
  private:
@@ -194,6 +196,25 @@ class Case {
     const auto first = all.begin() + static_cast<std::ptrdiff_t>(GUARD);
     return {name, rows,         columns,
             ld,   base + GUARD, std::vector<T>(first, first + static_cast<std::ptrdiff_t>(size))};
+  }
+
+  template <class A, class B, class Out>
+  void expect_product_of(const Matrix<Out>& output, const A& a, const B& b) {
+    double magnitude = 0;  // of the products of the element that was asked for last
+    expect(
+        output,
+        [&](int i, int j) {
+          double sum = magnitude = 0;
+          for (int k = 0; k < a.columns; ++k) {
+            const double product = a.value(i, k) * b.value(k, j);
+            sum += product;
+            magnitude += std::abs(product);
+          }
+          return sum;
+        },
+        [&](int, int, double value) {
+          return product_bound(a.columns, magnitude, value, sizeof(Out) == sizeof(half));
+        });
   }
 
   template <class T>

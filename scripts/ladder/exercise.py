@@ -84,7 +84,7 @@ def read_yaml(path: Path) -> dict:
     except yaml.YAMLError as error:
         raise BadInput(f"{path}: {' '.join(str(error).split())}") from error
     if not isinstance(value, dict):
-        raise BadInput(f"{path}: expected `key: value` lines")
+        raise BadInput(f"{path}: expected `name: value` lines, with a blank behind the colon")
     return value
 
 
@@ -118,9 +118,11 @@ def find(name: str) -> Exercise:
     wanted = name.zfill(2) if name.isdigit() else name
     found = [e for e in every if e.name == name or e.number == wanted]
     found = found or [e for e in every if wanted in e.name]
-    if len(found) != 1:
-        what = "there is no exercise" if not found else "several exercises have"
-        raise BadInput(f"{what} '{name}'; ./scripts/exercise.sh lists them")
+    if not found:
+        raise BadInput(f"there is no exercise '{name}'; ./scripts/exercise.sh lists them")
+    if len(found) > 1:
+        names = ", ".join(e.name for e in found)
+        raise BadInput(f"several exercises have '{name}' in their names: {names}")
     return found[0]
 
 
@@ -167,12 +169,14 @@ CUDA = re.compile(
     r"|cvta_generic_to_shared|nanosleep|isnan)"
 )
 REFUSED = {
-    "reaches into the grader": "grader checked cpu_device ladder solution kernels yours SOLUTION "
-    "SOLUTION_FILE CHECK_FILE this_block",
+    "a name of the grader's; take another one": "grader checked cpu_device ladder "
+    "solution kernels yours SOLUTION SOLUTION_FILE CHECK_FILE this_block",
     "assembler and other files' symbols": "asm extern import module",
-    "functions of the host": "std exit quick_exit abort atexit at_quick_exit terminate longjmp "
+    "the standard library is the host's; min, max, fmaxf and the like are there without it": "std",
+    "a kernel cannot print here; the verdict says what it did": "printf",
+    "functions of the host": "exit quick_exit abort atexit at_quick_exit terminate longjmp "
     "setjmp siglongjmp sigsetjmp memcpy memmove memset new delete environ stdout stderr",
-    "ends more than a thread": "try throw catch goto",
+    "jumps, which a kernel here must not": "try throw catch goto",
     "state between launches": "thread_local mutable",
 }
 # The runtime's functions and the CPU device's macros, but for what describes a tensor map.
@@ -443,10 +447,42 @@ class Verdict:
     details: list[str] = field(default_factory=list)
 
 
+# What a learner can look for. A pattern of the cause, and what stands below it.
+ADVICE = {
+    "reads shared memory that this block has not written": "Who writes this element, and is "
+    "there a barrier between? Perhaps nobody does: look at the index.",
+    "race: writes what another thread has read": "A thread that is ahead writes here while "
+    "another one still has to read: is a barrier or a wait missing between the two?",
+    "race: reads what another thread has written": "Nothing makes the reader wait for the writer: "
+    "is a barrier or a wait missing between the two?",
+    "race: writes what another thread has written": "Both write one element: which of the two "
+    "should, or is a barrier or a wait missing between them?",
+    "^(reads|writes) (past the end|before)": "What comes here that has no element: a thread, "
+    "a turn of a loop, a box?",
+}
+
+
+def place_line(place: dict) -> str:
+    return f"{Path(place['file']).name}:{place['line']}"
+
+
+def finding_details(finding: dict) -> list[str]:
+    """The line, the other one that it conflicts with, and what to look for."""
+    details = [f"    {finding['text']}"]
+    other = finding.get("other")
+    if other and place_line(other) == place_line(finding):
+        same = "The other access is in the same line, by another thread: do both take one element, "
+        return [*details, same + "or is one of them a turn ahead?"]
+    if other:
+        details += [f"The other access, {place_line(other)}:", f"    {other['text']}"]
+    advice = [text for cause, text in ADVICE.items() if re.search(cause, finding["cause"])]
+    return details + advice[:1]
+
+
 def finding_line(finding: dict, case: dict) -> str:
-    what = f"{Path(finding['file']).name}:{finding['line']}: {finding['cause']}"
+    what = f"{place_line(finding)}: {finding['cause']}"
     what += f": {finding['example']}" if finding["example"] else ""
-    return f"{what} (in {case['name']}, {finding['count']} times)"
+    return f"{what} (in {case['name']}, {counted(finding['count'], 'time')})"
 
 
 def number(value) -> str:
@@ -458,14 +494,21 @@ def wrong_line(case: dict) -> str:
     return (
         f"wrong result: {w['array']} at row {w['row']}, column {w['column']} is "
         f"{number(w['got'])}, not {number(w['expected'])} "
-        f"(in {case['name']}, {case['wrong_elements']} elements)"
+        f"(in {case['name']}, {counted(case['wrong_elements'], 'element')} wrong)"
     )
+
+
+def counted(n: int, what: str) -> str:
+    return f"{n} {what}{'s' * (n != 1)}"
 
 
 def within(cost: int, limit) -> bool:
     if isinstance(limit, str):
         return cost >= int(limit.removeprefix("at least "))
     return cost <= limit
+
+
+NAN = "An output is NaN before the launch: was this element written at all, and from what?"
 
 
 def correctness(cases: list[dict]) -> Verdict | None:
@@ -475,16 +518,19 @@ def correctness(cases: list[dict]) -> Verdict | None:
             return Verdict(False, f"cannot be launched: {case['error']} (in {case['name']})")
     findings = [(f, c) for c in cases for f in c["findings"]]
     wrong = [c for c in cases if c["wrong"]]
-    details = [f"    {findings[0][0]['text']}"] if findings else []
+    details = finding_details(findings[0][0]) if findings else []
     if findings and wrong:
         details.append(wrong_line(wrong[0]))
     if findings:
         more = len({(f["line"], f["cause"]) for f, _ in findings}) - 1
-        details += [f"{more} more finding{'s' * (more > 1)}"] * (more > 0)
+        details += [f"{counted(more, 'more finding')}, for when this is mended"] * (more > 0)
         return Verdict(False, finding_line(*findings[0]), details)
     if wrong:
         good = [c["name"] for c in cases if not c["wrong"]]
-        return Verdict(False, wrong_line(wrong[0]), [f"right in {', '.join(good)}"] if good else [])
+        details = [NAN] if wrong[0]["wrong"]["got"] == "NaN" else []
+        return Verdict(
+            False, wrong_line(wrong[0]), details + [f"right in {', '.join(good)}"] * bool(good)
+        )
     stray = [c for c in cases if c["stray"]]
     if stray:
         return Verdict(False, f"stray write: {stray[0]['stray']} (in {stray[0]['name']})")
@@ -537,8 +583,10 @@ def judge_answer(exercise: Exercise, cases: list[dict] | str, answer: Path) -> V
     given = read_yaml(answer)
     missed = []
     for name, question in exercise.questions.items():
-        if given.get(name) != cost_of(by_name[question["case"]], question["cost"]):
-            missed.append(f"{name} is not {given.get(name)}")
+        if not isinstance(given.get(name), int):
+            missed.append(f"{name} has no whole number yet")
+        elif given[name] != cost_of(by_name[question["case"]], question["cost"]):
+            missed.append(f"{name} is not {given[name]}")
     return Verdict(not missed, ", ".join(missed) if missed else "all holds")
 
 
@@ -728,8 +776,9 @@ def show(exercise: Exercise, verdict: Verdict, progress: Progress) -> None:
     for line in verdict.details:
         print(f"  {line}")
     if verdict.ok:
-        left = [e for e in all_exercises() if not progress.of(e)["done"]]
-        print(f"next: ./scripts/exercise.sh {left[0].number}" if left else "next: all are done")
+        left = [e.number for e in all_exercises() if not progress.of(e)["done"]]
+        following = [number for number in left if number > exercise.number] + left
+        print(f"next: ./scripts/exercise.sh {following[0]}" if left else "all are done")
         return
     edited = exercise.edited.relative_to(ROOT)
     print(f"next: edit {edited}; read {exercise.page};", end=" ")
@@ -742,7 +791,11 @@ def grade_and_show(exercise: Exercise, build: Build, progress: Progress) -> int:
     edited = edited_files(exercise)
     if edited:
         names = ", ".join(edited)
-        raise BadInput(f"{exercise.name}: {names}: not as the grader has it; use git restore")
+        paths = " ".join(str((exercise.folder / name).relative_to(ROOT)) for name in edited)
+        raise BadInput(
+            f"{exercise.name}: {names}: not as the grader has it; `git restore {paths}` brings "
+            "it back"
+        )
     verdict = grade(exercise, exercise.edited, build, secrets.randbits(32))
     if verdict.ok and not exercise.is_predict:
         on_gpu = gpu_verdict(exercise, exercise.edited, build)
@@ -762,25 +815,38 @@ def watch(exercise: Exercise, build: Build, progress: Progress) -> int:
             if now is not None and now != seen:
                 seen = now
                 print("\033[2J\033[H" if sys.stdout.isatty() else "", end="")
-                code = grade_and_show(exercise, build, progress)
-                sys.stdout.flush()
+                try:
+                    code = grade_and_show(exercise, build, progress)
+                except BadInput as error:
+                    code = 2
+                    print(f"exercise.sh: {error}")
+                print("watching; Ctrl-C ends it", flush=True)
             time.sleep(0.2)
     except KeyboardInterrupt:
         return code
 
 
 def hint(exercise: Exercise, progress: Progress) -> int:
-    shown = min(progress.of(exercise)["hints"] + 1, len(exercise.hints))
+    seen = progress.of(exercise)["hints"]
+    shown = min(seen + 1, len(exercise.hints))
     progress.note(exercise, hints=shown)
     for i in range(shown):
         print(f"hint {i + 1} of {len(exercise.hints)}: {exercise.hints[i]}")
+    if seen == shown:
+        print(f"There are no more; ./scripts/exercise.sh {exercise.number} --solution has the rest")
     return 0
 
 
 def show_solution(exercise: Exercise, progress: Progress) -> int:
     if not progress.of(exercise)["solution"]:
-        said = input(f"Show the solution of {exercise.name}? It is worth more when found. [y/N] ")
+        try:
+            said = input(
+                f"Show the solution of {exercise.name}? You learn more by finding it. [y/N] "
+            )
+        except EOFError:
+            said = ""
         if said.strip().lower() not in ("y", "yes"):
+            print("not shown")
             return 1
         progress.note(exercise, solution=True)
     print(exercise.solution.read_text(), end="")
@@ -793,6 +859,9 @@ def act(options: argparse.Namespace) -> int:
         (EXERCISES / "checksums.json").write_text(json.dumps(checksums(), indent=0) + "\n")
         return 0
     progress = Progress()
+    wanted = [name for name in ("watch", "hint", "solution", "test") if getattr(options, name)]
+    if options.exercise is None and wanted:
+        raise BadInput(f"--{wanted[0]} of which exercise? ./scripts/exercise.sh 01 --{wanted[0]}")
     if options.exercise is None:
         list_all(progress)
         return 0
@@ -813,6 +882,8 @@ def act(options: argparse.Namespace) -> int:
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(
         prog="exercise.sh",
+        usage="./scripts/exercise.sh [NN] [--watch | --hint | --solution]",
+        allow_abbrev=False,
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

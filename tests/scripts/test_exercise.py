@@ -301,6 +301,39 @@ def test_a_learner_sees_the_way_from_the_starter_to_done(build, copied, capsys, 
     assert exercise.Progress().of(exercise.find("01"))["done"]
 
 
+def test_the_next_one_is_behind_the_one_that_is_done(build, copied, capsys):
+    (copied / "02_predict_sectors/answer.yaml").write_text(
+        (copied / "02_predict_sectors/solution.yaml").read_text()
+    )
+    assert exercise.main(["2", "--build", str(ROOT / "build")]) == 0
+    assert "next: ./scripts/exercise.sh 01" in capsys.readouterr().out  # the only one left
+    exercise.show(exercise.find("01"), Verdict(True, "all holds"), exercise.Progress())
+    assert "next: ./scripts/exercise.sh 01" in capsys.readouterr().out
+    (copied / "progress.json").unlink()
+    exercise.show(exercise.find("01"), Verdict(True, "all holds"), exercise.Progress())
+    assert "next: ./scripts/exercise.sh 02" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("option", ["--watch", "--hint", "--solution", "--test"])
+def test_an_option_without_an_exercise_is_bad_input(option, capsys):
+    assert exercise.main([option]) == 2
+    assert f"./scripts/exercise.sh 01 {option}" in capsys.readouterr().err
+
+
+def test_no_answer_shows_no_solution(copied, capsys, monkeypatch):
+    def closed(question):
+        raise EOFError
+
+    monkeypatch.setattr("builtins.input", closed)
+    assert exercise.main(["01", "--solution"]) == 1
+    assert capsys.readouterr().out == "not shown\n"
+
+
+def test_several_exercises_of_a_name_are_listed(capsys):
+    assert exercise.main(["tile"]) == 2
+    assert "05_shared_tile, 11_thread_tile" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("name", ["99", "no_such", "0"])
 def test_an_unknown_exercise_is_bad_input(name, capsys):
     assert exercise.main([name]) == 2
@@ -359,6 +392,38 @@ MEMORY = [
 def test_costs_are_sums_of_the_memory_report(cost, expected):
     measured = case(memory=MEMORY, barriers=6, dynamic_bytes=4096)
     assert exercise.cost_of(measured, cost) == expected
+
+
+def finding(**changes):
+    return {
+        "file": "a/x.cuh",
+        "line": 3,
+        "text": "y = s[0];",
+        "cause": "race: reads what another thread has written since the last barrier",
+        "example": "",
+        "count": 1,
+    } | changes
+
+
+def test_a_race_has_both_lines():
+    other = {"file": "a/x.cuh", "line": 5, "text": "s[0] = x;"}
+    said = exercise.correctness([case(findings=[finding(other=other)])])
+    assert said.line.startswith("x.cuh:3: race: ") and said.line.endswith("(in a, 1 time)")
+    assert said.details[:3] == ["    y = s[0];", "The other access, x.cuh:5:", "    s[0] = x;"]
+    said = exercise.correctness([case(findings=[finding(other=other | {"line": 3})])])
+    assert "in the same line" in said.details[1]
+
+
+def test_the_grader_reports_the_other_line_of_a_race(verdict):
+    text = kernel("""const int t = threadIdx.y * 32 + threadIdx.x;
+  __shared__ float x[256]; x[t] = 0; __syncthreads();
+  out[0] = x[255 - t];
+  x[t] = 1;""")
+    said = verdict(text)
+    assert re.search(r"exercise.cuh:[78]: race", said.line), said.line
+    line = 8 if ":7: " in said.line else 7
+    other = said.details.index(f"The other access, exercise.cuh:{line}:")
+    assert said.details[other + 1].strip() in text
 
 
 def test_a_limit_is_the_most_or_the_least():

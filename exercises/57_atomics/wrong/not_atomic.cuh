@@ -1,5 +1,5 @@
-// refused: too expensive: .*load requests of total in 8192
-// Reads, adds and writes: another block may add in between, and its part is lost.
+// refused: wrong result: total
+// Reads, adds and writes: eight warps read the same total early, and one of their sums stays.
 #include "exercise.h"
 
 static __device__ float warp_sum(float value) {
@@ -10,9 +10,9 @@ static __device__ float warp_sum(float value) {
 
 // Adds the n numbers of `in` to *total. Blocks of 256 threads, as many as the grader likes.
 static __global__ void total_kernel(int n, const float* in, float* total) {
-  __shared__ float sums[8];  // of the warps
-  const int thread = threadIdx.x, lane = thread % 32, warp = thread / 32;
+  const int thread = threadIdx.x, lane = thread % 32;
   const int first = blockIdx.x * 256 + thread, threads = gridDim.x * 256;
+  const float before = *total;  // on its way while the block adds
 
   float sum = 0;
 #pragma unroll 8
@@ -23,10 +23,6 @@ static __global__ void total_kernel(int n, const float* in, float* total) {
   if (first < n % 4) sum += in[n / 4 * 4 + first];
 
   sum = warp_sum(sum);
-  if (lane == 0) sums[warp] = sum;
-  __syncthreads();
-  if (warp == 0) {
-    sum = warp_sum(lane < 8 ? sums[lane] : 0.0f);
-    if (lane == 0) *total += sum;
-  }
+  __syncthreads();  // all warps have read *total
+  if (lane == 0) *total = before + sum;
 }
