@@ -16,6 +16,7 @@ python_with yaml claims
 case " $* " in
   "  " | *" --hint "* | *" --solution "*) ;; # nothing is run
   *)
+    "$PYTHON" scripts/exercise.py --valid "$@" || exit # before anything is built
     set_up
     log=$(mktemp)
     [ -f build/exercises/libraries ] || say "building the grader, the first time"

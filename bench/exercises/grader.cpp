@@ -72,7 +72,7 @@ struct Case::Result {
   bool counted = true;
   Json memory = Json::array(), findings = Json::array(), wrong;
   uint64_t wrong_elements = 0;
-  uint64_t barriers = 0, dynamic_bytes = 0;
+  uint64_t launches = 0, barriers = 0, dynamic_bytes = 0;
   double seconds = 0, cublas_seconds = 0;  // on a GPU
   std::string stray, error;
 };
@@ -127,6 +127,7 @@ template void Case::time_cublas(const ladder::Gemm<half, half>&);
 template void Case::time_cublas(const ladder::Gemm<half, float>&);
 
 void Case::run(const std::function<void()>& launch, size_t smem_bytes) {
+  ++result_->launches;
   barriers = 0;
   cpu_device::settings().count = result_->counted;
   cpu_device::settings().block_seconds = 2;  // a correct block takes milliseconds
@@ -168,6 +169,7 @@ constexpr int TIMED_LAUNCHES = 21;
 }  // namespace
 
 void Case::run(const std::function<void()>& launch, size_t) {
+  ++result_->launches;
   result_->seconds += seconds_of(launch, timed_ ? TIMED_LAUNCHES : 1);
 }
 
@@ -221,9 +223,9 @@ constexpr int RUNS = 2;
 
 }  // namespace
 
-std::string Exercise::result(const Entry& entry, uint64_t seed) {
+std::string Exercise::result(const Entry& entry, uint64_t seed, int runs) {
   Json json;
-  for (int i = 0; i < (entry.timed ? 1 : RUNS); ++i) {
+  for (int i = 0; i < runs; ++i) {
 #ifdef LADDER_CPU_DEVICE
     cpu_device::settings().reverse = i > 0;
 #endif
@@ -238,13 +240,10 @@ std::string Exercise::result(const Entry& entry, uint64_t seed) {
     const bool failed = !result.findings.empty() || !result.error.empty() ||
                         !result.stray.empty() || result.wrong_elements > 0;
     if (i == 0) {
-      json = {{"name", entry.name},
-              {"timed", entry.timed},
-              {"memory", result.memory},
-              {"barriers", result.barriers},
-              {"dynamic_bytes", result.dynamic_bytes},
-              {"seconds", result.seconds},
-              {"cublas_seconds", result.cublas_seconds}};
+      json = {{"name", entry.name},          {"timed", entry.timed},
+              {"memory", result.memory},     {"launches", result.launches},
+              {"barriers", result.barriers}, {"dynamic_bytes", result.dynamic_bytes},
+              {"seconds", result.seconds},   {"cublas_seconds", result.cublas_seconds}};
     }
     if (i == 0 || failed) {
       json["findings"] = result.findings;
@@ -258,15 +257,22 @@ std::string Exercise::result(const Entry& entry, uint64_t seed) {
   return json.dump();
 }
 
-int run(Exercise& exercise, uint64_t seed, const char* report) {
+// `once`: what is not timed, each case once and in order, for tools that look at single launches.
+int run(Exercise& exercise, uint64_t seed, const char* report, bool once) {
   std::mt19937_64 generator(seed);
-  // A kernel that remembers its launches meets another case each time.
-  std::vector<size_t> order(exercise.cases_.size());
+  std::vector<Exercise::Entry>& entries = exercise.cases_;
+  if (once)
+    entries.erase(std::remove_if(entries.begin(), entries.end(),
+                                 [](const Exercise::Entry& entry) { return entry.timed; }),
+                  entries.end());
+  std::vector<size_t> order(entries.size());
   std::iota(order.begin(), order.end(), 0);
-  std::shuffle(order.begin(), order.end(), generator);
+  // A kernel that remembers its launches meets another case each time.
+  if (!once) std::shuffle(order.begin(), order.end(), generator);
   std::vector<Json> cases(order.size());
   for (const size_t i : order)
-    cases[i] = Json::parse(Exercise::result(exercise.cases_[i], generator()));
+    cases[i] =
+        Json::parse(Exercise::result(entries[i], generator(), once || entries[i].timed ? 1 : RUNS));
   std::ofstream(report) << Json{{"seed", seed}, {"cases", cases}}.dump(1) << "\n";
   return 0;
 }
@@ -277,17 +283,18 @@ Registration::Registration(const char* name, void (*check)(Exercise&)) {
 
 }  // namespace grader
 
-// PROGRAM SOLUTION SEED REPORT: runs one of the solutions it is made of and writes what was seen as
-// JSON. Judging it is scripts/ladder/exercise.py's.
+// PROGRAM SOLUTION SEED REPORT [once]: runs one of the solutions it is made of and writes what was
+// seen as JSON. Judging it is scripts/ladder/exercise.py's.
 int main(int argc, char** argv) {
-  if (argc == 4)
+  const bool once = argc == 5 && std::strcmp(argv[4], "once") == 0;
+  if (argc == 4 || once)
     for (const auto& solution : grader::solutions())
       if (std::strcmp(solution.name, argv[1]) == 0) {
         grader::Exercise exercise;
         solution.check(exercise);
-        return grader::run(exercise, std::strtoull(argv[2], nullptr, 10), argv[3]);
+        return grader::run(exercise, std::strtoull(argv[2], nullptr, 10), argv[3], once);
       }
-  std::cerr << argv[0] << ": expects SOLUTION SEED REPORT; solutions:";
+  std::cerr << argv[0] << ": expects SOLUTION SEED REPORT [once]; solutions:";
   for (const auto& solution : grader::solutions()) std::cerr << " " << solution.name;
   std::cerr << "\n";
   return 2;

@@ -264,13 +264,13 @@ class Exercise {
   }
 
  private:
-  friend int run(Exercise& exercise, uint64_t seed, const char* report);
+  friend int run(Exercise& exercise, uint64_t seed, const char* report, bool once);
   struct Entry {
     std::string name;
     std::function<void(Case&)> body;
     bool timed;
   };
-  static std::string result(const Entry& entry, uint64_t seed);
+  static std::string result(const Entry& entry, uint64_t seed, int runs);
   std::vector<Entry> cases_;
 };
 

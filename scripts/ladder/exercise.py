@@ -63,6 +63,11 @@ class Exercise:
         return self.kind == "predict"
 
     @property
+    def kernels(self) -> Path:
+        """Of the reference; of a prediction those that are given."""
+        return self.folder / ("exercise.cuh" if self.is_predict else "solution.cuh")
+
+    @property
     def edited(self) -> Path:
         """What the learner edits."""
         return self.folder / ("answer.yaml" if self.is_predict else "exercise.cuh")
@@ -632,16 +637,18 @@ def gpu_architecture() -> str:
     return f"sm_{version}" + "a" * (version == "90")  # for wgmma
 
 
-def compile_for_gpu(exercise: Exercise, solution: Path, build: Build, folder: Path) -> Path | None:
-    """The program with `yours` and `solution`, or None where there is no GPU, or no toolkit in the
-    build. Raises BadInput."""
+def compile_for_gpu(
+    exercise: Exercise, build: Build, folder: Path, **solutions: Path
+) -> Path | None:
+    """The program with all of them, or None where there is no GPU, or no toolkit in the build.
+    Raises BadInput."""
     libraries = build.folder / "exercises/gpu_libraries"
     architecture = gpu_architecture() if libraries.is_file() else ""
     nvcc, *words = libraries.read_text().split() if architecture else [""]
     if not words or not Path(words[0]).is_file():
         return None
     source, program = folder / "yours.cu", folder / "program_gpu"
-    source.write_text(program_text(exercise, yours=solution, solution=exercise.solution))
+    source.write_text(program_text(exercise, **solutions))
     target = f"arch={architecture.replace('sm', 'compute')},code={architecture}"
     command = [nvcc, "-std=c++17", "-gencode", target, "-w", "-Xcompiler", "-fopenmp"]
     for include in ("bench", "kernels", "bench/exercises"):
@@ -656,7 +663,8 @@ def gpu_verdict(exercise: Exercise, solution: Path, build: Build) -> Verdict | N
     """Of a solution that holds on the CPU device, or None where there is no GPU; its details are
     times. Raises BadInput."""
     with tempfile.TemporaryDirectory() as folder:
-        program = compile_for_gpu(exercise, solution, build, Path(folder))
+        solutions = {"yours": solution, "solution": exercise.solution}
+        program = compile_for_gpu(exercise, build, Path(folder), **solutions)
         if program is None:
             return None
         seed = secrets.randbits(32)
@@ -866,6 +874,8 @@ def act(options: argparse.Namespace) -> int:
         list_all(progress)
         return 0
     exercise = find(options.exercise)
+    if options.valid:
+        return 0
     if options.hint:
         return hint(exercise, progress)
     if options.solution:
@@ -888,7 +898,7 @@ def main(arguments: list[str]) -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("exercise", nargs="?", metavar="NN")
-    for option in ("watch", "hint", "solution", "test", "protect"):
+    for option in ("watch", "hint", "solution", "test", "protect", "valid"):
         parser.add_argument(f"--{option}", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--build", type=Path, default=ROOT / "build", help=argparse.SUPPRESS)
     try:

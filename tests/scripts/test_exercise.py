@@ -334,6 +334,12 @@ def test_several_exercises_of_a_name_are_listed(capsys):
     assert "05_shared_tile, 11_thread_tile" in capsys.readouterr().err
 
 
+def test_arguments_can_be_looked_at_alone(copied, capsys):
+    assert exercise.main(["--valid", "01"]) == 0
+    assert exercise.main(["--valid", "99"]) == 2
+    assert capsys.readouterr().out == ""
+
+
 @pytest.mark.parametrize("name", ["99", "no_such", "0"])
 def test_an_unknown_exercise_is_bad_input(name, capsys):
     assert exercise.main([name]) == 2

@@ -1,0 +1,160 @@
+"""Runs the exercises' references on a GPU, with all that the grader says of them: results, what
+compute-sanitizer finds, and ncu's counters beside those that the CPU device predicts.
+
+exercises_on_gpu.py OUTPUT.json [NN ...]          all of them, or those named
+exercises_on_gpu.py OUTPUT.json --build FOLDER    a build folder other than build/
+
+The output is {exercise: {"seconds": {case: [reference, cuBLAS or 0]}, "findings": {tool: lines},
+"counters": {case: {counter: [predicted, counted]}}}}. Needs nvcc, compute-sanitizer and ncu. Exit
+code: 0 all right, 1 a reference is wrong, a tool has findings or a counter differs, 2 bad input.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from ladder import exercise, ncu
+from ladder.counters import PREDICTED
+from ladder.exercise import Build, Exercise
+from ladder.project import ROOT, BadInput
+
+SEED = 1
+TOOLS = ("memcheck", "racecheck", "synccheck")
+BY_INSTRUCTION = "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_{}.sum"
+# ncu's counters of what a cost of the exercises counts. Wavefronts are counted by instruction: the
+# hardware's own count has cycles in which an access met other traffic.
+COUNTERS = {
+    "load_requests": [PREDICTED["requests_ld"]],
+    "store_requests": [PREDICTED["requests_st"]],
+    "lanes' load_sectors": [PREDICTED["sectors_ld"]],
+    "lanes' store_sectors": [PREDICTED["sectors_st"]],
+    "load_wavefronts": [BY_INSTRUCTION.format("ld"), BY_INSTRUCTION.format("ldsm")],
+    "store_wavefronts": [BY_INSTRUCTION.format("st"), BY_INSTRUCTION.format("stsm")],
+    "copies": ["smsp__inst_executed_op_ldgsts.sum"],
+    "boxes": ["smsp__inst_executed_op_tma_ld.sum", "smsp__inst_executed_op_tma_st.sum"],
+}
+PROCESSES = 8  # the tools' own start takes seconds
+
+
+def predicted(case: dict, cost: str) -> int:
+    if cost.startswith("lanes' "):
+        operation = cost.removeprefix("lanes' ").removesuffix("_sectors")
+        is_its = exercise.lines_with("global", operation)
+        return sum(line["cost"] for line in case["memory"] if is_its(line))
+    return exercise.cost_of(case, cost)
+
+
+def compared(on_cpu: list[dict], on_gpu: list[dict], rows: list[dict]) -> dict:
+    """By case and counter: predicted and counted. ncu has a row for each launch, in their order.
+    Raises BadInput."""
+    launches = sum(case["launches"] for case in on_gpu)
+    if len(rows) != launches:
+        raise BadInput(f"ncu saw {len(rows)} of {launches} launches")
+    result = {}
+    rest = iter(rows)
+    for cpu, gpu in zip(on_cpu, on_gpu, strict=True):
+        its = [next(rest) for _ in range(gpu["launches"])]
+        result[cpu["name"]] = {
+            cost: [
+                predicted(cpu, cost),
+                sum(ncu.number(row, name) for row in its for name in names),
+            ]
+            for cost, names in COUNTERS.items()
+        }
+    return result
+
+
+def once(program: Path, solution: str, report: Path, *before: str) -> tuple[list[dict], str]:
+    """The cases, and what was printed, when the program runs behind `before`. Raises BadInput."""
+    command = [*before, str(program), solution, str(SEED), str(report), "once"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if not report.is_file():
+        raise BadInput(f"{' '.join(command)}: {(done.stderr + done.stdout).strip()[-600:]}")
+    return json.loads(report.read_text())["cases"], done.stdout
+
+
+def observed(one: Exercise, build: Build) -> dict:
+    """What is written of it. Raises BadInput."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        program = exercise.compile_for_gpu(one, build, folder, reference=one.kernels)
+        if program is None:
+            raise BadInput("there is no GPU here, or the build has no toolkit")
+        graded = exercise.run(program, "reference", SEED)
+        if isinstance(graded, str):
+            raise BadInput(f"{one.name} on the GPU: {graded}")
+        result = {"seconds": {c["name"]: [c["seconds"], c["cublas_seconds"]] for c in graded}}
+        wrong = exercise.correctness(graded)
+        result["wrong"] = wrong.line if wrong else ""
+
+        result["findings"] = {}
+        for tool in TOOLS:
+            sanitizer = ("compute-sanitizer", "--tool", tool)
+            _, said = once(program, "reference", folder / f"{tool}.json", *sanitizer)
+            lines = [line.removeprefix("========= ") for line in said.splitlines()]
+            clean = any("ERROR SUMMARY: 0 errors" in x or "(0 errors" in x for x in lines)
+            result["findings"][tool] = [] if clean else lines[-20:]
+
+        wanted = ",".join(name for names in COUNTERS.values() for name in names)
+        profiler = ("ncu", "--csv", "--page", "raw", "--print-units", "base")
+        profiler += ("--clock-control", "none", "--metrics", wanted)
+        on_gpu, said = once(program, "reference", folder / "ncu.json", *profiler)
+        own = build.program(one)
+        on_cpu, _ = once(own, one.kernels.stem, folder / "cpu.json")
+        result["counters"] = compared(on_cpu, on_gpu, ncu.kernels(said))
+        return result
+
+
+def objections(name: str, seen: dict) -> list[str]:
+    lines = [f"{name}: {seen['wrong']}"] if seen["wrong"] else []
+    lines += [f"{name}: {tool}: {said[0]}" for tool, said in seen["findings"].items() if said]
+    return lines + [
+        f"{name}, {case}: {cost} predicted {pair[0]}, counted {pair[1]}"
+        for case, costs in seen["counters"].items()
+        for cost, pair in costs.items()
+        if pair[0] != pair[1]
+    ]
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("output", type=Path)
+    parser.add_argument("exercises", nargs="*")
+    parser.add_argument("--build", type=Path, default=ROOT / "build")
+    options = parser.parse_args(arguments)
+
+    def of(one: Exercise) -> dict | str:
+        try:
+            return observed(one, build)
+        except (BadInput, SystemExit) as error:
+            return str(error)
+
+    try:
+        build = Build(options.build)
+        every = [exercise.find(name) for name in options.exercises] or exercise.all_exercises()
+    except BadInput as error:
+        print(f"exercises_on_gpu.py: {error}", file=sys.stderr)
+        return 2
+    result, refused, objected, compared_pairs = {}, [], [], []
+    with ThreadPoolExecutor(PROCESSES) as pool:
+        for one, seen in zip(every, pool.map(of, every), strict=True):
+            if isinstance(seen, str):
+                refused.append(f"{one.name}: {seen}")
+                continue
+            result[one.name] = seen
+            objected += objections(one.name, seen)
+            compared_pairs += [p for costs in seen["counters"].values() for p in costs.values()]
+            options.output.write_text(json.dumps(result, indent=1) + "\n")
+    for line in refused + objected:
+        print(line)
+    equal = sum(a == b for a, b in compared_pairs)
+    print(f"{len(result)} of {len(every)} ran; {equal} of {len(compared_pairs)} counters are equal")
+    if not result:
+        return 2
+    return 1 if refused or objected else 0

@@ -1,0 +1,72 @@
+"""scripts/ladder/exercises_on_gpu.py, as far as it goes without a GPU."""
+
+import pytest
+
+from ladder import exercises_on_gpu as on_gpu
+from ladder.project import BadInput
+
+
+def line(space, operation, requests, cost):
+    return {
+        "space": space,
+        "operation": operation,
+        "requests": requests,
+        "cost": cost,
+        "array": "A",
+    }
+
+
+CPU = [
+    {"name": "small", "launches": 2, "memory": [line("global", "load", 4, 16)]},
+    {"name": "ragged", "launches": 1, "memory": [line("shared", "store", 2, 8)]},
+]
+
+
+def row(**counted):
+    """Of a launch: zeros but for these."""
+    names = [name for its in on_gpu.COUNTERS.values() for name in its]
+    by_name = {on_gpu.COUNTERS[cost][0]: n for cost, n in counted.items()}
+    return {name: str(by_name.get(name, 0)) for name in names}
+
+
+def lanes(n):
+    return {on_gpu.COUNTERS["lanes' load_sectors"][0]: str(n)}
+
+
+ROWS = [
+    row(load_requests=3) | lanes(12),
+    row(load_requests=1) | lanes(4),
+    row(store_wavefronts=8),
+]
+
+
+def test_the_launches_of_a_case_are_added_up():
+    both = on_gpu.compared(CPU, CPU, ROWS)
+    assert both["small"]["load_requests"] == [4, 4]
+    assert both["small"]["lanes' load_sectors"] == [16, 16]
+    assert both["ragged"]["store_wavefronts"] == [8, 8]
+    assert on_gpu.objections("x", {"wrong": "", "findings": {}, "counters": both}) == []
+
+
+def test_a_launch_that_ncu_did_not_see_is_said():
+    with pytest.raises(BadInput, match="ncu saw 2 of 3 launches"):
+        on_gpu.compared(CPU, CPU, ROWS[:2])
+
+
+def test_what_differs_is_said():
+    both = on_gpu.compared(CPU, CPU, [*ROWS[:2], row(store_wavefronts=9)])
+    seen = {"wrong": "wrong result", "findings": {"memcheck": ["1 error"]}, "counters": both}
+    assert on_gpu.objections("08_padding", seen) == [
+        "08_padding: wrong result",
+        "08_padding: memcheck: 1 error",
+        "08_padding, ragged: store_wavefronts predicted 8, counted 9",
+    ]
+
+
+def test_without_a_gpu_there_is_one_line(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(on_gpu, "Build", lambda folder: folder)
+    monkeypatch.setattr(on_gpu.exercise, "compile_for_gpu", lambda *a, **k: None)
+    assert on_gpu.main([str(tmp_path / "out.json"), "08"]) == 2
+    said = capsys.readouterr().out.splitlines()
+    assert said[0] == "08_padding: there is no GPU here, or the build has no toolkit"
+    assert not (tmp_path / "out.json").exists()
