@@ -45,7 +45,7 @@ static_assert(PRODUCER_REGISTERS + CONSUMERS * CONSUMER_REGISTERS <=
 // Pairs of neighbouring blocks, clusters: with tiles side by side, which have A in common, or one
 // below the other, which have B in common. Or none.
 enum class Pairs { NONE, SHARE_A, SHARE_B };
-constexpr int cluster_of(Pairs pairs) {
+__host__ __device__ constexpr int cluster_of(Pairs pairs) {
   return pairs == Pairs::NONE ? 1 : 2;
 }
 
