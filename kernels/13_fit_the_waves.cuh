@@ -5,7 +5,8 @@
 //         is a height with which the tiles come out at just under a whole number of waves.
 // vs 11b  the kernel for any tile of 8i rows by 128 or 256 columns; sums that stmatrix turns back,
 //         in pieces which a warpgroup stages together; pairs of blocks that share A, or B; the
-//         choice of the tile, and no more blocks than are done in as many waves, both as in 11c.
+//         choice of the tile, and no more blocks than are done in as many waves, both as in 11c;
+//         a warpgroup number that ptxas sees as one for a warp.
 // Step    a tile of any height is useless without the choice of it.
 // Limit   to be measured.
 #include <algorithm>
@@ -16,6 +17,7 @@
 #include "parts/descriptors.cuh"
 #include "parts/no_kernel.cuh"
 #include "parts/store_halves.cuh"
+#include "parts/warpgroup.cuh"
 #include "ptx/cluster.cuh"
 #include "ptx/named_barrier.cuh"
 #include "ptx/setmaxnreg.cuh"
@@ -58,7 +60,7 @@ struct Tiles {
 // Buffers that fit into shared memory beside `rows` of each piece, and the barriers.
 template <int BM, int BN>
 constexpr int buffers_beside(int rows) {
-  constexpr int SHARED_BYTES = 227 * 1024, BARRIERS = 256, MOST = 8;
+  constexpr int SHARED_BYTES = 227 * 1024, BARRIERS = 256, MOST = 16;
   const int staged = CONSUMERS * STAGED * rows * BOX * static_cast<int>(sizeof(half));
   return std::min(MOST,
                   (SHARED_BYTES - BARRIERS - staged) / static_cast<int>(sizeof(Tiles<BM, BN>)));
@@ -199,7 +201,7 @@ __global__ void __launch_bounds__(THREADS, 1)
     }
   } else {
     ptx::setmaxnreg_inc<CONSUMER_REGISTERS>();
-    const int group = threadIdx.x / WARPGROUP;
+    const int group = warpgroup_of_block();
     const int warp = threadIdx.x % WARPGROUP / 32, lane = threadIdx.x % 32;
     unsigned piece = 0;
     for (int index = blockIdx.x / CLUSTER; index < tiles_of_C; index += gridDim.x / CLUSTER) {

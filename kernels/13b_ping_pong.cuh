@@ -12,6 +12,7 @@
 #include "parts/descriptors.cuh"
 #include "parts/no_kernel.cuh"
 #include "parts/store_halves.cuh"
+#include "parts/warpgroup.cuh"
 #include "ptx/cluster.cuh"
 #include "ptx/named_barrier.cuh"
 #include "ptx/setmaxnreg.cuh"
@@ -58,7 +59,7 @@ struct Tiles {
 // Buffers that fit into shared memory beside `rows` of each piece, and the barriers.
 template <int BM, int BN>
 constexpr int buffers_beside(int rows) {
-  constexpr int SHARED_BYTES = 227 * 1024, BARRIERS = 256, MOST = 8;
+  constexpr int SHARED_BYTES = 227 * 1024, BARRIERS = 256, MOST = 16;
   const int staged = CONSUMERS * STAGED * rows * BOX * static_cast<int>(sizeof(half));
   return std::min(MOST,
                   (SHARED_BYTES - BARRIERS - staged) / static_cast<int>(sizeof(Tiles<BM, BN>)));
@@ -216,7 +217,7 @@ __global__ void __launch_bounds__(THREADS, 1)
     }
   } else {
     ptx::setmaxnreg_inc<CONSUMER_REGISTERS>();
-    const int group = threadIdx.x / WARPGROUP;
+    const int group = warpgroup_of_block();
     const int warp = threadIdx.x % WARPGROUP / 32, lane = threadIdx.x % 32;
     unsigned piece = 0;
     int turn = 0;
