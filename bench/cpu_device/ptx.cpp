@@ -33,11 +33,16 @@ void ldmatrix(uint32_t (&r)[4], const void* row, bool transposed, const cpu_devi
       place);
 }
 
-// The reverse: row i % 8 of matrix i / 8 goes where lane i says, in the name of that lane.
-void stmatrix_x4(void* row, const uint32_t (&r)[4], cpu_device::Place place) {
-  if (reinterpret_cast<uintptr_t>(row) % 16 != 0)
-    cpu_device::report_finding(place, "stmatrix with an address that is no multiple of 16");
-  cpu_device::trace_access(place, row, 16, cpu_device::Operation::STORE);
+// The reverse: row i % 8 of matrix i / 8 goes where lane i says, in the name of that lane. The
+// lanes from 8 * matrices on bring no row.
+void stmatrix(void* row, const uint32_t* r, unsigned matrices, bool transposed,
+              const cpu_device::Place& place) {
+  const unsigned rows = matrices * 8;
+  if (cpu_device::this_block->lane() < rows) {
+    if (reinterpret_cast<uintptr_t>(row) % 16 != 0)
+      cpu_device::report_finding(place, "stmatrix with an address that is no multiple of 16");
+    cpu_device::trace_access(place, row, 16, cpu_device::Operation::STORE);
+  }
   struct Operands {
     void* row;
     const uint32_t* r;
@@ -47,10 +52,16 @@ void stmatrix_x4(void* row, const uint32_t (&r)[4], cpu_device::Place place) {
       [&](void** lanes, uint32_t mask) {
         if (mask != ~0u) return cpu_device::report_finding(place, "stmatrix by a part of a warp");
         const auto of = [&](unsigned lane) { return static_cast<Operands*>(lanes[lane]); };
-        for (unsigned lane = 0; lane < cpu_device::WARP; ++lane)
-          for (unsigned pair = 0; pair < 4; ++pair)
-            std::memcpy(static_cast<char*>(of(lane)->row) + pair * 4,
-                        &of(lane % 8 * 4 + pair)->r[lane / 8], 4);
+        for (unsigned lane = 0; lane < rows; ++lane) {
+          uint16_t elements[8];
+          for (unsigned column = 0; column < 8; ++column) {
+            const unsigned of_row = transposed ? column : lane % 8;  // in the registers
+            const unsigned of_column = transposed ? lane % 8 : column;
+            const uint32_t pair = of(of_row * 4 + of_column / 2)->r[lane / 8];
+            elements[column] = static_cast<uint16_t>(pair >> (of_column % 2 * 16));
+          }
+          std::memcpy(of(lane)->row, elements, sizeof elements);
+        }
       },
       place);
 }

@@ -69,7 +69,20 @@ inline void ldmatrix_x4_trans(uint32_t (&r)[4], const void* row,
 }
 void mma_m16n8k16_f32_f16(float (&d)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1,
                           cpu_device::Place place = cpu_device::here());
-void stmatrix_x4(void* row, const uint32_t (&r)[4], cpu_device::Place place = cpu_device::here());
+void stmatrix(void* row, const uint32_t* r, unsigned matrices, bool transposed,
+              const cpu_device::Place& place);
+inline void stmatrix_x4(void* row, const uint32_t (&r)[4],
+                        cpu_device::Place place = cpu_device::here()) {
+  stmatrix(row, r, 4, false, place);
+}
+inline void stmatrix_x4_trans(void* row, const uint32_t (&r)[4],
+                              cpu_device::Place place = cpu_device::here()) {
+  stmatrix(row, r, 4, true, place);
+}
+inline void stmatrix_x2_trans(void* row, const uint32_t (&r)[2],
+                              cpu_device::Place place = cpu_device::here()) {
+  stmatrix(row, r, 2, true, place);
+}
 
 uint32_t movmatrix_trans(uint32_t pair, cpu_device::Place place = cpu_device::here());
 
@@ -172,12 +185,19 @@ template <int N>
 void wgmma_wait_group(cpu_device::Place place = cpu_device::here()) {
   cpu_device::wgmma_wait_group(N, place);
 }
-// B's rows run along n.
+// A's rows run along k, B's along n.
 template <int COUNT>
 void wgmma_m64k16_f32_f16(float (&d)[COUNT], uint64_t a, uint64_t b, bool accumulate,
                           cpu_device::Place place = cpu_device::here()) {
   static_assert(COUNT % 4 == 0 && COUNT <= 128, "N is a multiple of 8 up to 256");
   cpu_device::wgmma(d, 2 * COUNT, a, b, accumulate, false, true, place);
+}
+// A's rows run along m, B's along k.
+template <int COUNT>
+void wgmma_m64k16_f32_f16_a_along_m(float (&d)[COUNT], uint64_t a, uint64_t b, bool accumulate,
+                                    cpu_device::Place place = cpu_device::here()) {
+  static_assert(COUNT % 4 == 0 && COUNT <= 128, "N is a multiple of 8 up to 256");
+  cpu_device::wgmma(d, 2 * COUNT, a, b, accumulate, true, false, place);
 }
 
 // --- Clusters, registers ------------------------------------------------------------------------
