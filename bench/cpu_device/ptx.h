@@ -2,6 +2,7 @@
 // Bodies for the functions of kernels/ptx where the CPU is the device.
 #include <cuda.h>
 #include <cuda_fp16.h>
+#include <cuda_runtime.h>
 
 #include <cstring>
 

@@ -1,0 +1,24 @@
+#include "14_few_rows.cuh"
+#include "stage.h"
+
+int main(int argc, char** argv) {
+  using namespace ladder::few_rows;
+  std::vector<ladder::harness::Variant<half, half>> configurations;
+  for (const Configuration& c : CONFIGURATIONS)
+    for (const int blocks : {1, 2})
+      if (c.buffers[blocks - 1] > 1)
+        configurations.emplace_back(
+            name_of(c, blocks),
+            [&c, blocks](const ladder::Gemm<half, half>& p) { gemm_as(c, p, blocks); });
+  return ladder::harness::run<half, half>(
+      ladder::STAGE,
+      {
+          {"one_block_a_tile", gemm_16x64<1, Sums::ALONE>},
+          {"workspace", gemm_16x64<2, Sums::WORKSPACE>, workspace_bytes_16x64<2>},
+          {"fetched", gemm_16x64<2, Sums::FETCHED>},
+          {"k_in_a_row", gemm_16x64<2, Sums::SENT, true>},
+          {"sent", gemm_16x64<2, Sums::SENT>},
+          {"few_rows", gemm},
+      },
+      argc, argv, configurations);
+}
