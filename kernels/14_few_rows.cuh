@@ -28,8 +28,8 @@ namespace ladder::few_rows {
 constexpr int WARPGROUP = 128;
 constexpr int MMA_K = 16;
 constexpr int BK = 64;
-constexpr int BOX = 64;   // columns of a box: 128 bytes; wgmma's m, for the product is transposed
-constexpr int UNIT = 8;   // rows of C that have one owner
+constexpr int BOX = 64;  // columns of a box: 128 bytes; wgmma's m, for the product is transposed
+constexpr int UNIT = 8;  // rows of C that have one owner
 constexpr int GROUP = 16;
 constexpr int MOST_BUFFERS = 32;  // a lane of the producer prepares the barriers of one
 
@@ -102,8 +102,7 @@ __device__ __forceinline__ void produce(Shared<BM, BN, SPLIT>& s, const CUtensor
     ptx::mbarrier_wait_parity(&s.empty[ring.buffer], ring.parity ^ 1);
     ptx::mbarrier_arrive_expect_tx(full, sizeof to);
     const int k0 = (steps.first + t * steps.stride) * BK;
-    for (int j = 0; j < BN / BOX; ++j)
-      ptx::tma_load(to.B[j], &map_B, tile.n0 + j * BOX, k0, full);
+    for (int j = 0; j < BN / BOX; ++j) ptx::tma_load(to.B[j], &map_B, tile.n0 + j * BOX, k0, full);
     ptx::tma_load(to.A, &map_A, k0, tile.m0, full);
   }
 }
@@ -225,8 +224,7 @@ __global__ void __launch_bounds__(Shared<BM, BN, SPLIT>::THREADS, 1)
     // Who owns nothing may leave: nobody sends to it.
     if (owned > 0) ptx::mbarrier_wait_parity_cluster(&s.received, 0);
     for (int i = 0; i < owned; ++i)
-      store(rank + i * SPLIT,
-            added<SPLIT>([&](int from) { return s.sums[i][from][threadIdx.x]; }));
+      store(rank + i * SPLIT, added<SPLIT>([&](int from) { return s.sums[i][from][threadIdx.x]; }));
   } else if constexpr (SUMS == Sums::FETCHED) {
     ptx::cluster_wait();
 #pragma unroll
@@ -249,7 +247,7 @@ __global__ void __launch_bounds__(Shared<BM, BN, SPLIT>::THREADS, 1)
 
 // Adds what the blocks of a tile have left in the workspace. A block has a unit of a tile.
 template <int BM, int BN, int SPLIT>
-__global__ void __launch_bounds__(BN / BOX* WARPGROUP)
+__global__ void __launch_bounds__(BN / BOX * WARPGROUP)
     add_kernel(int M, int N, half* C, int64_t ldc, const float4* workspace) {
   constexpr int UNITS = BM / UNIT, THREADS = BN / BOX * WARPGROUP;
   const int index = blockIdx.x / UNITS, unit = blockIdx.x % UNITS;
@@ -286,11 +284,10 @@ void launch_configuration(const Gemm<half, half>& p, int buffers, bool in_a_row)
   const unsigned tiles = static_cast<unsigned>(tiles_of<BM, BN>(p));
   const unsigned cluster = SUMS == Sums::SENT || SUMS == Sums::FETCHED ? SPLIT : 1;
   float4* const workspace = static_cast<float4*>(p.workspace);
-  launch_clusters(cluster, gemm_kernel<BM, BN, SPLIT, SUMS>, dim3(tiles * SPLIT), dim3(S::THREADS),
-                  S::bytes(buffers), p.stream, p.M, p.N, p.K,
-                  ptx::tensor_map(p.A, p.M, p.K, p.lda, BM),
-                  ptx::tensor_map(p.B, p.K, p.N, p.ldb, BK), p.C, p.ldc, buffers, in_a_row,
-                  workspace);
+  launch_clusters(
+      cluster, gemm_kernel<BM, BN, SPLIT, SUMS>, dim3(tiles * SPLIT), dim3(S::THREADS),
+      S::bytes(buffers), p.stream, p.M, p.N, p.K, ptx::tensor_map(p.A, p.M, p.K, p.lda, BM),
+      ptx::tensor_map(p.B, p.K, p.N, p.ldb, BK), p.C, p.ldc, buffers, in_a_row, workspace);
   if constexpr (SUMS == Sums::WORKSPACE)
     launch(add_kernel<BM, BN, SPLIT>, dim3(tiles * S::UNITS), dim3(S::CONSUMERS * WARPGROUP), 0,
            p.stream, p.M, p.N, p.C, p.ldc, workspace);
@@ -310,9 +307,12 @@ constexpr Configuration configuration() {
           BN,
           SPLIT,
           {buffers_of<BM, BN, SPLIT>(1), buffers_of<BM, BN, SPLIT>(2)},
-          launch_configuration<BM, BN, SPLIT, SPLIT == 1 ? Sums::ALONE : Sums::SENT>};
+          launch_configuration < BM,
+          BN,
+          SPLIT,
+          SPLIT == 1 ? Sums::ALONE : Sums::SENT > };
 }
-#define FEW_ROWS_SPLITS(BM, BN) \
+#define FEW_ROWS_SPLITS(BM, BN)                                                       \
   configuration<BM, BN, 1>(), configuration<BM, BN, 2>(), configuration<BM, BN, 4>(), \
       configuration<BM, BN, 8>()
 #define FEW_ROWS_WIDTHS(BM) \
@@ -327,13 +327,14 @@ inline constexpr Configuration CONFIGURATIONS[] = {FEW_ROWS_WIDTHS(8), FEW_ROWS_
 // 132, for a cluster is within one group of 16 or 18 multiprocessors, or a smaller one (H200).
 inline int fitting(int split) {
   const int multiprocessors = device_attribute(cudaDevAttrMultiProcessorCount);
-  return split <= 2 ? multiprocessors / split : multiprocessors * 10 / 11 / split;
+  return std::max(1, (split <= 2 ? multiprocessors : multiprocessors * 10 / 11) / split);
 }
 
 // What a configuration takes, in bytes that come to a multiprocessor one after the other.
 inline int64_t cost(const Gemm<half, half>& p, const Configuration& c) {
   const int steps = ceil_div(ceil_div(p.K, BK), c.split);
-  return int64_t{ceil_div(c.tiles(p), fitting(c.split))} * steps * (c.BM + c.BN) * BK * sizeof(half);
+  return int64_t{ceil_div(c.tiles(p), fitting(c.split))} * steps * (c.BM + c.BN) * BK *
+         sizeof(half);
 }
 
 inline const Configuration& chosen(const Gemm<half, half>& p) {

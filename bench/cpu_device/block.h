@@ -95,7 +95,7 @@ struct Thread {
   // What it knows of the others' accesses, and its own clock; see knowledge.h.
   Knowledge knowledge;
   uint32_t clock;
-  uint32_t barriers_fenced;  // its clock at the last fence.mbarrier_init; 0: none
+  uint32_t barriers_fenced;      // its clock at the last fence.mbarrier_init; 0: none
   uint32_t wgmmas, wgmmas_done;  // started, and waited for
   unsigned wgmma_groups;
   bool wgmma_fenced;

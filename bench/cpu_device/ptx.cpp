@@ -134,7 +134,8 @@ void store_async(float4* to, float4 value, uint64_t* barrier, uint32_t rank,
   if (rank >= team.block_count())
     return cpu_device::report_finding(place, "stores to a block that the cluster does not have");
   if (reinterpret_cast<uintptr_t>(to) % sizeof value != 0)
-    cpu_device::report_finding(place, "st.async of 16 bytes to an address that is no multiple of 16");
+    cpu_device::report_finding(place,
+                               "st.async of 16 bytes to an address that is no multiple of 16");
   cpu_device::Block& other = team.block(rank);
   unsigned char* const there = other.at(block.shared_address(to));
   cpu_device::Mbarrier* const counts = other.mbarriers().store_begins(

@@ -20,8 +20,8 @@ __device__ __forceinline__ void fence_mbarrier_init() {
   cuda::ptx::fence_mbarrier_init(cuda::ptx::sem_release, cuda::ptx::scope_cluster);
 }
 
-// Begins to fetch the map, which TMA has to read before the first box: some hundred nanoseconds that
-// need not come after everything else.
+// Begins to fetch the map, which TMA has to read before the first box: some hundred nanoseconds
+// that need not come after everything else.
 __device__ __forceinline__ void prefetch_tensor_map(const CUtensorMap* map) {
   asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
 }
