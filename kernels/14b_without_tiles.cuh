@@ -12,6 +12,7 @@
 #include <string>
 
 #include "launch.cuh"
+#include "parts/no_kernel.cuh"
 #include "parts/vector_halves.cuh"
 #include "ptx/cluster.cuh"
 #include "ptx/mma.cuh"
@@ -42,8 +43,8 @@ __device__ __forceinline__ void load_words(uint32_t (&to)[WORDS], const half* fr
     const uint4 v = *reinterpret_cast<const uint4*>(from);
     to[0] = v.x, to[1] = v.y, to[2] = v.z, to[3] = v.w;
   } else {
-    const uint2 v = *reinterpret_cast<const uint2*>(from);
-    to[0] = v.x, to[1] = v.y;
+    const auto v = *reinterpret_cast<const uint64_t*>(from);
+    to[0] = static_cast<uint32_t>(v), to[1] = static_cast<uint32_t>(v >> 32);
   }
 }
 // The same where only the first `valid` halves exist; the others are 0.
@@ -74,10 +75,11 @@ __device__ __forceinline__ void multiply(float (&acc)[BN / 8][4], const Fragment
 template <int WARPS, int BN, int SPLIT>
 struct Shared {
   static constexpr int PARTS = SPLIT * WARPS;
-  static constexpr int UNITS = BN / 8;  // quads of a lane: 8 rows, two of its columns
-  static constexpr int OWNED = UNITS / SPLIT;
+  static constexpr int UNITS = BN / 8;         // quads of a lane: 8 rows, two of its columns
+  static constexpr int OWNED = UNITS / SPLIT;  // a block of two owns one of the two times 8 rows
+  static_assert(SPLIT <= 2);
   float4 sums[OWNED][PARTS][32];  // of the units that this block owns: what each warp has of it
-  half staged[BM / SPLIT][BN];    // and in the end the rows of C that they are
+  half staged[BM / SPLIT][BN];    // and in the end the rows of C that these are
   uint64_t received;              // completes when all sums are there
 };
 
@@ -182,8 +184,56 @@ __global__ void __launch_bounds__(WARPS * 32, 1)
   for (int i = threadIdx.x; i < BM / SPLIT * (BN / 8); i += WARPS * 32) {
     const int row = i / (BN / 8), col = i % (BN / 8) * 8;
     const int m = m0 + rank * (BM / SPLIT) + row, n = n0 + col;
-    if (m < M) copy8_valid(&C[m * ldc + n], &s.staged[row][col], N - n);
+    if (m < M && n + 8 <= N)
+      as_uint4(C[m * ldc + n]) = as_uint4(s.staged[row][col]);
+    else if (m < M)
+      for (int e = 0; e < N - n; ++e) C[m * ldc + n + e] = s.staged[row][col + e];
   }
+}
+
+template <int WARPS, int BN, int SPLIT, int FLIGHT>
+void launch_configuration(const Gemm<half, half>& p) {
+  if (done_without_kernel(p)) return;
+  const auto kernel = p.N % 8 == 0 && p.K % BK == 0 ? gemm_kernel<WARPS, BN, SPLIT, FLIGHT, true>
+                                                    : gemm_kernel<WARPS, BN, SPLIT, 1, false>;
+  const auto tiles = static_cast<unsigned>(int64_t{ceil_div(p.M, BM)} * ceil_div(p.N, BN));
+  launch_clusters(SPLIT, kernel, dim3(tiles * SPLIT), dim3(WARPS * 32),
+                  sizeof(Shared<WARPS, BN, SPLIT>), p.stream, p.M, p.N, p.K, p.A, p.lda, p.B, p.ldb,
+                  p.C, p.ldc);
+}
+
+// What the launcher chooses among.
+struct Configuration {
+  int warps, BN, split, flight;
+  void (*launch)(const Gemm<half, half>&);
+};
+template <int WARPS, int BN, int SPLIT, int FLIGHT>
+constexpr Configuration configuration() {
+  return {WARPS, BN, SPLIT, FLIGHT, launch_configuration<WARPS, BN, SPLIT, FLIGHT>};
+}
+inline constexpr Configuration CONFIGURATIONS[] = {
+    configuration<8, 64, 2, 8>(),  configuration<8, 64, 2, 4>(),  configuration<16, 64, 2, 4>(),
+    configuration<4, 64, 2, 8>(),  configuration<8, 64, 1, 8>(),  configuration<8, 64, 1, 4>(),
+    configuration<16, 64, 1, 4>(), configuration<8, 32, 1, 16>(), configuration<8, 32, 1, 8>(),
+    configuration<16, 32, 1, 8>(), configuration<8, 32, 2, 8>(),
+};
+
+// "columns_64_split_2_warps_8_flight_8".
+inline std::string name_of(const Configuration& c) {
+  return "columns_" + std::to_string(c.BN) + "_split_" + std::to_string(c.split) + "_warps_" +
+         std::to_string(c.warps) + "_flight_" + std::to_string(c.flight);
+}
+
+// One chunk of 16 rows of B ahead: nothing hides the way from global memory.
+inline void gemm_one_ahead(const Gemm<half, half>& p) {
+  launch_configuration<8, 64, 2, 1>(p);
+}
+// Tiles of half the width, and no cluster: a block has all of K.
+inline void gemm_one_block_a_tile(const Gemm<half, half>& p) {
+  launch_configuration<8, 32, 1, 16>(p);
+}
+inline void gemm(const Gemm<half, half>& p) {
+  launch_configuration<8, 64, 2, 8>(p);
 }
 
 }  // namespace ladder::without_tiles
