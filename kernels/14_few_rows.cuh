@@ -181,6 +181,7 @@ __global__ void __launch_bounds__(Shared<BM, BN, SPLIT>::THREADS, 1)
   const int owned = (S::UNITS - rank + SPLIT - 1) / SPLIT;  // units: every SPLIT-th
 
   if (threadIdx.x >= CONSUMER_THREADS) {
+    if (lane == 0) ptx::prefetch_tensor_map(&map_B), ptx::prefetch_tensor_map(&map_A);
     if (lane < buffers) {
       ptx::mbarrier_init(&s.full[lane], 1);
       ptx::mbarrier_init(&s.empty[lane], S::CONSUMERS);

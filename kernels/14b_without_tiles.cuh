@@ -212,10 +212,10 @@ constexpr Configuration configuration() {
   return {WARPS, BN, SPLIT, FLIGHT, launch_configuration<WARPS, BN, SPLIT, FLIGHT>};
 }
 inline constexpr Configuration CONFIGURATIONS[] = {
-    configuration<8, 64, 2, 8>(),  configuration<8, 64, 2, 4>(),  configuration<16, 64, 2, 4>(),
-    configuration<4, 64, 2, 8>(),  configuration<8, 64, 1, 8>(),  configuration<8, 64, 1, 4>(),
-    configuration<16, 64, 1, 4>(), configuration<8, 32, 1, 16>(), configuration<8, 32, 1, 8>(),
-    configuration<16, 32, 1, 8>(), configuration<8, 32, 2, 8>(),
+    configuration<8, 64, 2, 8>(),  configuration<8, 64, 2, 3>(),  configuration<16, 64, 2, 3>(),
+    configuration<4, 64, 2, 8>(),  configuration<8, 64, 1, 8>(),  configuration<8, 64, 1, 3>(),
+    configuration<16, 64, 1, 3>(), configuration<8, 32, 1, 16>(), configuration<8, 32, 1, 7>(),
+    configuration<16, 32, 1, 6>(), configuration<8, 32, 2, 8>(),
 };
 
 // "columns_64_split_2_warps_8_flight_8".

@@ -4,9 +4,9 @@
 // turn in one process, on buffers that are rotated beyond the L2 cache: nothing at all; only B, by
 // loads of 16 bytes, by boxes of TMA, by rows of cp.async.bulk, in several shapes and orders; B and
 // A and the multiplications without the sums' way to C; whole kernels, and cuBLAS. Then clocks
-// inside of some of them. With --shape, all configurations of stage 14 at that shape instead, each
-// checked against cuBLAS. Exit codes: 0 all right; 1 a wrong result or a CUDA error; 2 bad input;
-// 77 no usable GPU.
+// inside of some of them. With --shape, all configurations of stages 14 and 14b at that shape
+// instead, each checked against cuBLAS. Exit codes: 0 all right; 1 a wrong result or a CUDA error;
+// 2 bad input; 77 no usable GPU.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "../../kernels/14_few_rows.cuh"
+#include "../../kernels/14b_without_tiles.cuh"
 #include "harness/buffers.h"
 #include "harness/cublas.h"
 #include "harness/device.h"
@@ -507,6 +508,9 @@ void whole_kernels(Contenders& c, Cublas& cublas) {
                     few_rows::gemm_as(configuration, p, blocks);
                   });
   }
+  for (const int rows : {1, 16})
+    for (const without_tiles::Configuration& configuration : without_tiles::CONFIGURATIONS)
+      c.whole("14b " + without_tiles::name_of(configuration), rows, configuration.launch);
   using namespace few_rows;
   c.whole("16x64 split 2, fetched", 16, gemm_16x64<2, Sums::FETCHED>);
   c.whole("16x64 split 2, K in a row", 16, gemm_16x64<2, Sums::SENT, true>);
@@ -627,6 +631,12 @@ void run_shape(const Device& device, const std::string& text, const Arguments& a
   Cublas cublas;
   const Variant<half, half> reference("cuBLAS", [&](const Gemm<half, half>& p) { cublas.gemm(p); });
   const auto expected = sets.run_poisoned(reference, nullptr);
+  const auto check = [&](const Variant<half, half>& variant) {
+    const Verdict verdict =
+        verify(sets.run_poisoned(variant, nullptr), expected, [](int, int, double) { return 0.0; });
+    if (!verdict.ok)
+      throw CudaError(fmt::format("{} at {}: {}", variant.name, text, verdict.message));
+  };
   std::vector<Contender> all;
   all.push_back({"", reference.name, sets.launches(reference, nullptr), 0, {}});
   const std::string chosen = few_rows::name_of(few_rows::chosen(sets.gemm(0, nullptr)), 1);
@@ -637,12 +647,15 @@ void run_shape(const Device& device, const std::string& text, const Arguments& a
       const Variant<half, half> variant(
           few_rows::name_of(c, blocks),
           [&c, blocks](const Gemm<half, half>& p) { few_rows::gemm_as(c, p, blocks); });
-      const Verdict verdict = verify(sets.run_poisoned(variant, nullptr), expected,
-                                     [](int, int, double) { return 0.0; });
-      if (!verdict.ok)
-        throw CudaError(fmt::format("{} at {}: {}", variant.name, text, verdict.message));
+      check(variant);
       all.push_back({"", variant.name, sets.launches(variant, nullptr), 0, {}});
     }
+  for (const without_tiles::Configuration& c : without_tiles::CONFIGURATIONS) {
+    if (shape.m > 4 * without_tiles::BM) continue;
+    const Variant<half, half> variant("14b " + without_tiles::name_of(c), c.launch);
+    check(variant);
+    all.push_back({"", variant.name, sets.launches(variant, nullptr), 0, {}});
+  }
   time_all(all, sets.count(), arguments.rounds);
   const double cublas_ms = all.front().timing.median;
   std::stable_sort(all.begin(), all.end(), [](const Contender& a, const Contender& b) {
@@ -669,7 +682,7 @@ bool parse(int argc, char** argv, Arguments& arguments) {
       ->check(CLI::Range(1, 10000))
       ->capture_default_str();
   app.add_option("--shape", arguments.shapes,
-                 "times stage 14's configurations at these shapes instead");
+                 "times the configurations of 14 and 14b at these shapes instead");
   app.add_option("--json", arguments.json, "writes the times of the parts to this file, too");
   app.footer(
       "Exit codes: 0 all right; 1 a wrong result or a CUDA error; 2 bad input; 77 no usable GPU "
