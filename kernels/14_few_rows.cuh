@@ -9,6 +9,7 @@
 //         lanes store C. A table of configurations, and a first choice.
 // Limit   to be measured
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <string>
 
@@ -16,6 +17,7 @@
 #include "parts/block_order.cuh"
 #include "parts/descriptors.cuh"
 #include "parts/no_kernel.cuh"
+#include "parts/warpgroup.cuh"
 #include "ptx/cluster.cuh"
 #include "ptx/movmatrix.cuh"
 #include "ptx/named_barrier.cuh"
@@ -111,7 +113,7 @@ __device__ __forceinline__ void produce(Shared<BM, BN, SPLIT>& s, const CUtensor
 template <int BM, int BN, int SPLIT>
 __device__ __forceinline__ void consume(Shared<BM, BN, SPLIT>& s, Steps steps, Ring ring,
                                         float (&acc)[BM / 2]) {
-  const int box = threadIdx.x / WARPGROUP;
+  const int box = warpgroup_of_block();
   int before = 0;
 #pragma unroll 1
   for (int t = 0; t < steps.count; ++t, ring.next()) {
@@ -297,17 +299,15 @@ void launch_configuration(const Gemm<half, half>& p, int buffers, bool in_a_row)
 // What the launcher chooses among.
 struct Configuration {
   int BM, BN, split;
-  int buffers[2];  // with one block on a multiprocessor, and with two
+  int (*buffers)(int blocks);  // with so many blocks on a multiprocessor
   void (*launch)(const Gemm<half, half>&, int buffers, bool in_a_row);
-
-  int tiles(const Gemm<half, half>& p) const { return ceil_div(p.M, BM) * ceil_div(p.N, BN); }
 };
 template <int BM, int BN, int SPLIT>
 constexpr Configuration configuration() {
   return {BM,
           BN,
           SPLIT,
-          {buffers_of<BM, BN, SPLIT>(1), buffers_of<BM, BN, SPLIT>(2)},
+          buffers_of<BM, BN, SPLIT>,
           launch_configuration < BM,
           BN,
           SPLIT,
@@ -318,43 +318,58 @@ constexpr Configuration configuration() {
       configuration<BM, BN, 8>()
 #define FEW_ROWS_WIDTHS(BM) \
   FEW_ROWS_SPLITS(BM, 64), FEW_ROWS_SPLITS(BM, 128), FEW_ROWS_SPLITS(BM, 256)
-inline constexpr Configuration CONFIGURATIONS[] = {FEW_ROWS_WIDTHS(8), FEW_ROWS_WIDTHS(16),
-                                                   FEW_ROWS_WIDTHS(32), FEW_ROWS_WIDTHS(64),
-                                                   FEW_ROWS_WIDTHS(128)};
+inline constexpr Configuration CONFIGURATIONS[] = {
+    FEW_ROWS_WIDTHS(8),         FEW_ROWS_WIDTHS(16),        FEW_ROWS_WIDTHS(32),
+    FEW_ROWS_WIDTHS(64),        FEW_ROWS_SPLITS(128, 64),   FEW_ROWS_SPLITS(128, 128),
+    configuration<96, 64, 2>(), configuration<96, 64, 8>(),
+};
 #undef FEW_ROWS_SPLITS
 #undef FEW_ROWS_WIDTHS
-
-// Clusters of so many blocks that fit at once, where a multiprocessor has one block: not all of
-// 132, for a cluster is within one group of 16 or 18 multiprocessors, or a smaller one (H200).
-inline int fitting(int split) {
-  const int multiprocessors = device_attribute(cudaDevAttrMultiProcessorCount);
-  return std::max(1, (split <= 2 ? multiprocessors : multiprocessors * 10 / 11) / split);
-}
-
-// What a configuration takes, in bytes that come to a multiprocessor one after the other.
-inline int64_t cost(const Gemm<half, half>& p, const Configuration& c) {
-  const int steps = ceil_div(ceil_div(p.K, BK), c.split);
-  return int64_t{ceil_div(c.tiles(p), fitting(c.split))} * steps * (c.BM + c.BN) * BK *
-         sizeof(half);
-}
-
-inline const Configuration& chosen(const Gemm<half, half>& p) {
-  const Configuration* best = &CONFIGURATIONS[0];
-  for (const Configuration& c : CONFIGURATIONS)
-    if (cost(p, c) < cost(p, *best)) best = &c;
-  return *best;
-}
+// Blocks on a multiprocessor that are worth a try.
+inline constexpr int BLOCKS[] = {1, 2, 4};
 
 // "rows_16_columns_64_split_2_blocks_1".
 inline std::string name_of(const Configuration& c, int blocks) {
   return "rows_" + std::to_string(c.BM) + "_columns_" + std::to_string(c.BN) + "_split_" +
          std::to_string(c.split) + "_blocks_" + std::to_string(blocks);
 }
-inline void gemm_as(const Configuration& c, const Gemm<half, half>& p, int blocks = 1) {
-  c.launch(p, c.buffers[blocks - 1], false);
+inline void gemm_as(const Configuration& c, const Gemm<half, half>& p, int blocks) {
+  c.launch(p, c.buffers(blocks), false);
 }
+
+// Tiles of a wave, one block on a multiprocessor: clusters of more than two do not fill a GPU, for
+// each is within one group of 16 or 18 multiprocessors, or of fewer (H200: 66 of 2, 30 of 4, 15 of
+// 8).
+inline int fitting(int split) {
+  const int multiprocessors = device_attribute(cudaDevAttrMultiProcessorCount);
+  return std::max(1, (split <= 2 ? multiprocessors : multiprocessors * 10 / 11) / split);
+}
+struct Choice {
+  const Configuration* configuration;
+  int blocks;
+};
+// A first choice: the fewest bytes that come to a multiprocessor one after the other. Where there
+// is more than one wave, several smaller blocks share a multiprocessor, so that the next begins
+// while others still read.
+inline Choice chosen(const Gemm<half, half>& p) {
+  Choice best{};
+  double least = 0;
+  for (const Configuration& c : CONFIGURATIONS) {
+    const double waves = static_cast<double>(ceil_div(p.M, c.BM)) * ceil_div(p.N, c.BN) /
+                         static_cast<double>(fitting(c.split));
+    const int blocks = waves <= 1 ? 1 : c.buffers(4) >= 2 ? 4 : c.buffers(2) >= 2 ? 2 : 1;
+    const double rounds = waves <= 1 ? 1 : blocks == 1 ? std::ceil(waves) : waves + 1.0 / blocks;
+    const double bytes = rounds * ceil_div(ceil_div(p.K, BK), c.split) * (c.BM + c.BN);
+    if (best.configuration != nullptr && bytes >= least) continue;
+    best = {&c, blocks};
+    least = bytes;
+  }
+  return best;
+}
+
 inline void gemm(const Gemm<half, half>& p) {
-  gemm_as(chosen(p), p);
+  const Choice choice = chosen(p);
+  gemm_as(*choice.configuration, p, choice.blocks);
 }
 
 template <int SPLIT>

@@ -54,8 +54,8 @@ class FewRows : public testing::Test {
 
 TEST_F(FewRows, EveryConfiguration) {
   for (const few_rows::Configuration& c : few_rows::CONFIGURATIONS)
-    for (const int blocks : {1, 2})
-      if (c.buffers[blocks - 1] > 1)
+    for (const int blocks : few_rows::BLOCKS)
+      if (c.buffers(blocks) > 1)
         expect_right(few_rows::name_of(c, blocks),
                      [&](const Gemm<half, half>& p) { few_rows::gemm_as(c, p, blocks); });
 }

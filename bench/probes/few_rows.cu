@@ -501,8 +501,8 @@ void whole_kernels(Contenders& c, Cublas& cublas) {
   for (const int rows : {1, 16}) {
     c.whole("cuBLAS", rows, [&](const Gemm<half, half>& p) { cublas.gemm(p); });
     for (const few_rows::Configuration& configuration : few_rows::CONFIGURATIONS)
-      for (const int blocks : {1, 2})
-        if (configuration.BM == (rows == 1 ? 8 : 16) && configuration.buffers[blocks - 1] > 1)
+      for (const int blocks : few_rows::BLOCKS)
+        if (configuration.BM == (rows == 1 ? 8 : 16) && configuration.buffers(blocks) > 1)
           c.whole(few_rows::name_of(configuration, blocks), rows,
                   [&configuration, blocks](const Gemm<half, half>& p) {
                     few_rows::gemm_as(configuration, p, blocks);
@@ -639,11 +639,12 @@ void run_shape(const Device& device, const std::string& text, const Arguments& a
   };
   std::vector<Contender> all;
   all.push_back({"", reference.name, sets.launches(reference, nullptr), 0, {}});
-  const std::string chosen = few_rows::name_of(few_rows::chosen(sets.gemm(0, nullptr)), 1);
+  const few_rows::Choice choice = few_rows::chosen(sets.gemm(0, nullptr));
+  const std::string chosen = few_rows::name_of(*choice.configuration, choice.blocks);
   for (const few_rows::Configuration& c : few_rows::CONFIGURATIONS)
-    for (const int blocks : {1, 2}) {
+    for (const int blocks : few_rows::BLOCKS) {
       // Tiles that are much higher than C are no contenders.
-      if (c.buffers[blocks - 1] < 2 || (c.BM > 8 && c.BM >= 2 * shape.m)) continue;
+      if (c.buffers(blocks) < 2 || (c.BM > 8 && c.BM >= 2 * shape.m)) continue;
       const Variant<half, half> variant(
           few_rows::name_of(c, blocks),
           [&c, blocks](const Gemm<half, half>& p) { few_rows::gemm_as(c, p, blocks); });
