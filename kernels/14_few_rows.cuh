@@ -7,7 +7,9 @@
 //         share of the rows to add up and to store; st.async brings the sums to their owner. One
 //         warpgroup for 64 columns; a producer that starts before anybody knows of anybody. The
 //         lanes store C. A table of configurations, and a first choice.
-// Limit   to be measured
+// Step    no loop over tiles of C and none of its epilogue is left; four ways for the sums to come
+//         together stand side by side.
+// Limit   to be measured.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>

@@ -7,7 +7,7 @@
 //         time, of which FLIGHT are on their way. The sums of the warps go to the block that stores
 //         them as those of the blocks do in 14.
 // Step    nothing of 14's loop is left.
-// Limit   to be measured
+// Limit   to be measured.
 #include <algorithm>
 #include <string>
 
