@@ -5,7 +5,7 @@
 //         add their sums through each other's shared memory: no workspace, no second kernel.
 // vs 13   one tile a cluster, of 8 to 128 rows; each block has every SPLIT-th step along K, and its
 //         share of the rows to add up and to store; st.async brings the sums to their owner. One
-//         warpgroup for 64 columns; a producer that starts before anybody knows of anybody. The
+//         warpgroup for 64 columns; a producer that starts at once. The
 //         lanes store C. A table of configurations, and a first choice.
 // Step    no loop over tiles of C and none of its epilogue is left; four ways for the sums to come
 //         together stand side by side.
@@ -19,6 +19,7 @@
 #include "parts/block_order.cuh"
 #include "parts/descriptors.cuh"
 #include "parts/no_kernel.cuh"
+#include "parts/tile_grid.cuh"
 #include "parts/warpgroup.cuh"
 #include "ptx/cluster.cuh"
 #include "ptx/movmatrix.cuh"
@@ -34,8 +35,7 @@ constexpr int MMA_K = 16;
 constexpr int BK = 64;
 constexpr int BOX = 64;  // columns of a box: 128 bytes; wgmma's m, for the product is transposed
 constexpr int UNIT = 8;  // rows of C that have one owner
-constexpr int GROUP = 16;
-constexpr int MOST_BUFFERS = 32;  // a lane of the producer prepares the barriers of one
+constexpr int MOST_BUFFERS = 32;
 
 // How the partial sums of a tile come together.
 enum class Sums {
@@ -69,6 +69,12 @@ struct Shared {
   }
 };
 
+// What a variant does otherwise.
+struct Otherwise {
+  bool k_in_a_row;      // each block has a piece of K in a row
+  bool barriers_first;  // all barriers are prepared before the first copy is started
+};
+
 // Which buffer comes next, and whether its round is odd.
 struct Ring {
   int buffers;
@@ -82,32 +88,59 @@ struct Ring {
 };
 
 // The steps along K of block `rank` of a tile's: every SPLIT-th, so that all blocks of the grid go
-// through B from top to bottom together, or a piece of K in a row.
+// through B from top to bottom together.
 struct Steps {
   int first, stride, count;
 };
 template <int SPLIT>
-__device__ __forceinline__ Steps steps_of(int rank, int K, bool in_a_row) {
+__device__ __forceinline__ Steps steps_of(int rank, int K, Otherwise otherwise) {
   const int all = ceil_div(K, BK);
-  if (!in_a_row) return {rank, SPLIT, (all - rank + SPLIT - 1) / SPLIT};
+  if (!otherwise.k_in_a_row) return {rank, SPLIT, (all - rank + SPLIT - 1) / SPLIT};
   const int each = ceil_div(all, SPLIT), first = min(all, rank * each);
   return {first, 1, min(each, all - first)};
 }
 
-// The producer, one thread: fills every buffer as soon as it is empty.
+// Starts the copies of a step's tiles to a buffer.
 template <int BM, int BN, int SPLIT>
-__device__ __forceinline__ void produce(Shared<BM, BN, SPLIT>& s, const CUtensorMap& map_A,
-                                        const CUtensorMap& map_B, Tile tile, Steps steps,
-                                        Ring ring) {
+__device__ __forceinline__ void load(Shared<BM, BN, SPLIT>& s, const CUtensorMap& map_A,
+                                     const CUtensorMap& map_B, Tile tile, Steps steps, int t,
+                                     int buffer) {
+  auto& to = s.tiles[buffer];
+  uint64_t* const full = &s.full[buffer];
+  ptx::mbarrier_arrive_expect_tx(full, sizeof to);
+  const int k0 = (steps.first + t * steps.stride) * BK;
+  for (int j = 0; j < BN / BOX; ++j) ptx::tma_load(to.B[j], &map_B, tile.n0 + j * BOX, k0, full);
+  ptx::tma_load(to.A, &map_A, k0, tile.m0, full);
+}
+
+// The producer, one thread. First it fills all buffers, of which it prepares each barrier just
+// before it is needed: to prepare all takes as long as the first bytes are on their way.
+template <int BM, int BN, int SPLIT>
+__device__ __forceinline__ void fill(Shared<BM, BN, SPLIT>& s, const CUtensorMap& map_A,
+                                     const CUtensorMap& map_B, Tile tile, Steps steps, int buffers,
+                                     Otherwise otherwise) {
+  if (otherwise.barriers_first) {
+    for (int t = 0; t < buffers; ++t) ptx::mbarrier_init(&s.full[t], 1);
+    ptx::fence_mbarrier_init();
+  }
 #pragma unroll 1
-  for (int t = 0; t < steps.count; ++t, ring.next()) {
-    uint64_t* const full = &s.full[ring.buffer];
-    auto& to = s.tiles[ring.buffer];
-    ptx::mbarrier_wait_parity(&s.empty[ring.buffer], ring.parity ^ 1);
-    ptx::mbarrier_arrive_expect_tx(full, sizeof to);
-    const int k0 = (steps.first + t * steps.stride) * BK;
-    for (int j = 0; j < BN / BOX; ++j) ptx::tma_load(to.B[j], &map_B, tile.n0 + j * BOX, k0, full);
-    ptx::tma_load(to.A, &map_A, k0, tile.m0, full);
+  for (int t = 0; t < min(buffers, steps.count); ++t) {
+    if (!otherwise.barriers_first) {
+      ptx::mbarrier_init(&s.full[t], 1);
+      ptx::fence_mbarrier_init();  // TMA sees it, too
+    }
+    load(s, map_A, map_B, tile, steps, t, t);
+  }
+}
+// Then it fills every buffer as soon as it is empty.
+template <int BM, int BN, int SPLIT>
+__device__ __forceinline__ void refill(Shared<BM, BN, SPLIT>& s, const CUtensorMap& map_A,
+                                       const CUtensorMap& map_B, Tile tile, Steps steps,
+                                       Ring ring) {
+#pragma unroll 1
+  for (int t = ring.buffers; t < steps.count; ++t, ring.next()) {
+    ptx::mbarrier_wait_parity(&s.empty[ring.buffer], ring.parity);
+    load(s, map_A, map_B, tile, steps, t, ring.buffer);
   }
 }
 
@@ -173,38 +206,42 @@ template <int BM, int BN, int SPLIT, Sums SUMS>
 __global__ void __launch_bounds__(Shared<BM, BN, SPLIT>::THREADS, 1)
     gemm_kernel(int M, int N, int K, const __grid_constant__ CUtensorMap map_A,
                 const __grid_constant__ CUtensorMap map_B, half* C, int64_t ldc, int buffers,
-                bool in_a_row, float4* workspace) {
+                Otherwise otherwise, float4* workspace) {
   using S = Shared<BM, BN, SPLIT>;
   constexpr bool CLUSTER = SUMS == Sums::SENT || SUMS == Sums::FETCHED;
   constexpr int CONSUMER_THREADS = S::CONSUMERS * WARPGROUP;
-  constexpr int PREPARED = 1;  // the barrier of the block at which its mbarriers are
+  constexpr int PREPARED = 1;  // the barrier of the block behind which its mbarriers are there
   S& s = dynamic_shared<S>();
   const int rank = blockIdx.x % SPLIT, lane = threadIdx.x % 32;
-  const Tile tile = tile_of<BM, BN, GROUP>(blockIdx.x / SPLIT, M, N);
-  const Steps steps = steps_of<SPLIT>(rank, K, in_a_row);
+  const int tile_m = tile_row();
+  const Tile tile = {tile_m * BM, static_cast<int>(blockIdx.x / SPLIT) * BN};
+  if (tile_m >= ceil_div(M, BM)) return;
+  const Steps steps = steps_of<SPLIT>(rank, K, otherwise);
   const int owned = (S::UNITS - rank + SPLIT - 1) / SPLIT;  // units: every SPLIT-th
 
   if (threadIdx.x >= CONSUMER_THREADS) {
-    if (lane == 0) ptx::prefetch_tensor_map(&map_B), ptx::prefetch_tensor_map(&map_A);
-    if (lane < buffers) {
-      ptx::mbarrier_init(&s.full[lane], 1);
-      ptx::mbarrier_init(&s.empty[lane], S::CONSUMERS);
-    }
-    if (SUMS == Sums::SENT && lane == 0) ptx::mbarrier_init(&s.received, 1);
-    ptx::fence_mbarrier_init();  // TMA and the other blocks see them, too
+    if (lane == 0) fill(s, map_A, map_B, tile, steps, buffers, otherwise);
     __syncwarp();
-    if (SUMS == Sums::SENT && lane == 0)
-      ptx::mbarrier_arrive_expect_tx(&s.received, owned * sizeof s.sums[0]);
-    ptx::named_barrier_arrive(PREPARED, S::THREADS);  // and does not wait for the consumers,
-    if (CLUSTER) ptx::cluster_arrive_relaxed();       // nor for the other blocks
-    if (lane == 0) produce(s, map_A, map_B, tile, steps, Ring{buffers});
+    ptx::named_barrier_sync(PREPARED, S::THREADS);
+    if (CLUSTER) ptx::cluster_arrive_relaxed();
+    if (lane == 0) refill(s, map_A, map_B, tile, steps, Ring{buffers});
     __syncwarp();
     if (CLUSTER) ptx::cluster_wait();
     return;
   }
 
+  // Meanwhile, the other barriers.
+  if (threadIdx.x == 0) {
+    for (int i = 0; i < buffers; ++i) ptx::mbarrier_init(&s.empty[i], S::CONSUMERS);
+    if (SUMS == Sums::SENT) {
+      ptx::mbarrier_init(&s.received, 1);
+      ptx::fence_mbarrier_init();  // the other blocks see it, too
+      ptx::mbarrier_arrive_expect_tx(&s.received, owned * sizeof s.sums[0]);
+    }
+  }
+  __syncwarp();
   ptx::named_barrier_sync(PREPARED, S::THREADS);
-  if (CLUSTER) ptx::cluster_arrive_relaxed();
+  if (CLUSTER) ptx::cluster_arrive_relaxed();  // and does not wait for the other blocks yet
   float acc[BM / 2] = {};
   consume(s, steps, Ring{buffers}, acc);
 
@@ -243,7 +280,8 @@ __global__ void __launch_bounds__(Shared<BM, BN, SPLIT>::THREADS, 1)
     }
     ptx::cluster_sync();  // no block may leave while the others read from it
   } else {
-    float4* const sums = &workspace[int64_t{blockIdx.x} * S::UNITS * CONSUMER_THREADS];
+    const int64_t index = int64_t{tile_m} * gridDim.x + blockIdx.x;
+    float4* const sums = &workspace[index * S::UNITS * CONSUMER_THREADS];
 #pragma unroll
     for (int unit = 0; unit < S::UNITS; ++unit)
       sums[unit * CONSUMER_THREADS + threadIdx.x] = part(unit);
@@ -255,12 +293,13 @@ template <int BM, int BN, int SPLIT>
 __global__ void __launch_bounds__(BN / BOX * WARPGROUP)
     add_kernel(int M, int N, half* C, int64_t ldc, const float4* workspace) {
   constexpr int UNITS = BM / UNIT, THREADS = BN / BOX * WARPGROUP;
-  const int index = blockIdx.x / UNITS, unit = blockIdx.x % UNITS;
-  const Tile tile = tile_of<BM, BN, GROUP>(index, M, N);
-  const float4* const sums =
-      &workspace[(int64_t{index} * SPLIT * UNITS + unit) * THREADS + threadIdx.x];
+  const int tile_n = blockIdx.x / UNITS, unit = blockIdx.x % UNITS;
+  const int tile_m = tile_row();
+  if (tile_m >= ceil_div(M, BM)) return;
+  const int64_t index = int64_t{tile_m} * (gridDim.x / UNITS) + tile_n;
+  const float4* const sums = &workspace[(index * SPLIT * UNITS + unit) * THREADS + threadIdx.x];
   store_unit(added<SPLIT>([&](int from) { return sums[from * UNITS * THREADS]; }), C, ldc,
-             tile.m0 + unit * UNIT, tile.n0 + threadIdx.x / 32 * 16, M, N);
+             tile_m * BM + unit * UNIT, tile_n * BN + threadIdx.x / 32 * 16, M, N);
 }
 
 // A multiprocessor's shared memory, of which a block has 1 KB less than its share.
@@ -283,26 +322,27 @@ int64_t tiles_of(const Gemm<half, half>& p) {
 
 // Throws CudaError where there is no TMA.
 template <int BM, int BN, int SPLIT, Sums SUMS>
-void launch_configuration(const Gemm<half, half>& p, int buffers, bool in_a_row) {
+void launch_configuration(const Gemm<half, half>& p, int buffers, Otherwise otherwise) {
   using S = Shared<BM, BN, SPLIT>;
   if (done_without_kernel(p)) return;
-  const unsigned tiles = static_cast<unsigned>(tiles_of<BM, BN>(p));
+  const int tiles_m = ceil_div(p.M, BM), tiles_n = ceil_div(p.N, BN);
   const unsigned cluster = SUMS == Sums::SENT || SUMS == Sums::FETCHED ? SPLIT : 1;
   float4* const workspace = static_cast<float4*>(p.workspace);
-  launch_clusters(
-      cluster, gemm_kernel<BM, BN, SPLIT, SUMS>, dim3(tiles * SPLIT), dim3(S::THREADS),
-      S::bytes(buffers), p.stream, p.M, p.N, p.K, ptx::tensor_map(p.A, p.M, p.K, p.lda, BM),
-      ptx::tensor_map(p.B, p.K, p.N, p.ldb, BK), p.C, p.ldc, buffers, in_a_row, workspace);
+  launch_clusters(cluster, gemm_kernel<BM, BN, SPLIT, SUMS>, tile_grid(tiles_m, tiles_n * SPLIT),
+                  dim3(S::THREADS), S::bytes(buffers), p.stream, p.M, p.N, p.K,
+                  ptx::tensor_map(p.A, p.M, p.K, p.lda, BM),
+                  ptx::tensor_map(p.B, p.K, p.N, p.ldb, BK), p.C, p.ldc, buffers, otherwise,
+                  workspace);
   if constexpr (SUMS == Sums::WORKSPACE)
-    launch(add_kernel<BM, BN, SPLIT>, dim3(tiles * S::UNITS), dim3(S::CONSUMERS * WARPGROUP), 0,
-           p.stream, p.M, p.N, p.C, p.ldc, workspace);
+    launch(add_kernel<BM, BN, SPLIT>, tile_grid(tiles_m, tiles_n * S::UNITS),
+           dim3(S::CONSUMERS * WARPGROUP), 0, p.stream, p.M, p.N, p.C, p.ldc, workspace);
 }
 
 // What the launcher chooses among.
 struct Configuration {
   int BM, BN, split;
   int (*buffers)(int blocks);  // with so many blocks on a multiprocessor
-  void (*launch)(const Gemm<half, half>&, int buffers, bool in_a_row);
+  void (*launch)(const Gemm<half, half>&, int buffers, Otherwise);
 };
 template <int BM, int BN, int SPLIT>
 constexpr Configuration configuration() {
@@ -336,7 +376,7 @@ inline std::string name_of(const Configuration& c, int blocks) {
          std::to_string(c.split) + "_blocks_" + std::to_string(blocks);
 }
 inline void gemm_as(const Configuration& c, const Gemm<half, half>& p, int blocks) {
-  c.launch(p, c.buffers(blocks), false);
+  c.launch(p, c.buffers(blocks), {});
 }
 
 // Tiles of a wave, one block on a multiprocessor: clusters of more than two do not fill a GPU, for
@@ -379,10 +419,16 @@ uint64_t workspace_bytes_16x64(const Gemm<half, half>& p) {
   return static_cast<uint64_t>(tiles_of<16, 64>(p)) * SPLIT * 16 * 64 * sizeof(float);
 }
 // Variants, each with tiles of 16 x 64.
-template <int SPLIT, Sums SUMS, bool IN_A_ROW = false>
+template <int SPLIT, Sums SUMS>
 void gemm_16x64(const Gemm<half, half>& p) {
   if (SUMS == Sums::WORKSPACE) require_workspace(p, workspace_bytes_16x64<SPLIT>(p));
-  launch_configuration<16, 64, SPLIT, SUMS>(p, buffers_of<16, 64, SPLIT>(1), IN_A_ROW);
+  launch_configuration<16, 64, SPLIT, SUMS>(p, buffers_of<16, 64, SPLIT>(1), {});
+}
+inline void gemm_k_in_a_row(const Gemm<half, half>& p) {
+  launch_configuration<16, 64, 2, Sums::SENT>(p, buffers_of<16, 64, 2>(1), {true, false});
+}
+inline void gemm_barriers_first(const Gemm<half, half>& p) {
+  launch_configuration<16, 64, 2, Sums::SENT>(p, buffers_of<16, 64, 2>(1), {false, true});
 }
 
 }  // namespace ladder::few_rows

@@ -13,6 +13,7 @@
 
 #include "launch.cuh"
 #include "parts/no_kernel.cuh"
+#include "parts/tile_grid.cuh"
 #include "parts/vector_halves.cuh"
 #include "ptx/cluster.cuh"
 #include "ptx/mma.cuh"
@@ -93,8 +94,9 @@ __global__ void __launch_bounds__(WARPS * 32, 1)
   constexpr int COLUMNS = BN / 8;  // of a lane
   S& s = dynamic_shared<S>();
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-  const int rank = blockIdx.x % SPLIT, tile = blockIdx.x / SPLIT, tiles_n = ceil_div(N, BN);
-  const int m0 = tile / tiles_n * BM, n0 = tile % tiles_n * BN;
+  const int rank = blockIdx.x % SPLIT;
+  if (tile_row() >= ceil_div(M, BM)) return;
+  const int m0 = tile_row() * BM, n0 = static_cast<int>(blockIdx.x / SPLIT) * BN;
 
   if (SPLIT > 1) {
     if (threadIdx.x == 0) {
@@ -196,10 +198,9 @@ void launch_configuration(const Gemm<half, half>& p) {
   if (done_without_kernel(p)) return;
   const auto kernel = p.N % 8 == 0 && p.K % BK == 0 ? gemm_kernel<WARPS, BN, SPLIT, FLIGHT, true>
                                                     : gemm_kernel<WARPS, BN, SPLIT, 1, false>;
-  const auto tiles = static_cast<unsigned>(int64_t{ceil_div(p.M, BM)} * ceil_div(p.N, BN));
-  launch_clusters(SPLIT, kernel, dim3(tiles * SPLIT), dim3(WARPS * 32),
-                  sizeof(Shared<WARPS, BN, SPLIT>), p.stream, p.M, p.N, p.K, p.A, p.lda, p.B, p.ldb,
-                  p.C, p.ldc);
+  launch_clusters(SPLIT, kernel, tile_grid(ceil_div(p.M, BM), ceil_div(p.N, BN) * SPLIT),
+                  dim3(WARPS * 32), sizeof(Shared<WARPS, BN, SPLIT>), p.stream, p.M, p.N, p.K, p.A,
+                  p.lda, p.B, p.ldb, p.C, p.ldc);
 }
 
 // What the launcher chooses among.

@@ -152,14 +152,15 @@ struct Boxes {
 
 template <bool MEET>
 __global__ void boxes_kernel(const __grid_constant__ CUtensorMap map, Layout layout, Boxes b,
-                             bool prefetch, Moments* moments) {
+                             bool prefetch, bool one_by_one, Moments* moments) {
   extern __shared__ __align__(1024) unsigned char bytes[];
   __shared__ uint64_t full[MOST];
   const uint64_t begin = moments != nullptr ? now() : 0;
   if (MEET) ptx::cluster_arrive_relaxed();
   if (threadIdx.x == 0) {
     if (prefetch) ptx::prefetch_tensor_map(&map);
-    for (int i = 0; i < b.buffers; ++i) ptx::mbarrier_init(&full[i], 1);
+    if (!one_by_one)
+      for (int i = 0; i < b.buffers; ++i) ptx::mbarrier_init(&full[i], 1);
     ptx::fence_mbarrier_init();
     const Walk walk = walk_of(layout, b.box_rows);
     const int box_bytes = b.box_columns * b.box_rows * 2;
@@ -170,7 +171,13 @@ __global__ void boxes_kernel(const __grid_constant__ CUtensorMap map, Layout lay
                       walk.byte0 / 2 + j * b.box_columns,
                       (walk.first + t * walk.stride) * b.box_rows, &full[buffer]);
     };
-    for (int t = 0; t < min(b.buffers, walk.count); ++t) load(t, t);
+    for (int t = 0; t < min(b.buffers, walk.count); ++t) {
+      if (one_by_one) {
+        ptx::mbarrier_init(&full[t], 1);
+        ptx::fence_mbarrier_init();
+      }
+      load(t, t);
+    }
     uint64_t first = 0;
     int buffer = 0;
     unsigned parity = 0;
@@ -236,20 +243,20 @@ __global__ void __launch_bounds__(few_rows::Shared<BM, BN, SPLIT>::THREADS, 1)
   constexpr int CONSUMER_THREADS = S::CONSUMERS * few_rows::WARPGROUP;
   const uint64_t begin = moments != nullptr ? now() : 0;
   S& s = dynamic_shared<S>();
-  const int rank = blockIdx.x % SPLIT, lane = threadIdx.x % 32;
-  const Tile tile = tile_of<BM, BN, few_rows::GROUP>(blockIdx.x / SPLIT, M, N);
-  const few_rows::Steps steps = few_rows::steps_of<SPLIT>(rank, K, false);
+  const int rank = blockIdx.x % SPLIT;
+  const Tile tile = {0, static_cast<int>(blockIdx.x / SPLIT) * BN};
+  const few_rows::Steps steps = few_rows::steps_of<SPLIT>(rank, K, {});
   if (threadIdx.x >= CONSUMER_THREADS) {
-    if (lane < buffers) {
-      ptx::mbarrier_init(&s.full[lane], 1);
-      ptx::mbarrier_init(&s.empty[lane], S::CONSUMERS);
-    }
-    ptx::fence_mbarrier_init();
+    if (threadIdx.x == CONSUMER_THREADS) few_rows::fill(s, map_A, map_B, tile, steps, buffers, {});
     __syncwarp();
-    ptx::named_barrier_arrive(1, S::THREADS);
-    if (lane == 0) few_rows::produce(s, map_A, map_B, tile, steps, few_rows::Ring{buffers});
+    ptx::named_barrier_sync(1, S::THREADS);
+    if (threadIdx.x == CONSUMER_THREADS)
+      few_rows::refill(s, map_A, map_B, tile, steps, few_rows::Ring{buffers});
     return;
   }
+  if (threadIdx.x == 0)
+    for (int i = 0; i < buffers; ++i) ptx::mbarrier_init(&s.empty[i], S::CONSUMERS);
+  __syncwarp();
   ptx::named_barrier_sync(1, S::THREADS);
   uint64_t first = 0;
   if (moments != nullptr) {
@@ -358,7 +365,8 @@ class Contenders {
 
   void boxes(const std::string& what, Layout layout, Boxes b, unsigned cluster = 1,
              bool prefetch = false, bool meet = false, bool swizzle = true,
-             CUtensorMapL2promotion promotion = CU_TENSOR_MAP_L2_PROMOTION_L2_128B) {
+             CUtensorMapL2promotion promotion = CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
+             bool one_by_one = true) {
     b.buffers = std::min(b.buffers, 221 * 1024 / b.group_bytes());
     std::vector<CUtensorMap> maps;
     for (const auto& B : sets_.B)
@@ -369,7 +377,7 @@ class Contenders {
       launch_clusters(cluster, meet ? boxes_kernel<true> : boxes_kernel<false>,
                       dim3(layout.blocks()), dim3(32),
                       static_cast<size_t>(b.buffers * b.group_bytes()), nullptr,
-                      maps[static_cast<size_t>(set)], layout, b, prefetch, moments);
+                      maps[static_cast<size_t>(set)], layout, b, prefetch, one_by_one, moments);
     };
     all.push_back({"boxes of TMA",
                    fmt::format("{}, {} of {}x{}, {} KB{}{}", layout.name(), b.boxes, b.box_rows,
@@ -394,7 +402,8 @@ class Contenders {
   template <int BM, int BN, int SPLIT>
   void multiplied(unsigned cluster = 1) {
     const int buffers = few_rows::buffers_of<BM, BN, SPLIT>(1);
-    const int blocks = ceil_div(M, BM) * (N / BN) * SPLIT;
+    static_assert(M <= BM);
+    const int blocks = N / BN * SPLIT;
     const auto start = [=](int set, Moments* moments) {
       const Gemm<half, half> p = sets_.gemm(set);
       launch_clusters(cluster, multiplied_kernel<BM, BN, SPLIT>, dim3(blocks),
@@ -456,6 +465,8 @@ void read_by_boxes(Contenders& c) {
   const Layout narrow{128, 2, false, false};
   c.boxes("", narrow, one);
   c.boxes(", the map prefetched", narrow, one, 1, true);
+  c.boxes(", all barriers first", narrow, one, 1, false, false, true,
+          CU_TENSOR_MAP_L2_PROMOTION_L2_128B, false);
   c.boxes("", {128, 2, true, false}, one);
   c.boxes("", {128, 2, false, true}, one);
   c.boxes("", narrow, one, 2);
@@ -497,7 +508,6 @@ void whole_kernels(Contenders& c, Cublas& cublas) {
   c.multiplied<16, 64, 2>(2);
   c.multiplied<16, 128, 4>();
   c.multiplied<16, 256, 8>();
-  c.multiplied<8, 64, 2>();
   for (const int rows : {1, 16}) {
     c.whole("cuBLAS", rows, [&](const Gemm<half, half>& p) { cublas.gemm(p); });
     for (const few_rows::Configuration& configuration : few_rows::CONFIGURATIONS)
@@ -513,7 +523,8 @@ void whole_kernels(Contenders& c, Cublas& cublas) {
       c.whole("14b " + without_tiles::name_of(configuration), rows, configuration.launch);
   using namespace few_rows;
   c.whole("16x64 split 2, fetched", 16, gemm_16x64<2, Sums::FETCHED>);
-  c.whole("16x64 split 2, K in a row", 16, gemm_16x64<2, Sums::SENT, true>);
+  c.whole("16x64 split 2, K in a row", 16, gemm_k_in_a_row);
+  c.whole("16x64 split 2, all barriers first", 16, gemm_barriers_first);
 }
 
 // --- The program
