@@ -262,33 +262,24 @@ template <int BM, int BN, Pairs PAIRS = Pairs::NONE>
 constexpr Configuration configuration() {
   return {BM, BN, PAIRS, launch_configuration<BM, BN, PAIRS>};
 }
-inline constexpr Configuration CONFIGURATIONS[] = {configuration<64, 128>(),
-                                                   configuration<72, 128>(),
-                                                   configuration<96, 128>(),
-                                                   configuration<128, 128>(),
-                                                   configuration<144, 128>(),
-                                                   configuration<192, 128>(),
-                                                   configuration<64, 256>(),
-                                                   configuration<72, 256>(),
-                                                   configuration<104, 256>(),
-                                                   configuration<128, 256>(),
-                                                   configuration<144, 256>(),
-                                                   configuration<152, 256>(),
-                                                   configuration<160, 256>(),
-                                                   configuration<168, 256>(),
-                                                   configuration<176, 256>(),
-                                                   configuration<192, 256>(),
-                                                   configuration<64, 128, Pairs::SHARE_A>(),
-                                                   configuration<128, 128, Pairs::SHARE_A>(),
-                                                   configuration<128, 256, Pairs::SHARE_A>(),
-                                                   configuration<144, 256, Pairs::SHARE_A>(),
-                                                   configuration<152, 256, Pairs::SHARE_A>(),
-                                                   configuration<160, 256, Pairs::SHARE_A>(),
-                                                   configuration<64, 128, Pairs::SHARE_B>(),
-                                                   configuration<128, 128, Pairs::SHARE_B>(),
-                                                   configuration<128, 256, Pairs::SHARE_B>(),
-                                                   configuration<144, 256, Pairs::SHARE_B>(),
-                                                   configuration<152, 256, Pairs::SHARE_B>()};
+inline constexpr Configuration CONFIGURATIONS[] = {
+    // clang-format off
+    configuration<64, 128>(),  configuration<72, 128>(),  configuration<96, 128>(),
+    configuration<128, 128>(), configuration<144, 128>(), configuration<192, 128>(),
+    configuration<208, 128>(), configuration<256, 128>(),
+    configuration<64, 256>(),  configuration<72, 256>(),  configuration<104, 256>(),
+    configuration<128, 256>(), configuration<144, 256>(), configuration<152, 256>(),
+    configuration<160, 256>(), configuration<168, 256>(), configuration<176, 256>(),
+    configuration<192, 256>(),
+
+    configuration<64, 128, Pairs::SHARE_A>(),  configuration<128, 128, Pairs::SHARE_A>(),
+    configuration<128, 256, Pairs::SHARE_A>(), configuration<144, 256, Pairs::SHARE_A>(),
+    configuration<152, 256, Pairs::SHARE_A>(), configuration<160, 256, Pairs::SHARE_A>(),
+
+    configuration<64, 128, Pairs::SHARE_B>(),  configuration<128, 128, Pairs::SHARE_B>(),
+    configuration<128, 256, Pairs::SHARE_B>(), configuration<144, 256, Pairs::SHARE_B>(),
+    configuration<152, 256, Pairs::SHARE_B>()};
+// clang-format on
 
 // "152x256", "152x256_share_a".
 inline std::string name(const Configuration& c) {
