@@ -2,6 +2,7 @@
 // Bodies for the functions of kernels/ptx where the CPU is the device.
 #include <cuda.h>
 #include <cuda_fp16.h>
+#include <cuda_runtime.h>
 
 #include <cstring>
 
@@ -84,6 +85,8 @@ inline void stmatrix_x2_trans(void* row, const uint32_t (&r)[2],
   stmatrix(row, r, 2, true, place);
 }
 
+uint32_t movmatrix_trans(uint32_t pair, cpu_device::Place place = cpu_device::here());
+
 // --- mbarriers ----------------------------------------------------------------------------------
 
 inline void mbarrier_init(uint64_t* barrier, uint32_t count,
@@ -120,8 +123,13 @@ inline void mbarrier_wait_parity(uint64_t* barrier, uint32_t parity,
                                  cpu_device::Place place = cpu_device::here()) {
   mbarrier_test_wait_parity(barrier, parity, place);
 }
+inline void mbarrier_wait_parity_cluster(uint64_t* barrier, uint32_t parity,
+                                         cpu_device::Place place = cpu_device::here()) {
+  cpu_device::this_block->mbarriers().wait(barrier, parity, place, true);
+}
 inline void fence_mbarrier_init() {
   cpu_device::this_block->mbarriers().fence();
+  cpu_device::this_block->team().barriers_fenced();
 }
 
 // --- TMA ----------------------------------------------------------------------------------------
@@ -147,6 +155,7 @@ inline void tma_reduce_add(const CUtensorMap* map, int col, int row, const void*
   const int at[] = {col, row};
   cpu_device::tma_store(map, at, from, cpu_device::StoreMode::ADD_HALVES, place);
 }
+inline void prefetch_tensor_map(const CUtensorMap*) {}
 inline void fence_proxy_async() {
   cpu_device::fence_proxy_async();
 }
@@ -197,6 +206,9 @@ void wgmma_m64k16_f32_f16_a_along_m(float (&d)[COUNT], uint64_t a, uint64_t b, b
 inline void cluster_arrive(cpu_device::Place place = cpu_device::here()) {
   cpu_device::this_block->team().cluster_arrive(place);
 }
+inline void cluster_arrive_relaxed(cpu_device::Place place = cpu_device::here()) {
+  cpu_device::this_block->team().cluster_arrive(place, true);
+}
 inline void cluster_wait(cpu_device::Place place = cpu_device::here()) {
   cpu_device::this_block->team().cluster_wait(place);
 }
@@ -213,6 +225,8 @@ T* shared_of_block(T* pointer, uint32_t rank, cpu_device::Place place = cpu_devi
   }
   return reinterpret_cast<T*>(block.team().block(rank).at(block.shared_address(pointer)));
 }
+void store_async(float4* to, float4 value, uint64_t* barrier, uint32_t rank,
+                 cpu_device::Place place = cpu_device::here());
 inline void named_barrier_sync(int id, int threads, cpu_device::Place place = cpu_device::here()) {
   cpu_device::this_block->named_barrier(static_cast<unsigned>(id), static_cast<unsigned>(threads),
                                         true, place);
