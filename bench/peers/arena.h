@@ -2,6 +2,7 @@
 // Device memory for all shapes of a run, taken once: operands are drawn once, and shapes only point
 // into it. The sets of a shape lie one after another.
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "harness/buffers.h"
@@ -40,16 +41,18 @@ class Arena {
  public:
   static constexpr uint64_t WORKSPACE_BYTES = uint64_t{256} << 20;
 
-  Arena(const std::vector<harness::Shape>& shapes, uint64_t l2_bytes, uint64_t seed,
-        cudaStream_t stream)
+  Arena(const std::vector<harness::Shape>& shapes, uint64_t l2_bytes)
       : l2_bytes_(l2_bytes),
-        operands_(largest(shapes, [&](const Size& s) { return (s.a + s.b) * s.sets(l2_bytes); })),
+        operand_elements_(
+            largest(shapes, [&](const Size& s) { return (s.a + s.b) * s.sets(l2_bytes); })),
+        operands_(operand_elements_),
         results_(largest(shapes, [&](const Size& s) { return s.c * s.sets(l2_bytes); })),
         reference_(largest(shapes, [](const Size& s) { return s.c; })),
-        workspace_(WORKSPACE_BYTES) {
-    draw_uniform(operands_.get(),
-                 largest(shapes, [&](const Size& s) { return (s.a + s.b) * s.sets(l2_bytes); }),
-                 seed, stream);
+        workspace_(WORKSPACE_BYTES) {}
+
+  // The operands of all sets of all shapes.
+  void draw(uint64_t seed, cudaStream_t stream) const {
+    draw_uniform(operands_.get(), operand_elements_, seed, stream);
   }
 
   int sets(harness::Shape shape) const { return Size(shape).sets(l2_bytes_); }
@@ -89,6 +92,7 @@ class Arena {
   }
 
   uint64_t l2_bytes_;
+  size_t operand_elements_;
   harness::DeviceBuffer<In> operands_;
   harness::DeviceBuffer<Out> results_, reference_;
   harness::DeviceBuffer<unsigned char> workspace_;

@@ -1,5 +1,6 @@
 #pragma once
 // Everybody who multiplies matrices here, each as a function on the same problem.
+#include <memory>
 #include <string>
 #include <type_traits>
 #include <vector>

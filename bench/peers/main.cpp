@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <memory>
@@ -31,6 +32,12 @@ struct Options {
   int device = 0;
   bool configurations = true;
 };
+
+using Clock = std::chrono::steady_clock;
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+constexpr double WARMUP_SECONDS = 0.3;
 
 void print(const Json& line) {
   fmt::print("{}\n", line.dump());
@@ -77,7 +84,7 @@ class Contest {
         random_(options.seed) {}
 
   Json run(std::vector<Competitor<In, Out>> all) {
-    const auto start = std::chrono::steady_clock::now();
+    const auto start = Clock::now();
     const size_t candidates = all.size();
     for (auto& competitor : all) {
       print({{"trying", competitor.family + ": " + competitor.variant.name}});
@@ -105,8 +112,7 @@ class Contest {
       line["competitors"].push_back(to_json(contenders_[i], times[i]));
     line["slower"] = slower_;
     line["left_out"] = left_out_;
-    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-    line["seconds"] = seconds.count();
+    line["seconds"] = seconds_since(start);
     return line;
   }
 
@@ -118,7 +124,7 @@ class Contest {
                   competitor.family + ": " + competitor.variant.name) != unwanted.end())
       return "left out as told";
     try {
-      const Gemm<In, Out> p = gemm(competitor.variant, 0);
+      const Gemm<In, Out> p = arena_.gemm(shape_, 0, workspace_bytes(competitor.variant), stream_);
       LADDER_CUDA_CHECK(
           cudaMemsetAsync(p.C, harness::POISON, arena_.result_bytes(shape_), stream_));
       if (p.workspace != nullptr)
@@ -154,12 +160,12 @@ class Contest {
     return compare(p.C, arena_.reference(), shape_, p.ldc, tolerance_, stream_);
   }
 
-  Gemm<In, Out> gemm(const harness::Variant<In, Out>& variant, int set) const {
-    const Gemm<In, Out> without = arena_.gemm(shape_, set, 0, stream_);
-    const uint64_t bytes = variant.workspace_bytes ? variant.workspace_bytes(without) : 0;
+  uint64_t workspace_bytes(const harness::Variant<In, Out>& variant) const {
+    if (!variant.workspace_bytes) return 0;
+    const uint64_t bytes = variant.workspace_bytes(arena_.gemm(shape_, 0, 0, stream_));
     if (bytes > arena_.WORKSPACE_BYTES)
       throw std::invalid_argument(fmt::format("needs a workspace of {} bytes", bytes));
-    return arena_.gemm(shape_, set, bytes, stream_);
+    return bytes;
   }
 
   // Times those who are left, and keeps their medians.
@@ -167,9 +173,10 @@ class Contest {
     std::vector<harness::LaunchOn> launches;
     std::vector<double> estimates;
     for (const auto& contender : contenders_) {
+      const uint64_t bytes = workspace_bytes(contender.variant);
       std::vector<Gemm<In, Out>> problems;
       for (int set = 0; set < arena_.sets(shape_); ++set)
-        problems.push_back(gemm(contender.variant, set));
+        problems.push_back(arena_.gemm(shape_, set, bytes, stream_));
       launches.push_back([problems, &contender](int set) {
         contender.variant.gemm(problems[static_cast<size_t>(set)]);
       });
@@ -244,7 +251,7 @@ class Contest {
 template <class In, class Out>
 void run_all(const Options& options, const std::vector<Shape>& shapes,
              const harness::Device& device) {
-  const auto start = std::chrono::steady_clock::now();
+  const auto start = Clock::now();
   cudaStream_t stream = nullptr;  // to the end of the program
   LADDER_CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
   auto kernels = stages<In, Out>();
@@ -256,10 +263,14 @@ void run_all(const Options& options, const std::vector<Shape>& shapes,
          {"toolkit", device.toolkit},
          {"cublas", cublas->version()},
          {"cutlass_kernels", cutlass_kernels().size()}});
-  const Arena<In, Out> arena(shapes, device.l2_bytes, options.seed, stream);
+  const Arena<In, Out> arena(shapes, device.l2_bytes);
+  // An idle GPU takes tens of milliseconds to raise its clocks.
+  for (const auto begin = Clock::now(); seconds_since(begin) < WARMUP_SECONDS;) {
+    arena.draw(options.seed, stream);
+    LADDER_CUDA_CHECK(cudaStreamSynchronize(stream));
+  }
   for (const Shape& shape : shapes) {
-    const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
-    if (spent.count() > options.budget_seconds) {
+    if (seconds_since(start) > options.budget_seconds) {
       print({{"stopped", "the time is over"}});
       return;
     }

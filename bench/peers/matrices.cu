@@ -85,14 +85,17 @@ __global__ void doubles_kernel(Gemm<In, Out> p, Tolerance tolerance, Differences
 // Calls count(differences) with zeros in device memory; what is there afterwards.
 template <class Count>
 Differences counted(cudaStream_t stream, Count count) {
-  Differences* on_device = nullptr;
   Differences result;
-  LADDER_CUDA_CHECK(cudaMalloc(reinterpret_cast<void**>(&on_device), sizeof result));
+  // To the end of the program: taking and giving back memory takes longer than small products.
+  static Differences* const on_device = [] {
+    void* memory = nullptr;
+    LADDER_CUDA_CHECK(cudaMalloc(&memory, sizeof(Differences)));
+    return static_cast<Differences*>(memory);
+  }();
   LADDER_CUDA_CHECK(cudaMemsetAsync(on_device, 0, sizeof result, stream));
   count(on_device);
   LADDER_CUDA_CHECK(cudaStreamSynchronize(stream));
   LADDER_CUDA_CHECK(cudaMemcpy(&result, on_device, sizeof result, cudaMemcpyDeviceToHost));
-  LADDER_CUDA_CHECK(cudaFree(on_device));
   return result;
 }
 
