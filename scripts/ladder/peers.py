@@ -88,6 +88,17 @@ class Log:
             file.write(json.dumps(line) + "\n")
 
 
+def thin(record: dict) -> dict:
+    """Of each family its own choice and the fastest: what tables and figures are made of."""
+    fastest: dict[str, dict] = {}
+    for c in record["competitors"]:
+        if c["ms"] < fastest.get(c["family"], {"ms": math.inf})["ms"]:
+            fastest[c["family"]] = c
+    kept = [c for c in record["competitors"] if c["own"] or c is fastest[c["family"]]]
+    other = {k: v for k, v in record.items() if k not in ("competitors", "slower", "left_out")}
+    return {**other, "competitors": kept}
+
+
 # ---- the program -------------------------------------------------------------------------------
 
 
@@ -485,6 +496,7 @@ def parser() -> argparse.ArgumentParser:
     )
     p.add_argument("--show", action="store_true", help="measure nothing")
     p.add_argument("--plot", type=Path, metavar="SVG", help="draw, and measure nothing")
+    p.add_argument("--thin", type=Path, metavar="FILE", help="write what tables are made of")
     p.add_argument("--program", type=Path, default=PROGRAM, help=argparse.SUPPRESS)
     return p
 
@@ -506,7 +518,11 @@ def main(arguments: list[str]) -> int:
             if options.plot:
                 from ladder.figures.sweep import percent_of_best
 
-                options.plot.write_text(percent_of_best(rows_of(records), gpu(log.lines)).svg)
+                options.plot.write_text(percent_of_best(rows_of(records), gpu_of(log.lines)).svg)
+            if options.thin:
+                heads = [line for line in log.lines if "gpu" in line][-1:]
+                lines = map(json.dumps, [*heads, *map(thin, records)])
+                options.thin.write_text("".join(f"{line}\n" for line in lines))
             print(report(records))
         except (BadInput, OSError) as error:
             print(f"peers.py: {error}", file=sys.stderr)
@@ -521,6 +537,6 @@ def main(arguments: list[str]) -> int:
     return 0 if complete else 1
 
 
-def gpu(lines: Iterable[dict]) -> str:
+def gpu_of(lines: Iterable[dict]) -> str:
     names = {line["gpu"] for line in lines if "gpu" in line}
     return " and ".join(sorted(names)).replace("NVIDIA ", "") or "no GPU"

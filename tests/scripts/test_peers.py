@@ -296,6 +296,19 @@ def test_no_gpu_has_an_exit_code_of_its_own(tmp_path, capsys):
     assert capsys.readouterr().err == "peers.py: no usable GPU\n"
 
 
+def test_a_thin_record_has_what_the_table_needs(tmp_path, capsys):
+    out, thin = tmp_path / "out.jsonl", tmp_path / "sweep.jsonl"
+    log = peers.Log(out)
+    log.add({"gpu": "NVIDIA Some GPU"})
+    log.add(usual("1x2x3", slower=[1], left_out=[]))
+    assert peers.main(["--show", "--out", str(out), "--thin", str(thin), "1x2x3"]) == 0
+    table = capsys.readouterr().out
+    assert len(peers.read_lines(thin)[1]["competitors"]) == 5
+    assert peers.main(["--show", "--out", str(thin)]) == 0
+    assert capsys.readouterr().out == table
+    assert "Some GPU" in sweep_figure.of_results(tmp_path).svg
+
+
 def test_a_figure_is_drawn_of_what_is_there(program, tmp_path):
     out, figure = tmp_path / "out.jsonl", tmp_path / "x.svg"
     assert run(program, "--out", str(out), "32", "8x8x8") == 0

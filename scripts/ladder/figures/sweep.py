@@ -1,11 +1,25 @@
 """A sweep over shapes: what the last stage takes beside the fastest library, shape by shape."""
 
 import math
+from pathlib import Path
 
 from ladder.figures.svg import Canvas, Figure
-from ladder.peers import Row, geometric_mean, short, stages_of, worst
+from ladder.peers import (
+    Row,
+    geometric_mean,
+    gpu_of,
+    merge,
+    read_lines,
+    rows_of,
+    short,
+    stages_of,
+    worst,
+)
 from ladder.project import BadInput
 from ladder.sweep_shapes import model_shapes, sizes
+
+# Beside the reports of the stages: what scripts/peers.py --thin writes.
+FILE = "sweep.jsonl"
 
 LEFT, RIGHT, TOP, HEIGHT = 44, 464, 62, 250
 LEAST, MOST = 50, 150  # percent; what is beyond is drawn at the edge
@@ -70,7 +84,12 @@ def percent_of_best(rows: list[Row], gpu: str) -> Figure:
     low = worst(there, stage, 1)[0]
     return canvas.figure(
         TOP + HEIGHT + 50,
-        f"{len(there)} shapes; 100 is the fastest of cuBLAS, cublasLt and CUTLASS at that shape. "
-        f"The geometric mean is {mean:.1f}, the lowest {low.percent_of_best(stage):.1f} at "
-        f"{short(low.shape)}. Larger dots are projections of language models.",
+        f"{len(there)} shapes, the larger dots projections of language models; 100 is the fastest "
+        f"of cuBLAS, cublasLt and CUTLASS at that shape. The geometric mean is {mean:.1f}, the "
+        f"lowest {low.percent_of_best(stage):.1f} at {short(low.shape)}.",
     )
+
+
+def of_results(results: Path) -> Figure:
+    lines = read_lines(results / FILE)
+    return percent_of_best(rows_of(merge(lines, "fp16").values()), gpu_of(lines))
