@@ -26,7 +26,7 @@ using Json = nlohmann::ordered_json;
 
 struct Options {
   std::string type = "fp16";
-  std::vector<std::string> shapes, leave_out;
+  std::vector<std::string> shapes, only, leave_out;
   double milliseconds = 150, budget_seconds = 1e9;
   uint64_t seed = 1;
   int device = 0;
@@ -248,6 +248,13 @@ class Contest {
   Json slower_ = Json::array(), left_out_ = Json::array();
 };
 
+bool wanted(const Options& options, const std::string& family) {
+  return family == "cuBLAS" ||
+         std::any_of(options.only.begin(), options.only.end(), [&](const std::string& beginning) {
+           return family.compare(0, beginning.size(), beginning) == 0;
+         });
+}
+
 template <class In, class Out>
 void run_all(const Options& options, const std::vector<Shape>& shapes,
              const harness::Device& device) {
@@ -275,8 +282,12 @@ void run_all(const Options& options, const std::vector<Shape>& shapes,
       return;
     }
     print({{"begins", name(shape)}});
-    Contest<In, Out> contest(shape, arena, options, stream);
-    print(contest.run(competitors<In, Out>(arena.gemm(shape, 0, 0, stream), kernels, cublas)));
+    auto all = competitors<In, Out>(arena.gemm(shape, 0, 0, stream), kernels, cublas);
+    if (!options.only.empty())
+      all.erase(std::remove_if(all.begin(), all.end(),
+                               [&](const auto& c) { return !wanted(options, c.family); }),
+                all.end());
+    print(Contest<In, Out>(shape, arena, options, stream).run(std::move(all)));
   }
 }
 
@@ -295,7 +306,10 @@ std::optional<Options> parse(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--budget", o.budget_seconds, "begins no shape after so many seconds")
       ->check(CLI::PositiveNumber);
-  app.add_option("--leave-out", o.leave_out, "\"FAMILY: NAME\" that is not to be run");
+  app.add_option("--only", o.only, "families beside cuBLAS, by the beginnings of their names")
+      ->allow_extra_args(false);
+  app.add_option("--leave-out", o.leave_out, "\"FAMILY: NAME\" that is not to be run")
+      ->allow_extra_args(false);
   app.add_flag("!--no-configurations", o.configurations,
                "of a stage only what its own launcher chooses");
   app.add_option("--seed", o.seed, "of the operands and the order")->capture_default_str();

@@ -451,6 +451,8 @@ def measure(options: argparse.Namespace, log: Log, shapes: list[str]) -> bool:
         given = ["--milliseconds", f"{options.milliseconds:g}"]
         if not options.configurations:
             given.append("--no-configurations")
+        for family in options.only:
+            given += ["--only", family]
         if not options.program.exists():
             raise BadInput(f"there is no {options.program}; ./scripts/peers.sh builds it")
         run = Run(log, options.type, given, deadline, options.program, leave_out=options.leave_out)
@@ -475,6 +477,13 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("--type", choices=("fp16", "fp32"), default="fp16")
     p.add_argument("--budget", type=float, default=math.inf, metavar="SECONDS")
     p.add_argument("--milliseconds", type=float, default=150, help="of a shape's precise part")
+    p.add_argument(
+        "--only",
+        action="append",
+        default=[],
+        metavar="FAMILY",
+        help="CUTLASS, 11c, ...: beside cuBLAS",
+    )
     p.add_argument("--leave-out", action="append", default=[], metavar="'FAMILY: NAME'")
     p.add_argument(
         "--no-configurations",
