@@ -34,7 +34,7 @@ PROGRAM = ROOT / "build/peers"
 TRITON = ROOT / "bench/peers/triton_matmul.py"
 NO_DEVICE = 77
 # Without a line of the program for so long, it hangs.
-SILENCE_S = 60
+SILENCE_S = 30
 # Processes that a run may lose.
 MOST_LOST = 12
 # Others than stages.
@@ -210,11 +210,15 @@ class Run:
         self.lost += 1
         say(f"lost at {shape}, {doing}: {why}")
         self.log.add({"lost": doing, "at": shape, "why": why})
-        if doing is None or doing == "a race" or doing.startswith("cuBLAS: "):
-            # Nobody to blame: this shape stays without a result.
-            self.log.add({"shape": shape, "type": self.kind, "competitors": [], "failed": why})
-        else:
+        if is_blamed(doing):
             self.leave_out.append(doing)
+        else:  # this shape stays without a result
+            self.log.add({"shape": shape, "type": self.kind, "competitors": [], "failed": why})
+
+
+def is_blamed(doing: str | None) -> bool:
+    """Whether one competitor alone was at work."""
+    return doing is not None and doing != "a race" and not doing.startswith("cuBLAS: ")
 
 
 def progress(text: str) -> None:
@@ -455,7 +459,11 @@ def measure(options: argparse.Namespace, log: Log, shapes: list[str]) -> bool:
             given += ["--only", family]
         if not options.program.exists():
             raise BadInput(f"there is no {options.program}; ./scripts/peers.sh builds it")
-        run = Run(log, options.type, given, deadline, options.program, leave_out=options.leave_out)
+        blamed = [
+            line["lost"] for line in log.lines if line.get("lost") and is_blamed(line["lost"])
+        ]
+        leave_out = [*options.leave_out, *dict.fromkeys(blamed)]
+        run = Run(log, options.type, given, deadline, options.program, leave_out=leave_out)
         complete = run.all(shapes)
         progress("")
     else:

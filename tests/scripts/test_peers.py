@@ -259,6 +259,13 @@ def test_who_ends_the_process_is_left_out_and_the_rest_is_measured(program, tmp_
     ]
 
 
+def test_who_was_blamed_is_left_out_when_the_run_goes_on(program, tmp_path):
+    out = tmp_path / "out.jsonl"
+    assert run(program, "--out", str(out), "13") == 0
+    assert run(program, "--out", str(out), "13x13x14") == 0
+    assert len(calls(tmp_path)) == 3
+
+
 def test_a_program_that_hangs_is_ended(program, tmp_path):
     log = peers.Log(tmp_path / "out.jsonl")
     run = peers.Run(log, "fp16", [], program=program, silence_s=0.5)
