@@ -112,9 +112,10 @@ set_up() {
   find_cmake
 }
 
-# build [TARGET ...]: these targets, or all.
+# build [TARGET ...]: these targets, or all, with BUILD_OPTIONS for CMake.
+BUILD_OPTIONS=()
 build() {
-  local options=() targets=()
+  local options=(${BUILD_OPTIONS[@]+"${BUILD_OPTIONS[@]}"}) targets=()
   if [ ! -f build/CMakeCache.txt ] && command -v ninja >/dev/null; then options+=(-G Ninja); fi
   if [ "${CI:-}" = true ]; then options+=(-DCMAKE_COMPILE_WARNING_AS_ERROR=ON); fi
   say "configuring"

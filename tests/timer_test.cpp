@@ -8,10 +8,10 @@
 namespace {
 double stream_ms = 0;
 int rests = 0;
+}  // namespace
 struct FakeEvent {
   double ms = 0;
 };
-}  // namespace
 
 using cudaEvent_t = FakeEvent*;
 using cudaHostFn_t = void (*)(void*);

@@ -12,12 +12,12 @@ enum class Stream : uint64_t { A = 1, B = 2 };  // A and B must differ, or swapp
 // The i-th of 2^64 values, uniform over all 64-bit numbers. A hash of (seed, stream, i) by the
 // finaliser of SplitMix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators,
 // OOPSLA 2014), applied once to derive the stream's key and once to the counter.
-inline uint64_t mix(uint64_t x) {
+constexpr uint64_t mix(uint64_t x) {
   x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
   x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
   return x ^ (x >> 31);
 }
-inline uint64_t random_bits(uint64_t seed, Stream stream, uint64_t i) {
+constexpr uint64_t random_bits(uint64_t seed, Stream stream, uint64_t i) {
   constexpr uint64_t GOLDEN_RATIO = 0x9E3779B97F4A7C15u;
   const uint64_t key = mix(seed + static_cast<uint64_t>(stream) * GOLDEN_RATIO);
   return mix(key + (i + 1) * GOLDEN_RATIO);
@@ -25,7 +25,7 @@ inline uint64_t random_bits(uint64_t seed, Stream stream, uint64_t i) {
 
 // Uniform in [-1, 1), in steps of 2^-23: every bit of the significand is random. Constant or
 // low-entropy data would draw less power and run faster than real data does.
-inline float random_uniform(uint64_t seed, Stream stream, uint64_t i) {
+constexpr float random_uniform(uint64_t seed, Stream stream, uint64_t i) {
   return static_cast<float>(random_bits(seed, stream, i) >> 40) * 0x1p-23f - 1.0f;
 }
 

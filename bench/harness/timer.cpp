@@ -14,33 +14,6 @@ constexpr int WARMUP_ROUNDS = 3, ROUNDS = 10;
 
 constexpr std::chrono::duration<double, std::milli> REST{REST_MS};
 
-class Event {
- public:
-  Event() { LADDER_CUDA_CHECK(cudaEventCreate(&event_)); }
-  Event(const Event&) = delete;
-  Event& operator=(const Event&) = delete;
-  ~Event() { cudaEventDestroy(event_); }
-  void record(cudaStream_t stream) { LADDER_CUDA_CHECK(cudaEventRecord(event_, stream)); }
-  double milliseconds_since(const Event& start) const {
-    float ms = 0;
-    LADDER_CUDA_CHECK(cudaEventElapsedTime(&ms, start.event_, event_));
-    return ms;
-  }
-
- private:
-  cudaEvent_t event_ = nullptr;
-};
-
-struct EventPair {
-  Event start, stop;
-  void around(const LaunchOn& launch, int set, cudaStream_t stream) {
-    start.record(stream);
-    launch(set);
-    stop.record(stream);
-  }
-  double milliseconds() const { return stop.milliseconds_since(start); }
-};
-
 // The stream rests; what is enqueued meanwhile begins without the host's latency.
 void enqueue_rest(cudaStream_t stream) {
   LADDER_CUDA_CHECK(cudaLaunchHostFunc(

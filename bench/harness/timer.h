@@ -4,14 +4,11 @@
 #include <optional>
 #include <vector>
 
-#include "launch.cuh"
+#include "events.h"
 #include "schedule.h"
 #include "statistics.h"
 
 namespace ladder::harness {
-
-// Enqueues one launch that works on buffer set number `set`.
-using LaunchOn = std::function<void(int set)>;
 
 struct Plan {
   int sets;                       // buffer sets to go round

@@ -13,6 +13,7 @@ MEASURE = (
     "the parts: tests sanitizers ncu sweep claims\n"
 )
 SCRIPTS = ["run_all.sh", "try.sh", "test.sh", "profile.sh", "sanitize.sh", "measure.sh", "docs.sh"]
+SCRIPTS += ["peers.sh"]
 
 
 @pytest.mark.parametrize("script", SCRIPTS)
@@ -56,7 +57,7 @@ def test_bad_input_is_one_line_and_code_2(command, message, tmp_path):
 def test_the_shell_reads_every_version_from_pyproject():
     tomllib = pytest.importorskip("tomllib", reason="it comes with Python 3.11")
     groups = tomllib.loads((ROOT / "pyproject.toml").read_text())["dependency-groups"]
-    assert {"claims", "test", "lint", "site", "browser", "cmake"} == set(groups)
+    assert {"claims", "test", "lint", "site", "browser", "cmake", "cutlass"} == set(groups)
     for group, requirements in groups.items():
         command = f"source scripts/lib.sh; requirements {group}"
         done = subprocess.run(["bash", "-c", command], cwd=ROOT, capture_output=True, text=True)

@@ -18,6 +18,7 @@ from ladder.figures import (
     measured,
     order,
     power,
+    sweep,
     swizzle,
     tiles,
     timelines,
@@ -50,6 +51,8 @@ def schematic() -> dict[str, Callable[[], Figure]]:
 def figures_of(results: Path) -> dict[str, Callable[[], Figure]]:
     """Those that show the results of this folder."""
     draws = {name: draw for topic in MEASURED for name, draw in topic.OF_RESULTS.items()}
+    if (results / sweep.FILE).exists():
+        draws["sweep"] = sweep.of_results
     return {name: partial(draw, results) for name, draw in draws.items()}
 
 

@@ -1,0 +1,10 @@
+#include "kernel.cuh"
+
+namespace ladder::peers {
+
+void add_cooperative_128x128(std::vector<CutlassKernel>& kernels) {
+  using namespace schedules;
+  add_kernels<Cooperative, Tile<128, 128, 64>, Cluster<1, 1>, Cluster<2, 1>>(kernels);
+}
+
+}  // namespace ladder::peers

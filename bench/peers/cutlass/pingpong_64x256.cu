@@ -1,0 +1,10 @@
+#include "kernel.cuh"
+
+namespace ladder::peers {
+
+void add_pingpong_64x256(std::vector<CutlassKernel>& kernels) {
+  using namespace schedules;
+  add_kernels<PingPong, Tile<64, 256, 64>, Cluster<1, 1>, Cluster<2, 1>>(kernels);
+}
+
+}  // namespace ladder::peers
