@@ -242,19 +242,22 @@ inline std::string name(const Configuration& c) {
          "_cluster_" + std::to_string(c.split);
 }
 
-// How many clocks a configuration takes. Every wave of blocks multiplies its ranges of K and adds
-// its parts, which are written to shared memory and read, 32 floats a clock.
+// Of clusters of more than two blocks those that fit leave a tenth of the multiprocessors unused.
+inline int usable(int cluster) {
+  const int multiprocessors = device_attribute(cudaDevAttrMultiProcessorCount);
+  return std::max(cluster, cluster > 2 ? multiprocessors * 10 / 11 : multiprocessors);
+}
+
+// How many clocks a configuration takes: waves of blocks, each of which multiplies its steps and
+// adds its parts, for which they are written to shared memory and read, 32 floats a clock.
 inline double clocks(const Gemm<float, float>& p, const Configuration& c) {
   constexpr double START = 3000, CLUSTER = 1500;
-  // Of clusters of more than two blocks those that fit leave a tenth of the multiprocessors unused.
-  const int multiprocessors = device_attribute(cudaDevAttrMultiProcessorCount);
-  const int used = c.split > 2 ? multiprocessors * 10 / 11 : multiprocessors;
-  const int places = std::max(c.split, used * c.resident);
   const double blocks = static_cast<double>(ceil_div(p.M, c.BM)) * ceil_div(p.N, c.BN) * c.split;
+  const double waves = std::ceil(blocks / usable(c.split) / c.resident);
   const double tile = static_cast<double>(c.BM) * c.BN * c.resident;
-  const int steps = ceil_div(ceil_div(p.K, c.BK), c.split);
+  const int k = ceil_div(ceil_div(p.K, c.BK), c.split) * c.BK;
   return START + (c.split > 1 ? CLUSTER : 0) +
-         std::ceil(blocks / places) * (tile * steps * c.BK / c.rate + tile * c.slices * 2 / 32);
+         waves * (tile * k / c.rate + tile * c.slices * 2 / 32);
 }
 // The same for 05c.
 inline double clocks(const Gemm<float, float>& p, const split_k::Split& split) {
@@ -287,6 +290,11 @@ inline const Configuration* chosen(const Gemm<float, float>& p, LeftOut left_out
     configuration = &c;
   }
   return configuration;
+}
+
+inline double least_clocks(const Gemm<float, float>& p) {
+  const Configuration* const c = chosen(p, LeftOut::NOTHING);
+  return c ? clocks(p, *c) : clocks(p, split_k::split_of(p));
 }
 
 inline void gemm_as(const Configuration& c, const Gemm<float, float>& p) {
