@@ -216,7 +216,7 @@ void launch_tiling(const Gemm<float, float>& p, int ranges) {
 
 // What the launcher chooses among.
 struct Configuration {
-  int BM, BN, BK, slices, split, resident;
+  int BM, BN, BK, TM, TN, slices, split, resident;
   int rate;  // FMAs a clock of a multiprocessor that has its resident blocks
   void (*launch)(const Gemm<float, float>&, int ranges);
   void (*launch_apart)(const Gemm<float, float>&, int ranges);  // without clusters
@@ -225,7 +225,8 @@ template <int BM, int BN, int BK, int TM, int TN, int SLICES, int SPLIT>
 constexpr Configuration configuration(int rate) {
   using T = Tiling<BM, BN, BK, TM, TN, SLICES, SPLIT>;
   using Apart = Tiling<BM, BN, BK, TM, TN, SLICES, 1>;
-  return {BM, BN, BK, SLICES, SPLIT, T::RESIDENT, rate, launch_tiling<T>, launch_tiling<Apart>};
+  return {
+      BM, BN, BK, TM, TN, SLICES, SPLIT, T::RESIDENT, rate, launch_tiling<T>, launch_tiling<Apart>};
 }
 inline constexpr Configuration CONFIGURATIONS[] = {
     configuration<128, 256, 8, 16, 8, 1, 1>(105), configuration<128, 256, 8, 16, 8, 1, 2>(105),
@@ -238,8 +239,9 @@ inline constexpr Configuration CONFIGURATIONS[] = {
     configuration<16, 128, 16, 4, 8, 2, 2>(80),   configuration<16, 128, 16, 4, 8, 2, 4>(80)};
 
 inline std::string name(const Configuration& c) {
-  return std::to_string(c.BM) + "x" + std::to_string(c.BN) + "_slices_" + std::to_string(c.slices) +
-         "_cluster_" + std::to_string(c.split);
+  const auto sizes = [](int m, int n) { return std::to_string(m) + "x" + std::to_string(n); };
+  return sizes(c.BM, c.BN) + "_thread_" + sizes(c.TM, c.TN) + "_k_" + std::to_string(c.BK) +
+         "_slices_" + std::to_string(c.slices) + "_cluster_" + std::to_string(c.split);
 }
 
 // Of clusters of more than two blocks those that fit leave a tenth of the multiprocessors unused.
