@@ -15,7 +15,7 @@ constexpr Configuration CANDIDATES[] = {
     configuration<128, 128, 16, 8, 8, 1, 2>(0),  configuration<128, 128, 8, 8, 8, 1, 8>(0),
     configuration<128, 64, 8, 8, 8, 1, 1>(0),    configuration<128, 64, 8, 8, 8, 1, 2>(0),
     configuration<128, 64, 8, 8, 8, 1, 4>(0),    configuration<128, 64, 16, 8, 8, 2, 4>(0),
-    configuration<128, 64, 32, 16, 8, 4, 1>(0),  configuration<128, 64, 32, 16, 8, 4, 2>(0),
+
     configuration<64, 128, 8, 8, 8, 1, 1>(0),    configuration<64, 128, 8, 8, 8, 1, 2>(0),
     configuration<64, 128, 16, 8, 8, 2, 1>(0),   configuration<64, 128, 16, 8, 8, 2, 2>(0),
     configuration<64, 128, 16, 8, 8, 2, 4>(0),   configuration<64, 64, 16, 8, 8, 2, 1>(0),
