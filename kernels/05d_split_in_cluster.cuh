@@ -3,10 +3,10 @@
 // Idea    where C has few tiles, smaller tiles, and K divided twice: among the blocks of a cluster
 //         and among the warps of a block. Every part of a row of C goes through distributed shared
 //         memory to the block that adds this row: no workspace, no second kernel.
-// vs 05b  tiles of any size, and of a tile's steps along K the warps take all or each group of them
-//         some. The sums are added in shared memory, of this block or of another one of its
-//         cluster. Of a table of tilings and 05c the launcher takes what a small formula says is
-//         done first.
+// vs 05b  tiles of any size; of a tile's steps along K each slice of the warps takes some. Pointers
+//         go round the ring of buffers, not offsets. The sums are added in shared memory, of this
+//         block or of another one of its cluster. Of a table of tilings and 05c the launcher takes
+//         what a small formula says is done first.
 // Step    the choice is useless without the tilings that it chooses among.
 // Limit   to be measured. Next: 05e.
 #include <algorithm>
@@ -245,26 +245,25 @@ inline std::string name(const Configuration& c) {
 }
 
 // Of clusters of more than two blocks those that fit leave a tenth of the multiprocessors unused.
-inline int usable(int cluster) {
-  const int multiprocessors = device_attribute(cudaDevAttrMultiProcessorCount);
+inline int usable(int multiprocessors, int cluster) {
   return std::max(cluster, cluster > 2 ? multiprocessors * 10 / 11 : multiprocessors);
 }
 
 // How many clocks a configuration takes: waves of blocks, each of which multiplies its steps and
 // adds its parts, for which they are written to shared memory and read, 32 floats a clock.
-inline double clocks(const Gemm<float, float>& p, const Configuration& c) {
+inline double clocks(const Gemm<float, float>& p, const Configuration& c, int multiprocessors) {
   constexpr double START = 3000, CLUSTER = 1500;
   const double blocks = static_cast<double>(ceil_div(p.M, c.BM)) * ceil_div(p.N, c.BN) * c.split;
-  const double waves = std::ceil(blocks / usable(c.split) / c.resident);
+  const double waves = std::ceil(blocks / usable(multiprocessors, c.split) / c.resident);
   const double tile = static_cast<double>(c.BM) * c.BN * c.resident;
   const int k = ceil_div(ceil_div(p.K, c.BK), c.split) * c.BK;
   return START + (c.split > 1 ? CLUSTER : 0) +
          waves * (tile * k / c.rate + tile * c.slices * 2 / 32);
 }
 // The same for 05c.
-inline double clocks(const Gemm<float, float>& p, const split_k::Split& split) {
+inline double clocks(const Gemm<float, float>& p, const split_k::Split& split,
+                     int multiprocessors) {
   constexpr double START = 3000, SECOND_KERNEL = 8000, RATE = 105, DIVIDED = 1.15;
-  const int multiprocessors = device_attribute(cudaDevAttrMultiProcessorCount);
   const double tile = static_cast<double>(split_k::BM) * split_k::BN * p.K / RATE;
   const int waves = ceil_div(split.whole, multiprocessors);
   if (split.divided == 0) return START + waves * tile;
@@ -279,24 +278,23 @@ inline uint64_t ranges_bytes(const Gemm<float, float>& p, int ranges) {
 // A variant leaves out one part of the idea.
 enum class LeftOut { NOTHING, TILES, SLICES, CLUSTERS };
 
-// The configuration that is done first; none where that is 05c.
-inline const Configuration* chosen(const Gemm<float, float>& p, LeftOut left_out) {
-  double first = clocks(p, split_k::split_of(p));
-  const Configuration* configuration = nullptr;
+// What is done first, and in how many clocks; no configuration where that is 05c.
+struct Choice {
+  const Configuration* configuration;
+  double clocks;
+};
+inline Choice chosen(const Gemm<float, float>& p, LeftOut left_out) {
+  const int multiprocessors = device_attribute(cudaDevAttrMultiProcessorCount);
+  Choice first{nullptr, clocks(p, split_k::split_of(p), multiprocessors)};
   for (const Configuration& c : CONFIGURATIONS) {
     if ((left_out == LeftOut::TILES && c.BM * c.BN < split_k::BM * split_k::BN) ||
         (left_out == LeftOut::SLICES && c.slices > 1) ||
-        (left_out == LeftOut::CLUSTERS && c.split > 1) || clocks(p, c) >= first)
+        (left_out == LeftOut::CLUSTERS && c.split > 1))
       continue;
-    first = clocks(p, c);
-    configuration = &c;
+    const double needed = clocks(p, c, multiprocessors);
+    if (needed < first.clocks) first = {&c, needed};
   }
-  return configuration;
-}
-
-inline double least_clocks(const Gemm<float, float>& p) {
-  const Configuration* const c = chosen(p, LeftOut::NOTHING);
-  return c ? clocks(p, *c) : clocks(p, split_k::split_of(p));
+  return first;
 }
 
 inline void gemm_as(const Configuration& c, const Gemm<float, float>& p) {
@@ -309,17 +307,17 @@ template <LeftOut LEFT_OUT>
 void gemm_without(const Gemm<float, float>& p) {
   require_valid(p);
   if (p.M == 0 || p.N == 0) return;
-  const Configuration* const c = chosen(p, LEFT_OUT);
+  const Configuration* const c = chosen(p, LEFT_OUT).configuration;
   c ? gemm_as(*c, p) : split_k::gemm(p);
 }
 template <LeftOut LEFT_OUT>
 uint64_t workspace_bytes_without(const Gemm<float, float>& p) {
-  return chosen(p, LEFT_OUT) ? 0 : split_k::workspace_bytes(p);
+  return chosen(p, LEFT_OUT).configuration ? 0 : split_k::workspace_bytes(p);
 }
 
 // As 05c does it: the parts of a tile go to the workspace, and a second kernel adds them.
 inline void gemm_through_workspace(const Gemm<float, float>& p) {
-  const Configuration* const c = chosen(p, LeftOut::NOTHING);
+  const Configuration* const c = chosen(p, LeftOut::NOTHING).configuration;
   if (p.M == 0 || p.N == 0 || !c || c->split == 1) return gemm_without<LeftOut::NOTHING>(p);
   require_valid(p);
   require_aligned_rows(p);
@@ -332,7 +330,7 @@ inline void gemm_through_workspace(const Gemm<float, float>& p) {
          p.ldc);
 }
 inline uint64_t workspace_bytes_through_workspace(const Gemm<float, float>& p) {
-  const Configuration* const c = chosen(p, LeftOut::NOTHING);
+  const Configuration* const c = chosen(p, LeftOut::NOTHING).configuration;
   if (!c) return split_k::workspace_bytes(p);
   return c->split > 1 ? ranges_bytes(p, c->split) : 0;
 }

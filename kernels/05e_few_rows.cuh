@@ -195,20 +195,20 @@ inline std::string name(const Configuration& c) {
 
 // How many clocks a configuration takes: as long as all of them read, as the busiest multiprocessor
 // reads, or as it multiplies.
-inline double clocks(const Gemm<float, float>& p, const Configuration& c) {
+inline double clocks(const Gemm<float, float>& p, const Configuration& c, int multiprocessors) {
   constexpr double START = 3000, CLUSTER = 1500;
   constexpr double MEMORY = 2170;  // bytes a clock from device memory (H200),
   constexpr double READ = 40;      // of which to one multiprocessor,
   constexpr double RATE = 80;      // where as many FMAs are done in a clock
   const double tiles_m = ceil_div(p.M, c.rows), tiles_n = ceil_div(p.N, c.BN);
   const double blocks = tiles_m * tiles_n * c.split;
-  const double places = split_in_cluster::usable(c.split) * c.resident;
+  const int used = split_in_cluster::usable(multiprocessors, c.split);
+  const double places = used * c.resident;
   const double waves = std::ceil(blocks / places);
   // Where there is more than one wave, the last one reads with fewer blocks.
   const double all =
       tiles_m * p.N * p.K * sizeof(float) / MEMORY * (waves > 1 ? waves * places / blocks : 1);
-  const double busiest = std::ceil(blocks / split_in_cluster::usable(c.split)) * c.BN *
-                         ceil_div(p.K, c.split);  // of B
+  const double busiest = std::ceil(blocks / used) * c.BN * ceil_div(p.K, c.split);  // of B
   return START + (c.split > 1 ? CLUSTER : 0) +
          std::max({all, busiest * sizeof(float) / READ, busiest * c.rows / RATE});
 }
@@ -216,14 +216,18 @@ inline double clocks(const Gemm<float, float>& p, const Configuration& c) {
 // A variant leaves out one part of the idea.
 enum class LeftOut { NOTHING, CLUSTERS, AHEAD };
 
+// The configuration that is done first; none where that is one of 05d.
 inline const Configuration* chosen(const Gemm<float, float>& p, LeftOut left_out) {
-  double first = split_in_cluster::least_clocks(p);
+  const int multiprocessors = device_attribute(cudaDevAttrMultiProcessorCount);
+  double first = split_in_cluster::chosen(p, split_in_cluster::LeftOut::NOTHING).clocks;
   const Configuration* configuration = nullptr;
   for (const Configuration& c : CONFIGURATIONS) {
     if ((left_out == LeftOut::AHEAD) != (c.pipe == 2) ||
-        (left_out == LeftOut::CLUSTERS && c.split > 1) || clocks(p, c) >= first)
+        (left_out == LeftOut::CLUSTERS && c.split > 1))
       continue;
-    first = clocks(p, c);
+    const double needed = clocks(p, c, multiprocessors);
+    if (needed >= first) continue;
+    first = needed;
     configuration = &c;
   }
   return configuration;
