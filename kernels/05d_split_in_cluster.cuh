@@ -61,7 +61,7 @@ __global__ void __launch_bounds__(T::THREADS, T::RESIDENT)
   constexpr int LDA = T::LDA, DEPTH = T::DEPTH;
   if (T::SPLIT > 1) ranges = T::SPLIT;
   auto& s = dynamic_shared<typename T::Shared>();
-  if (T::SPLIT > 1) ptx::cluster_arrive();
+  if (T::SPLIT > 1) ptx::cluster_arrive_relaxed();
   const Tile tile = tile_of<BM, BN, GROUP>(blockIdx.x / ranges, M, N);
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, slice = warp / T::WARPS;
   const int warp_m = warp % (BM / T::WM) * T::WM;

@@ -35,7 +35,7 @@ __global__ void __launch_bounds__(T::THREADS)
                 float* C, int64_t ldc) {
   constexpr int ROWS = T::ROWS, BN = T::BN, BK = T::BK, DEPTH = T::DEPTH, PIPE = T::PIPE;
   auto& s = dynamic_shared<typename T::Shared>();
-  if (T::SPLIT > 1) ptx::cluster_arrive();
+  if (T::SPLIT > 1) ptx::cluster_arrive_relaxed();
   const int rank = blockIdx.x % T::SPLIT, tile = blockIdx.x / T::SPLIT;
   const int m0 = tile / ceil_div(N, BN) * ROWS, n0 = tile % ceil_div(N, BN) * BN;
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;

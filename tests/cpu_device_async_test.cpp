@@ -9,6 +9,7 @@
 #include "launch.cuh"
 #include "ptx/cluster.cuh"
 #include "ptx/mbarrier.cuh"
+#include "ptx/movmatrix.cuh"
 #include "ptx/named_barrier.cuh"
 #include "ptx/setmaxnreg.cuh"
 #include "ptx/tensor_map.cuh"
@@ -361,6 +362,116 @@ TEST_F(Async, ABlockThatLeavesBeforeAnArrival) {
   expect_nothing();
   launch_clusters(2, remote_arrival_kernel, dim3(2), dim3(32), sizeof(Shared), nullptr, false);
   expect_found("touches another block of the cluster, which");
+}
+
+// Each block stores to the other, and reads what the other has stored.
+enum class Slip { NONE, EARLY, NO_WAIT, OWN_SCOPE, TOO_FEW_BYTES, OVERWRITES, NO_BARRIER, LEAVES };
+template <Slip SLIP>
+__global__ void async_store_kernel(float4* out) {
+  Shared& s = dynamic_shared<Shared>();
+  float4* const values = reinterpret_cast<float4*>(s.boxes[0]);
+  const unsigned rank = blockIdx.x % 2;
+  if (threadIdx.x == 0) {
+    if (SLIP != Slip::NO_BARRIER) ptx::mbarrier_init(&s.barriers[0], 1);
+    ptx::fence_mbarrier_init();
+    const uint32_t expected = SLIP == Slip::TOO_FEW_BYTES ? 496 : 512;
+    if (SLIP != Slip::NO_BARRIER) ptx::mbarrier_arrive_expect_tx(&s.barriers[0], expected);  // BUG
+  }
+  __syncwarp();
+  if (SLIP == Slip::OVERWRITES) {
+    values[threadIdx.x] = make_float4(0, 0, 0, 0);
+    out[threadIdx.x] = values[threadIdx.x];
+  }
+  ptx::cluster_arrive_relaxed();
+  if (SLIP != Slip::EARLY) ptx::cluster_wait();
+  const auto number = static_cast<float>(100 * rank + threadIdx.x);
+  ptx::store_async(&values[threadIdx.x], make_float4(number, 1, 2, 3), &s.barriers[0],  // BUG
+                   rank ^ 1);
+  if (SLIP == Slip::LEAVES) return;
+  if (SLIP == Slip::NO_WAIT) ptx::cluster_sync();  // which does not wait for what is on its way
+  if (SLIP == Slip::OWN_SCOPE)
+    ptx::mbarrier_wait_parity(&s.barriers[0], 0);  // BUG
+  else if (SLIP != Slip::NO_WAIT && SLIP != Slip::NO_BARRIER)
+    ptx::mbarrier_wait_parity_cluster(&s.barriers[0], 0);
+  if (SLIP != Slip::NO_BARRIER)
+    out[blockIdx.x * 32 + threadIdx.x] = values[threadIdx.x ^ 1];  // BUG
+  if (SLIP == Slip::NO_WAIT) {
+    ptx::mbarrier_wait_parity_cluster(&s.barriers[0], 0);
+    ptx::cluster_sync();
+  }
+  if (SLIP == Slip::EARLY) ptx::cluster_wait();
+}
+class AsyncStores : public Async {
+ protected:
+  template <Slip SLIP>
+  void run() {
+    float4* out = nullptr;
+    LADDER_CUDA_CHECK(cudaMalloc(&out, 64 * sizeof(float4)));
+    launch_clusters(2, async_store_kernel<SLIP>, dim3(2), dim3(32), sizeof(Shared), nullptr, out);
+    for (int i = 0; i < 64 && SLIP == Slip::NONE; ++i) {
+      EXPECT_EQ(out[i].x, 100 * (1 - i / 32) + (i % 32 ^ 1));
+      EXPECT_EQ(out[i].w, 3);
+    }
+    LADDER_CUDA_CHECK(cudaFree(out));
+  }
+};
+TEST_F(AsyncStores, ArriveInTheOtherBlock) {
+  run<Slip::NONE>();
+  expect_nothing();
+}
+TEST_F(AsyncStores, BeforeTheBarrierIsKnown) {
+  run<Slip::EARLY>();
+  const auto findings = cpu_device::take_findings();
+  ASSERT_FALSE(findings.empty());
+  for (const cpu_device::Finding& f : findings)
+    EXPECT_TRUE(f.what.find("uses an mbarrier that another thread has initialised") !=
+                    std::string::npos ||
+                f.what.find("an mbarrier that nobody has initialised yet") == 0 ||
+                f.what.find("deadlock") == 0)
+        << f.text();
+}
+TEST_F(AsyncStores, AreReadTooEarly) {
+  run<Slip::NO_WAIT>();
+  expect_found("race: reads what an st.async may still be bringing");
+}
+TEST_F(AsyncStores, AreWaitedForByTheOwnBlockAlone) {
+  run<Slip::OWN_SCOPE>();
+  expect_found("with an acquire that is for its own block alone");
+}
+TEST_F(AsyncStores, OfMoreBytesThanExpected) {
+  run<Slip::TOO_FEW_BYTES>();
+  expect_found("it has been told to expect too few bytes");
+}
+TEST_F(AsyncStores, OverWhatTheOtherStillReads) {
+  run<Slip::OVERWRITES>();
+  expect_found("race: writes what another thread has");
+}
+TEST_F(AsyncStores, ToABarrierThatNobodyHasInitialised) {
+  run<Slip::NO_BARRIER>();
+  expect_found("an mbarrier that nobody has initialised yet");
+}
+TEST_F(AsyncStores, ToABlockThatLeaves) {
+  run<Slip::LEAVES>();
+  bool left = false;
+  for (const cpu_device::Finding& f : cpu_device::take_findings())
+    left |= f.what.find("touches another block of the cluster, which") == 0;
+  EXPECT_TRUE(left);
+}
+
+__global__ void movmatrix_kernel(uint32_t* out) {
+  const unsigned row = threadIdx.x / 4, column = threadIdx.x % 4 * 2;
+  out[threadIdx.x] = ptx::movmatrix_trans((row * 8 + column) | (row * 8 + column + 1) << 16);
+}
+TEST_F(Async, AMatrixIsTurned) {
+  uint32_t* out = nullptr;
+  LADDER_CUDA_CHECK(cudaMalloc(&out, 32 * sizeof(uint32_t)));
+  launch(movmatrix_kernel, dim3(1), dim3(32), 0, nullptr, out);
+  expect_nothing();
+  for (unsigned lane = 0; lane < 32; ++lane) {
+    const unsigned row = lane / 4, column = lane % 4 * 2;
+    EXPECT_EQ(out[lane], (column * 8 + row) | ((column + 1) * 8 + row) << 16);
+  }
+  LADDER_CUDA_CHECK(cudaFree(out));
 }
 
 TEST_F(Async, ClustersThatNoGpuTakesAreRefused) {

@@ -338,6 +338,7 @@ bool Team::resume(unsigned number) {
   thread.bulk_stores.clear();
   thread.knowledge.forget();
   thread.clock = 1;
+  thread.barriers_fenced = 0;
   thread.wgmmas = thread.wgmmas_done = 0;
   thread.wgmma_groups = 0;
   thread.wgmma_fenced = false;
@@ -376,12 +377,15 @@ void Team::wake(Thread& thread) {
   if (state == State::WAITS) state = State::READY;
 }
 
-void Team::cluster_arrive(const Place& place) {
+void Team::cluster_arrive(const Place& place, bool relaxed) {
   Thread& thread = current();
   if (cluster_phases_[thread.agent] > cluster_waited_[thread.agent])
     report_finding(place, "arrives at the cluster's barrier twice without a wait between");
   cluster_phases_[thread.agent] = cluster_phase_ + 1;
-  if (traced_) cluster_gathering_.add(thread.knowledge, thread.moment());
+  if (traced_ && !relaxed)
+    cluster_gathering_.add(thread.knowledge, thread.moment());
+  else if (traced_ && thread.barriers_fenced > 0)
+    cluster_gathering_.add({}, {thread.agent, thread.barriers_fenced});
   ++thread.clock;
   ++cluster_arrived_;
   cluster_complete();

@@ -95,6 +95,7 @@ struct Thread {
   // What it knows of the others' accesses, and its own clock; see knowledge.h.
   Knowledge knowledge;
   uint32_t clock;
+  uint32_t barriers_fenced;      // its clock at the last fence.mbarrier_init; 0: none
   uint32_t wgmmas, wgmmas_done;  // started, and waited for
   unsigned wgmma_groups;
   bool wgmma_fenced;
@@ -233,8 +234,10 @@ class Team {
   // What is done when no thread can continue: as late as can be, as far as the threads can tell.
   void later(std::function<void()> work) { later_.push_back(std::move(work)); }
 
-  // Half of a barrier of all threads of the cluster, and the other.
-  void cluster_arrive(const Place& place);
+  // Half of a barrier of all threads of the cluster, and the other. A relaxed arrival orders what
+  // was before the thread's fence.mbarrier_init.
+  void cluster_arrive(const Place& place, bool relaxed = false);
+  void barriers_fenced() { current().barriers_fenced = current().clock++; }
   void cluster_wait(const Place& place);
 
   std::shared_ptr<Tracer> tracer;  // of what runs here; see trace.cpp

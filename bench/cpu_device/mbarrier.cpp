@@ -88,7 +88,7 @@ void Mbarriers::complete_if(Mbarrier& barrier) {
   barrier.waiting.clear();
 }
 
-void Mbarriers::wait(uint64_t* address, uint32_t parity, const Place& place) {
+void Mbarriers::wait(uint64_t* address, uint32_t parity, const Place& place, bool cluster) {
   Team& team = block_.team();
   Thread& thread = team.current();
   Mbarrier* const barrier = find(address, place);
@@ -97,21 +97,37 @@ void Mbarriers::wait(uint64_t* address, uint32_t parity, const Place& place) {
     barrier->waiting.push_back(&thread);
     team.wait(place, "for a phase of an mbarrier that never completes");
   }
+  if (barrier->stored_by_others && !cluster)
+    report_finding(place,
+                   "waits for what other blocks store with an acquire that is for its own block "
+                   "alone");
   thread.knowledge.learn(barrier->completed);
+}
+
+void Mbarriers::begins(Mbarrier& barrier, const Place& place) {
+  if (block_.team().current().block != &block_)
+    block_.touched_by_another({barrier.agent, barrier.phase + 1}, place);
+  ++barrier.on_the_way;
 }
 
 Mbarrier* Mbarriers::copy_begins(uint64_t* address, const Place& place) {
   Mbarrier* const barrier = find(address, place);
   if (barrier == nullptr) return nullptr;
-  if (block_.team().current().block != &block_)
-    block_.touched_by_another({barrier->agent, barrier->phase + 1}, place);
+  begins(*barrier, place);
   if (!barrier->fenced)
     report_finding(
         place,
         "TMA may not see that this mbarrier is initialised: no fence.mbarrier_init after "
         "it",
         "", barrier->initialised);
-  ++barrier->on_the_way;
+  return barrier;
+}
+
+Mbarrier* Mbarriers::store_begins(uint64_t* address, const Place& place) {
+  Mbarrier* const barrier = find(address, place);
+  if (barrier == nullptr) return nullptr;
+  begins(*barrier, place);
+  barrier->stored_by_others |= block_.team().current().block != &block_;
   return barrier;
 }
 

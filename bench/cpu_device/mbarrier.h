@@ -23,6 +23,7 @@ struct Mbarrier {
   Place initialised, arrival, expectation;  // where; the last ones
   Moment by{};                              // whoever initialised it
   bool fenced = false;                      // TMA sees the initialisation
+  bool stored_by_others = false;            // st.async of other blocks counts here
   Agent agent = 0;  // of what TMA brings: its clock is the number of phases completed
   Gathering arriving;
   Knowledge completed;  // what is known when the last phase is complete
@@ -41,11 +42,14 @@ class Mbarriers {
   // By the current thread, which may be of another block. `bytes` are announced beforehand.
   void arrive(uint64_t* barrier, uint32_t bytes, const Place& place);
   // Until the phase of that parity is complete: the phase before the first, of parity 1, is.
-  void wait(uint64_t* barrier, uint32_t parity, const Place& place);
+  // `cluster`: and what other blocks have stored by then is visible.
+  void wait(uint64_t* barrier, uint32_t parity, const Place& place, bool cluster = false);
 
   // A copy that the current thread orders, and that counts at the barrier when it lands; null, with
   // a finding, where there is none. What it writes is complete with phase `phase` of its agent.
   Mbarrier* copy_begins(uint64_t* barrier, const Place& place);
+  // The same for a store of 16 bytes by a thread, perhaps of another block, that does not wait.
+  Mbarrier* store_begins(uint64_t* barrier, const Place& place);
   void copy_lands(Mbarrier& barrier, uint32_t phase, uint32_t bytes);
 
   bool any() const { return !all_.empty(); }
@@ -59,6 +63,7 @@ class Mbarriers {
   // know of it.
   Mbarrier* find(uint64_t* barrier, const Place& place);
   void complete_if(Mbarrier& barrier);
+  void begins(Mbarrier& barrier, const Place& place);
 
   Block& block_;
   std::unordered_map<uint64_t*, std::unique_ptr<Mbarrier>> all_;

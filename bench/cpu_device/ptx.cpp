@@ -1,6 +1,7 @@
 #include "ptx.h"
 
 #include "tensor_core.h"
+#include "tracer.h"
 
 namespace ladder::ptx {
 
@@ -32,11 +33,16 @@ void ldmatrix(uint32_t (&r)[4], const void* row, bool transposed, const cpu_devi
       place);
 }
 
-// The reverse: row i % 8 of matrix i / 8 goes where lane i says, in the name of that lane.
-void stmatrix_x4(void* row, const uint32_t (&r)[4], cpu_device::Place place) {
-  if (reinterpret_cast<uintptr_t>(row) % 16 != 0)
-    cpu_device::report_finding(place, "stmatrix with an address that is no multiple of 16");
-  cpu_device::trace_access(place, row, 16, cpu_device::Operation::STORE);
+// The reverse: row i % 8 of matrix i / 8 goes where lane i says, in the name of that lane. The
+// lanes from 8 * matrices on bring no row.
+void stmatrix(void* row, const uint32_t* r, unsigned matrices, bool transposed,
+              const cpu_device::Place& place) {
+  const unsigned rows = matrices * 8;
+  if (cpu_device::this_block->lane() < rows) {
+    if (reinterpret_cast<uintptr_t>(row) % 16 != 0)
+      cpu_device::report_finding(place, "stmatrix with an address that is no multiple of 16");
+    cpu_device::trace_access(place, row, 16, cpu_device::Operation::STORE);
+  }
   struct Operands {
     void* row;
     const uint32_t* r;
@@ -46,10 +52,16 @@ void stmatrix_x4(void* row, const uint32_t (&r)[4], cpu_device::Place place) {
       [&](void** lanes, uint32_t mask) {
         if (mask != ~0u) return cpu_device::report_finding(place, "stmatrix by a part of a warp");
         const auto of = [&](unsigned lane) { return static_cast<Operands*>(lanes[lane]); };
-        for (unsigned lane = 0; lane < cpu_device::WARP; ++lane)
-          for (unsigned pair = 0; pair < 4; ++pair)
-            std::memcpy(static_cast<char*>(of(lane)->row) + pair * 4,
-                        &of(lane % 8 * 4 + pair)->r[lane / 8], 4);
+        for (unsigned lane = 0; lane < rows; ++lane) {
+          uint16_t elements[8];
+          for (unsigned column = 0; column < 8; ++column) {
+            const unsigned of_row = transposed ? column : lane % 8;  // in the registers
+            const unsigned of_column = transposed ? lane % 8 : column;
+            const uint32_t pair = of(of_row * 4 + of_column / 2)->r[lane / 8];
+            elements[column] = static_cast<uint16_t>(pair >> (of_column % 2 * 16));
+          }
+          std::memcpy(of(lane)->row, elements, sizeof elements);
+        }
       },
       place);
 }
@@ -91,6 +103,53 @@ void mma_m16n8k16_f32_f16(float (&d)[4], const uint32_t (&a)[4], uint32_t b0, ui
         });
       },
       place);
+}
+
+uint32_t movmatrix_trans(uint32_t pair, cpu_device::Place place) {
+  struct Operands {
+    uint32_t given, got;
+  } operands{pair, 0};
+  cpu_device::this_block->warp_collective(
+      &operands,
+      [&](void** lanes, uint32_t mask) {
+        if (mask != ~0u) return cpu_device::report_finding(place, "movmatrix by a part of a warp");
+        const auto of = [&](unsigned lane) { return static_cast<Operands*>(lanes[lane]); };
+        for (unsigned lane = 0; lane < cpu_device::WARP; ++lane) {
+          const auto element = [&](unsigned upper) {
+            const unsigned row = lane % 4 * 2 + upper, column = lane / 4;
+            return of(row * 4 + column / 2)->given >> (column % 2 * 16) & 0xFFFF;
+          };
+          of(lane)->got = element(0) | element(1) << 16;
+        }
+      },
+      place);
+  return operands.got;
+}
+
+// The bytes are there as late as the threads can tell. What they overwrite has to be done with now.
+void store_async(float4* to, float4 value, uint64_t* barrier, uint32_t rank,
+                 cpu_device::Place place) {
+  cpu_device::Block& block = *cpu_device::this_block;
+  cpu_device::Team& team = block.team();
+  if (rank >= team.block_count())
+    return cpu_device::report_finding(place, "stores to a block that the cluster does not have");
+  if (reinterpret_cast<uintptr_t>(to) % sizeof value != 0)
+    cpu_device::report_finding(place,
+                               "st.async of 16 bytes to an address that is no multiple of 16");
+  cpu_device::Block& other = team.block(rank);
+  unsigned char* const there = other.at(block.shared_address(to));
+  cpu_device::Mbarrier* const counts = other.mbarriers().store_begins(
+      reinterpret_cast<uint64_t*>(other.at(block.shared_address(barrier))), place);
+  if (counts == nullptr) return;
+  const uint32_t phase = counts->phase;
+  if (cpu_device::tracer != nullptr)
+    cpu_device::tracer->store_beside(place, there, sizeof value,
+                                     {phase + 1, static_cast<uint16_t>(counts->agent),
+                                      cpu_device::Kind::ASYNC_STORE, cpu_device::site_id(place)});
+  team.later([=, &other] {
+    std::memcpy(there, &value, sizeof value);
+    other.mbarriers().copy_lands(*counts, phase, sizeof value);
+  });
 }
 
 }  // namespace ladder::ptx

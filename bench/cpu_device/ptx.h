@@ -2,6 +2,7 @@
 // Bodies for the functions of kernels/ptx where the CPU is the device.
 #include <cuda.h>
 #include <cuda_fp16.h>
+#include <cuda_runtime.h>
 
 #include <cstring>
 
@@ -69,7 +70,22 @@ inline void ldmatrix_x4_trans(uint32_t (&r)[4], const void* row,
 }
 void mma_m16n8k16_f32_f16(float (&d)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1,
                           cpu_device::Place place = cpu_device::here());
-void stmatrix_x4(void* row, const uint32_t (&r)[4], cpu_device::Place place = cpu_device::here());
+void stmatrix(void* row, const uint32_t* r, unsigned matrices, bool transposed,
+              const cpu_device::Place& place);
+inline void stmatrix_x4(void* row, const uint32_t (&r)[4],
+                        cpu_device::Place place = cpu_device::here()) {
+  stmatrix(row, r, 4, false, place);
+}
+inline void stmatrix_x4_trans(void* row, const uint32_t (&r)[4],
+                              cpu_device::Place place = cpu_device::here()) {
+  stmatrix(row, r, 4, true, place);
+}
+inline void stmatrix_x2_trans(void* row, const uint32_t (&r)[2],
+                              cpu_device::Place place = cpu_device::here()) {
+  stmatrix(row, r, 2, true, place);
+}
+
+uint32_t movmatrix_trans(uint32_t pair, cpu_device::Place place = cpu_device::here());
 
 // --- mbarriers ----------------------------------------------------------------------------------
 
@@ -107,8 +123,13 @@ inline void mbarrier_wait_parity(uint64_t* barrier, uint32_t parity,
                                  cpu_device::Place place = cpu_device::here()) {
   mbarrier_test_wait_parity(barrier, parity, place);
 }
+inline void mbarrier_wait_parity_cluster(uint64_t* barrier, uint32_t parity,
+                                         cpu_device::Place place = cpu_device::here()) {
+  cpu_device::this_block->mbarriers().wait(barrier, parity, place, true);
+}
 inline void fence_mbarrier_init() {
   cpu_device::this_block->mbarriers().fence();
+  cpu_device::this_block->team().barriers_fenced();
 }
 
 // --- TMA ----------------------------------------------------------------------------------------
@@ -134,6 +155,7 @@ inline void tma_reduce_add(const CUtensorMap* map, int col, int row, const void*
   const int at[] = {col, row};
   cpu_device::tma_store(map, at, from, cpu_device::StoreMode::ADD_HALVES, place);
 }
+inline void prefetch_tensor_map(const CUtensorMap*) {}
 inline void fence_proxy_async() {
   cpu_device::fence_proxy_async();
 }
@@ -164,18 +186,28 @@ template <int N>
 void wgmma_wait_group(cpu_device::Place place = cpu_device::here()) {
   cpu_device::wgmma_wait_group(N, place);
 }
-// B's rows run along n.
+// A's rows run along k, B's along n.
 template <int COUNT>
 void wgmma_m64k16_f32_f16(float (&d)[COUNT], uint64_t a, uint64_t b, bool accumulate,
                           cpu_device::Place place = cpu_device::here()) {
   static_assert(COUNT % 4 == 0 && COUNT <= 128, "N is a multiple of 8 up to 256");
   cpu_device::wgmma(d, 2 * COUNT, a, b, accumulate, false, true, place);
 }
+// A's rows run along m, B's along k.
+template <int COUNT>
+void wgmma_m64k16_f32_f16_a_along_m(float (&d)[COUNT], uint64_t a, uint64_t b, bool accumulate,
+                                    cpu_device::Place place = cpu_device::here()) {
+  static_assert(COUNT % 4 == 0 && COUNT <= 128, "N is a multiple of 8 up to 256");
+  cpu_device::wgmma(d, 2 * COUNT, a, b, accumulate, true, false, place);
+}
 
 // --- Clusters, registers ------------------------------------------------------------------------
 
 inline void cluster_arrive(cpu_device::Place place = cpu_device::here()) {
   cpu_device::this_block->team().cluster_arrive(place);
+}
+inline void cluster_arrive_relaxed(cpu_device::Place place = cpu_device::here()) {
+  cpu_device::this_block->team().cluster_arrive(place, true);
 }
 inline void cluster_wait(cpu_device::Place place = cpu_device::here()) {
   cpu_device::this_block->team().cluster_wait(place);
@@ -193,6 +225,8 @@ T* shared_of_block(T* pointer, uint32_t rank, cpu_device::Place place = cpu_devi
   }
   return reinterpret_cast<T*>(block.team().block(rank).at(block.shared_address(pointer)));
 }
+void store_async(float4* to, float4 value, uint64_t* barrier, uint32_t rank,
+                 cpu_device::Place place = cpu_device::here());
 inline void named_barrier_sync(int id, int threads, cpu_device::Place place = cpu_device::here()) {
   cpu_device::this_block->named_barrier(static_cast<unsigned>(id), static_cast<unsigned>(threads),
                                         true, place);

@@ -24,6 +24,9 @@ const char* conflict_of_read(Kind reader, const Touch& write) {
                                   : "race: wgmma or TMA reads what TMA may still be bringing: no "
                                     "wait for that phase of "
                                     "its mbarrier";
+  if (write.kind == Kind::ASYNC_STORE)
+    return "race: reads what an st.async may still be bringing: no wait for that phase of its "
+           "mbarrier";
   return reader == Kind::THREAD
              ? "race: reads what another thread has written since the last barrier"
              : "race: wgmma or TMA reads what another thread has written since the last barrier";
@@ -46,6 +49,8 @@ const char* conflict_of_write(Kind writer, const Touch& read) {
 
 const char* conflict_of_writes(Kind writer, const Touch& write) {
   if (write.kind == Kind::TMA_LOAD) return "race: writes where TMA may still be bringing a tile";
+  if (write.kind == Kind::ASYNC_STORE)
+    return "race: writes where an st.async may still be bringing something";
   return writer == Kind::TMA_LOAD
              ? "race: TMA overwrites what a thread has written, with no barrier between"
              : "race: writes what another thread has written since the last barrier";

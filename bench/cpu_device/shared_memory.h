@@ -11,7 +11,7 @@
 namespace cpu_device {
 
 // Kinds of agents: threads, and what works for them asynchronously.
-enum class Kind : uint8_t { THREAD, TMA_LOAD, TMA_STORE, WGMMA };
+enum class Kind : uint8_t { THREAD, TMA_LOAD, TMA_STORE, WGMMA, ASYNC_STORE };
 
 // Where an access is in the source, in one word.
 using SiteId = const void*;

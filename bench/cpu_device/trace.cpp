@@ -216,6 +216,18 @@ bool Tracer::read_beside(const Place& place, const Block& block, uint32_t shared
   return conflict.what == nullptr;
 }
 
+void Tracer::store_beside(const Place& place, const unsigned char* to, unsigned bytes,
+                          const Touch& as) {
+  const auto address = reinterpret_cast<uintptr_t>(to);
+  SharedMemory* const memory = shared_at(address);
+  if (memory == nullptr) return report_finding(place, "st.async to what is not shared memory");
+  check_limit(place, address, bytes);
+  report(place, memory->store(address, bytes, viewer(as)));
+  if (counts_)
+    requests_.count(place, in_first_block(address), bytes, Operation::STORE, Space::SHARED,
+                    arrays_);
+}
+
 void Tracer::operand(const Place& place, const Block& block, const std::vector<uint32_t>& chunks) {
   if (!counts_ || chunks.empty()) return;
   constexpr unsigned CHUNK = 16, CORE = 8;

@@ -58,6 +58,9 @@ class Tracer {
                    const Touch& as);
   void operand(const Place& place, const Block& block, const std::vector<uint32_t>& chunks);
 
+  // A store of the current thread that somebody else carries out, to any block of the cluster.
+  void store_beside(const Place& place, const unsigned char* to, unsigned bytes, const Touch& as);
+
  private:
   Viewer viewer() const;
   Viewer viewer(const Touch& as) const;

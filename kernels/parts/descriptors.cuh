@@ -12,11 +12,11 @@ __device__ __forceinline__ uint64_t descriptor_a(const half (&A)[BM][64], int m,
   return ptx::wgmma_descriptor(&A[m][k], 0, 8 * sizeof A[0]);
 }
 
-// Of row `k` of B's tile: rows along n, in boxes of 64 columns; eight rows are 1024 bytes from the
-// next eight.
+// Of row `k` of B's tile, from box `j` on: rows along n, in boxes of 64 columns; eight rows are
+// 1024 bytes from the next eight.
 template <int BOXES, int BK>
-__device__ __forceinline__ uint64_t descriptor_b(const half (&B)[BOXES][BK][64], int k) {
-  return ptx::wgmma_descriptor(&B[0][k][0], sizeof B[0], 8 * sizeof B[0][0]);
+__device__ __forceinline__ uint64_t descriptor_b(const half (&B)[BOXES][BK][64], int k, int j = 0) {
+  return ptx::wgmma_descriptor(&B[j][k][0], sizeof B[0], 8 * sizeof B[0][0]);
 }
 
 }  // namespace ladder

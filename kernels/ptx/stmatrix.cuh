@@ -16,5 +16,21 @@ __device__ __forceinline__ void stmatrix_x4(void* row, const uint32_t (&r)[4]) {
                : "memory");
 }
 
+// Transposed: r[i] is two neighbours in column l / 4 of matrix i.
+__device__ __forceinline__ void stmatrix_x4_trans(void* row, const uint32_t (&r)[4]) {
+  asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(
+                   static_cast<uint32_t>(__cvta_generic_to_shared(row))),
+               "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
+               : "memory");
+}
+
+// Two matrices, whose rows the lower 16 lanes bring.
+__device__ __forceinline__ void stmatrix_x2_trans(void* row, const uint32_t (&r)[2]) {
+  asm volatile("stmatrix.sync.aligned.m8n8.x2.trans.shared.b16 [%0], {%1, %2};" ::"r"(
+                   static_cast<uint32_t>(__cvta_generic_to_shared(row))),
+               "r"(r[0]), "r"(r[1])
+               : "memory");
+}
+
 }  // namespace ladder::ptx
 #endif

@@ -38,61 +38,142 @@ __device__ __forceinline__ void wgmma_wait_group() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(N) : "memory");
 }
 
-// The instruction names each accumulator, "%0, %1, ...": the first so many names that begin with
-// the same tens. The compiler gets each as an operand of the asm statement, eight at a time.
-#define WGMMA_2(ten)  "%" #ten "0, %" #ten "1"
-#define WGMMA_4(ten)  WGMMA_2(ten) ", %" #ten "2, %" #ten "3"
-#define WGMMA_6(ten)  WGMMA_4(ten) ", %" #ten "4, %" #ten "5"
-#define WGMMA_8(ten)  WGMMA_6(ten) ", %" #ten "6, %" #ten "7"
-#define WGMMA_10(ten) WGMMA_8(ten) ", %" #ten "8, %" #ten "9, "
-#define WGMMA_30      WGMMA_10() WGMMA_10(1) WGMMA_10(2)
-#define WGMMA_60      WGMMA_30 WGMMA_10(3) WGMMA_10(4) WGMMA_10(5)
-#define WGMMA_90      WGMMA_60 WGMMA_10(6) WGMMA_10(7) WGMMA_10(8)
-#define WGMMA_120     WGMMA_90 WGMMA_10(9) WGMMA_10(10) WGMMA_10(11)
-#define WGMMA_D8(i)                                                                           \
-  "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), "+f"(d[i + 4]), "+f"(d[i + 5]), \
-      "+f"(d[i + 6]), "+f"(d[i + 7])
-#define WGMMA_D32(i) WGMMA_D8(i), WGMMA_D8(i + 8), WGMMA_D8(i + 16), WGMMA_D8(i + 24)
+// The instruction names each accumulator, "%0, %1, ...", and the compiler gets each as an operand of
+// the asm statement. Both are lists, of X(0), X(1), ..., as many as the macro's name says.
+#define WGMMA_4(X)   X(0), X(1), X(2), X(3)
+#define WGMMA_8(X)   WGMMA_4(X), X(4), X(5), X(6), X(7)
+#define WGMMA_12(X)  WGMMA_8(X), X(8), X(9), X(10), X(11)
+#define WGMMA_16(X)  WGMMA_12(X), X(12), X(13), X(14), X(15)
+#define WGMMA_20(X)  WGMMA_16(X), X(16), X(17), X(18), X(19)
+#define WGMMA_24(X)  WGMMA_20(X), X(20), X(21), X(22), X(23)
+#define WGMMA_28(X)  WGMMA_24(X), X(24), X(25), X(26), X(27)
+#define WGMMA_32(X)  WGMMA_28(X), X(28), X(29), X(30), X(31)
+#define WGMMA_36(X)  WGMMA_32(X), X(32), X(33), X(34), X(35)
+#define WGMMA_40(X)  WGMMA_36(X), X(36), X(37), X(38), X(39)
+#define WGMMA_44(X)  WGMMA_40(X), X(40), X(41), X(42), X(43)
+#define WGMMA_48(X)  WGMMA_44(X), X(44), X(45), X(46), X(47)
+#define WGMMA_52(X)  WGMMA_48(X), X(48), X(49), X(50), X(51)
+#define WGMMA_56(X)  WGMMA_52(X), X(52), X(53), X(54), X(55)
+#define WGMMA_60(X)  WGMMA_56(X), X(56), X(57), X(58), X(59)
+#define WGMMA_64(X)  WGMMA_60(X), X(60), X(61), X(62), X(63)
+#define WGMMA_68(X)  WGMMA_64(X), X(64), X(65), X(66), X(67)
+#define WGMMA_72(X)  WGMMA_68(X), X(68), X(69), X(70), X(71)
+#define WGMMA_76(X)  WGMMA_72(X), X(72), X(73), X(74), X(75)
+#define WGMMA_80(X)  WGMMA_76(X), X(76), X(77), X(78), X(79)
+#define WGMMA_84(X)  WGMMA_80(X), X(80), X(81), X(82), X(83)
+#define WGMMA_88(X)  WGMMA_84(X), X(84), X(85), X(86), X(87)
+#define WGMMA_92(X)  WGMMA_88(X), X(88), X(89), X(90), X(91)
+#define WGMMA_96(X)  WGMMA_92(X), X(92), X(93), X(94), X(95)
+#define WGMMA_100(X) WGMMA_96(X), X(96), X(97), X(98), X(99)
+#define WGMMA_104(X) WGMMA_100(X), X(100), X(101), X(102), X(103)
+#define WGMMA_108(X) WGMMA_104(X), X(104), X(105), X(106), X(107)
+#define WGMMA_112(X) WGMMA_108(X), X(108), X(109), X(110), X(111)
+#define WGMMA_116(X) WGMMA_112(X), X(112), X(113), X(114), X(115)
+#define WGMMA_120(X) WGMMA_116(X), X(116), X(117), X(118), X(119)
+#define WGMMA_124(X) WGMMA_120(X), X(120), X(121), X(122), X(123)
+#define WGMMA_128(X) WGMMA_124(X), X(124), X(125), X(126), X(127)
+#define WGMMA_NAME(i)    %i
+#define WGMMA_OPERAND(i) "+f"(d[i])
+#define WGMMA_TEXT(...)  WGMMA_QUOTED(__VA_ARGS__)  // after the list is written out
+#define WGMMA_QUOTED(...) #__VA_ARGS__
 // The operands that are constants.
 #define WGMMA_NOT_NEGATED "1, 1"  // neither A nor B
-#define WGMMA_A_ALONG_K   "0"     // A's rows run along k,
-#define WGMMA_B_ALONG_N   "1"     // B's along n, which wgmma calls transposed
+#define WGMMA_ALONG_K     "0"     // A's or B's rows run along k
+#define WGMMA_ALONG_M     "1"     // A's along m, which wgmma calls transposed
+#define WGMMA_ALONG_N     "1"     // B's along n, likewise
 
 // d = a * b, or d += a * b with `accumulate`: 64x16 times 16xN of half, accumulated in fp32, N
-// twice the length of d. A's rows run along k, B's along n. Warp w of the group holds rows 16w to
-// 16w + 15 of d, laid out as by N / 8 mma.syncs side by side. A, B and ACCUMULATE are the numbers
-// of these operands, which follow the accumulators.
-#define WGMMA_M64K16_F32_F16(N, NAMES, A, B, ACCUMULATE, ...)                                    \
-  __device__ __forceinline__ void wgmma_m64k16_f32_f16(float(&d)[N / 2], uint64_t a, uint64_t b, \
-                                                       bool accumulate) {                        \
-    asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %" #ACCUMULATE ", 0;\n"                       \
-                 "wgmma.mma_async.sync.aligned.m64n" #N "k16.f32.f16.f16 {" NAMES "}, "          \
-                 "%" #A ", %" #B ", p, " WGMMA_NOT_NEGATED ", " WGMMA_A_ALONG_K ", "             \
-                 WGMMA_B_ALONG_N ";\n}"                                                          \
-                 : __VA_ARGS__                                                                   \
-                 : "l"(a), "l"(b), "r"(static_cast<int>(accumulate)));                           \
+// twice the length of d. Warp w of the group holds rows 16w to 16w + 15 of d, laid out as by N / 8
+// mma.syncs side by side. A, B and ACCUMULATE are the numbers of these operands, which follow the
+// accumulators: A is how many of those there are.
+#define WGMMA_FUNCTION(NAME, A_ALONG, B_ALONG, N, A, B, ACCUMULATE)                               \
+  __device__ __forceinline__ void NAME(float(&d)[A], uint64_t a, uint64_t b, bool accumulate) {   \
+    asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %" #ACCUMULATE ", 0;\n"                        \
+                 "wgmma.mma_async.sync.aligned.m64n" #N "k16.f32.f16.f16 {"                       \
+                 WGMMA_TEXT(WGMMA_##A(WGMMA_NAME)) "}, %" #A ", %" #B ", p, " WGMMA_NOT_NEGATED   \
+                 ", " A_ALONG ", " B_ALONG ";\n}"                                                 \
+                 : WGMMA_##A(WGMMA_OPERAND)                                                       \
+                 : "l"(a), "l"(b), "r"(static_cast<int>(accumulate)));                            \
   }
-WGMMA_M64K16_F32_F16(64, WGMMA_30 WGMMA_2(3), 32, 33, 34, WGMMA_D32(0))
-WGMMA_M64K16_F32_F16(128, WGMMA_60 WGMMA_4(6), 64, 65, 66, WGMMA_D32(0), WGMMA_D32(32))
-WGMMA_M64K16_F32_F16(192, WGMMA_90 WGMMA_6(9), 96, 97, 98, WGMMA_D32(0), WGMMA_D32(32),
-                     WGMMA_D32(64))
-WGMMA_M64K16_F32_F16(256, WGMMA_120 WGMMA_8(12), 128, 129, 130, WGMMA_D32(0), WGMMA_D32(32),
-                     WGMMA_D32(64), WGMMA_D32(96))
+// Row-major matrices as they are: A's rows run along k, B's along n. And the product transposed,
+// where a tile of B's rows is wgmma's A: its rows run along m, those of wgmma's B along k.
+#define WGMMA_M64K16_F32_F16(...)                                                          \
+  WGMMA_FUNCTION(wgmma_m64k16_f32_f16, WGMMA_ALONG_K, WGMMA_ALONG_N, __VA_ARGS__)          \
+  WGMMA_FUNCTION(wgmma_m64k16_f32_f16_a_along_m, WGMMA_ALONG_M, WGMMA_ALONG_K, __VA_ARGS__)
+WGMMA_M64K16_F32_F16(8, 4, 5, 6)
+WGMMA_M64K16_F32_F16(16, 8, 9, 10)
+WGMMA_M64K16_F32_F16(24, 12, 13, 14)
+WGMMA_M64K16_F32_F16(32, 16, 17, 18)
+WGMMA_M64K16_F32_F16(40, 20, 21, 22)
+WGMMA_M64K16_F32_F16(48, 24, 25, 26)
+WGMMA_M64K16_F32_F16(56, 28, 29, 30)
+WGMMA_M64K16_F32_F16(64, 32, 33, 34)
+WGMMA_M64K16_F32_F16(72, 36, 37, 38)
+WGMMA_M64K16_F32_F16(80, 40, 41, 42)
+WGMMA_M64K16_F32_F16(88, 44, 45, 46)
+WGMMA_M64K16_F32_F16(96, 48, 49, 50)
+WGMMA_M64K16_F32_F16(104, 52, 53, 54)
+WGMMA_M64K16_F32_F16(112, 56, 57, 58)
+WGMMA_M64K16_F32_F16(120, 60, 61, 62)
+WGMMA_M64K16_F32_F16(128, 64, 65, 66)
+WGMMA_M64K16_F32_F16(136, 68, 69, 70)
+WGMMA_M64K16_F32_F16(144, 72, 73, 74)
+WGMMA_M64K16_F32_F16(152, 76, 77, 78)
+WGMMA_M64K16_F32_F16(160, 80, 81, 82)
+WGMMA_M64K16_F32_F16(168, 84, 85, 86)
+WGMMA_M64K16_F32_F16(176, 88, 89, 90)
+WGMMA_M64K16_F32_F16(184, 92, 93, 94)
+WGMMA_M64K16_F32_F16(192, 96, 97, 98)
+WGMMA_M64K16_F32_F16(200, 100, 101, 102)
+WGMMA_M64K16_F32_F16(208, 104, 105, 106)
+WGMMA_M64K16_F32_F16(216, 108, 109, 110)
+WGMMA_M64K16_F32_F16(224, 112, 113, 114)
+WGMMA_M64K16_F32_F16(232, 116, 117, 118)
+WGMMA_M64K16_F32_F16(240, 120, 121, 122)
+WGMMA_M64K16_F32_F16(248, 124, 125, 126)
+WGMMA_M64K16_F32_F16(256, 128, 129, 130)
 
-#undef WGMMA_2
 #undef WGMMA_4
-#undef WGMMA_6
 #undef WGMMA_8
-#undef WGMMA_10
-#undef WGMMA_30
+#undef WGMMA_12
+#undef WGMMA_16
+#undef WGMMA_20
+#undef WGMMA_24
+#undef WGMMA_28
+#undef WGMMA_32
+#undef WGMMA_36
+#undef WGMMA_40
+#undef WGMMA_44
+#undef WGMMA_48
+#undef WGMMA_52
+#undef WGMMA_56
 #undef WGMMA_60
-#undef WGMMA_90
+#undef WGMMA_64
+#undef WGMMA_68
+#undef WGMMA_72
+#undef WGMMA_76
+#undef WGMMA_80
+#undef WGMMA_84
+#undef WGMMA_88
+#undef WGMMA_92
+#undef WGMMA_96
+#undef WGMMA_100
+#undef WGMMA_104
+#undef WGMMA_108
+#undef WGMMA_112
+#undef WGMMA_116
 #undef WGMMA_120
-#undef WGMMA_D8
-#undef WGMMA_D32
+#undef WGMMA_124
+#undef WGMMA_128
+#undef WGMMA_NAME
+#undef WGMMA_OPERAND
+#undef WGMMA_TEXT
+#undef WGMMA_QUOTED
 #undef WGMMA_NOT_NEGATED
-#undef WGMMA_A_ALONG_K
-#undef WGMMA_B_ALONG_N
+#undef WGMMA_ALONG_K
+#undef WGMMA_ALONG_M
+#undef WGMMA_ALONG_N
+#undef WGMMA_FUNCTION
 #undef WGMMA_M64K16_F32_F16
 
 // clang-format on

@@ -1,0 +1,345 @@
+#pragma once
+// 13 fit_the_waves: C[M,N] = A[M,K] * B[K,N], row-major, fp16 in, fp32 accumulate, fp16 out.
+// Idea    the product transposed, C^T = B^T * A^T: B's columns are wgmma's m, 64 of them, and A's
+//         rows are its n, any multiple of 8. So a tile may have 144 or 152 or 160 rows, and there
+//         is a height with which the tiles come out at just under a whole number of waves.
+// vs 11b  the kernel for any tile of 8i rows by 128 or 256 columns; sums that stmatrix turns back,
+//         in pieces which a warpgroup stages together; pairs of blocks that share A, or B; the
+//         choice of the tile, and no more blocks than are done in as many waves, both as in 11c;
+//         a warpgroup number that ptxas sees as one for a warp.
+// Step    a tile of any height is useless without the choice of it.
+// Limit   to be measured.
+#include <algorithm>
+#include <string>
+
+#include "launch.cuh"
+#include "parts/block_order.cuh"
+#include "parts/descriptors.cuh"
+#include "parts/no_kernel.cuh"
+#include "parts/store_halves.cuh"
+#include "parts/warpgroup.cuh"
+#include "ptx/cluster.cuh"
+#include "ptx/named_barrier.cuh"
+#include "ptx/setmaxnreg.cuh"
+#include "ptx/stmatrix.cuh"
+#include "ptx/tensor_map.cuh"
+#include "ptx/tma.cuh"
+#include "ptx/wgmma.cuh"
+
+namespace ladder::fit_the_waves {
+
+constexpr int WARPGROUP = 128;
+constexpr int CONSUMERS = 2;  // warpgroups that multiply
+constexpr int THREADS = (CONSUMERS + 1) * WARPGROUP;
+constexpr int MMA_K = 16;
+constexpr int BAND = 2048;  // rows of C in a band of tiles
+constexpr int BK = 64;
+constexpr int BOX = 64;    // columns of a box: 128 bytes; and of C in one wgmma, its m
+constexpr int STAGED = 2;  // pieces of C a warpgroup has on their way
+
+// Registers a thread, by role. At the launch all have as many, 168: the largest multiple of 8 with
+// which three warpgroups share a multiprocessor's 64 K. The sums of 176x256 alone are 176.
+constexpr int LAUNCH_REGISTERS = 64 * 1024 / THREADS / 8 * 8;
+constexpr int PRODUCER_REGISTERS = 24, CONSUMER_REGISTERS = 240;
+static_assert(PRODUCER_REGISTERS + CONSUMERS * CONSUMER_REGISTERS <=
+              (CONSUMERS + 1) * LAUNCH_REGISTERS);
+
+// Pairs of neighbouring blocks, clusters: with tiles side by side, which have A in common, or one
+// below the other, which have B in common. Or none.
+enum class Pairs { NONE, SHARE_A, SHARE_B };
+__host__ __device__ constexpr int cluster_of(Pairs pairs) {
+  return pairs == Pairs::NONE ? 1 : 2;
+}
+
+template <int BM, int BN>
+struct Tiles {
+  half A[BM][BK];
+  half B[BN / BOX][BK][BOX];
+};
+
+// Buffers that fit into shared memory beside `rows` of each piece, and the barriers.
+template <int BM, int BN>
+constexpr int buffers_beside(int rows) {
+  constexpr int SHARED_BYTES = 227 * 1024, BARRIERS = 256, MOST = 16;
+  const int staged = CONSUMERS * STAGED * rows * BOX * static_cast<int>(sizeof(half));
+  return std::min(MOST,
+                  (SHARED_BYTES - BARRIERS - staged) / static_cast<int>(sizeof(Tiles<BM, BN>)));
+}
+
+template <int BM, int BN>
+struct Shared {
+  // Rows of a piece: 8 for each warp of a warpgroup, or half of that where it saves a buffer.
+  static constexpr int PIECE = buffers_beside<BM, BN>(16) > buffers_beside<BM, BN>(32) ? 16 : 32;
+  static constexpr int PIPE = buffers_beside<BM, BN>(PIECE);
+  Tiles<BM, BN> tiles[PIPE];
+  half staged[CONSUMERS][STAGED][PIECE][BOX];  // on their way to C
+  uint64_t full[PIPE];                         // completes when a tile has landed
+  uint64_t empty[PIPE];  // completes when the consumers of the whole cluster have multiplied it
+};
+
+// This block's tile, when its cluster is at tile `index`.
+template <int BM, int BN, Pairs PAIRS>
+__device__ __forceinline__ Tile tile_of_block(int index, int M, int N) {
+  constexpr int DOWN = PAIRS == Pairs::SHARE_B ? 2 : 1, ACROSS = PAIRS == Pairs::SHARE_A ? 2 : 1;
+  Tile tile = tile_of<DOWN * BM, ACROSS * BN, BAND / (DOWN * BM)>(index, M, N);
+  tile.m0 += blockIdx.x % DOWN * BM;
+  tile.n0 += blockIdx.x % ACROSS * BN;
+  return tile;
+}
+
+// The producer, one thread: fills every buffer as soon as it is empty. `step` counts the tiles of
+// operands since the start: they go to buffer step % PIPE, in its round step / PIPE.
+template <int BM, int BN, Pairs PAIRS>
+__device__ __forceinline__ void produce(Shared<BM, BN>& s, const CUtensorMap& map_A,
+                                        const CUtensorMap& map_B, Tile tile, int tiles,
+                                        bool backwards, unsigned& step) {
+  constexpr int PIPE = Shared<BM, BN>::PIPE;
+  for (int t = 0; t < tiles; ++t, ++step) {
+    const unsigned to = step % PIPE;
+    // Nobody in the cluster may still read what lies there. The first time round nobody does: the
+    // phase before the first, of parity 1, counts as complete.
+    ptx::mbarrier_wait_parity(&s.empty[to], (step / PIPE + 1) % 2);
+    ptx::mbarrier_arrive_expect_tx(&s.full[to], sizeof s.tiles[to]);
+    const int k0 = (backwards ? tiles - 1 - t : t) * BK;
+    // What a pair shares its blocks bring in turn, each for both.
+    const bool brings = step % 2 == blockIdx.x % 2;
+    if (PAIRS != Pairs::SHARE_A)
+      ptx::tma_load(s.tiles[to].A, &map_A, k0, tile.m0, &s.full[to]);
+    else if (brings)
+      ptx::tma_load_multicast(s.tiles[to].A, &map_A, k0, tile.m0, &s.full[to], 3);
+    for (int j = 0; j < BN / BOX; ++j)
+      if (PAIRS != Pairs::SHARE_B)
+        ptx::tma_load(s.tiles[to].B[j], &map_B, tile.n0 + j * BOX, k0, &s.full[to]);
+      else if (brings)
+        ptx::tma_load_multicast(s.tiles[to].B[j], &map_B, tile.n0 + j * BOX, k0, &s.full[to], 3);
+  }
+}
+
+// A consumer, a warpgroup: multiplies its boxes of every tile of B, and all of A, as soon as they
+// have landed. acc[w] is transposed: 64 columns of C by BM rows.
+template <int CLUSTER, int BM, int BN, int BOXES>
+__device__ __forceinline__ void consume(Shared<BM, BN>& s, int tiles, int first_box,
+                                        float (&acc)[BOXES][BM / 2], unsigned& step) {
+  constexpr int PIPE = Shared<BM, BN>::PIPE;
+  // The buffer of a tile goes back to the producers of the whole cluster.
+  const auto release = [&](unsigned step) {
+    if (threadIdx.x % WARPGROUP < CLUSTER)
+      ptx::mbarrier_arrive_cluster(&s.empty[step % PIPE], threadIdx.x % WARPGROUP);
+  };
+#pragma unroll 1
+  for (int t = 0; t < tiles; ++t, ++step) {
+    // Phase step / PIPE of a buffer's barrier is over when the tile has landed.
+    ptx::mbarrier_wait_parity(&s.full[step % PIPE], step / PIPE % 2);
+    const auto& now = s.tiles[step % PIPE];
+    ptx::wgmma_fence();  // what was done to acc before comes first
+#pragma unroll
+    for (int k = 0; k < BK; k += MMA_K)
+#pragma unroll
+      for (int w = 0; w < BOXES; ++w)
+        ptx::wgmma_m64k16_f32_f16_a_along_m(acc[w], descriptor_b(now.B, k, first_box + w),
+                                            descriptor_a(now.A, 0, k), t > 0 || k > 0);
+    ptx::wgmma_commit_group();
+    ptx::wgmma_wait_group<1>();  // while these run, those of the tile before are done
+    if (t > 0) release(step - 1);
+  }
+  ptx::wgmma_wait_group<0>();
+  release(step - 1);
+}
+
+__device__ __forceinline__ uint32_t as_halves(float low, float high) {
+  const half2 pair = __floats2half2_rn(low, high);
+  return reinterpret_cast<const uint32_t&>(pair);
+}
+
+// The rows from `row0` on of a warp's 16 columns of C, which it has as columns of `acc`: turned, to
+// the rows of a piece. A stmatrix turns 8 rows by 16 columns, or two of these.
+template <int BM, int PIECE>
+__device__ __forceinline__ void stage_piece(half (*staged)[BOX], const float (&acc)[BM / 2],
+                                            int row0, int warp, int lane) {
+  const int col = warp * 16 + lane / 8 % 2 * 8;
+#pragma unroll
+  for (int row = 0; row < PIECE && row0 + row < BM; row += 16) {
+    const float* const a = &acc[(row0 + row) / 2];
+    const uint32_t upper[2] = {as_halves(a[0], a[1]), as_halves(a[2], a[3])};
+    if (row0 + row + 8 < BM) {
+      const uint32_t both[4] = {upper[0], upper[1], as_halves(a[4], a[5]), as_halves(a[6], a[7])};
+      ptx::stmatrix_x4_trans(&staged[row + lane / 16 * 8 + lane % 8][swizzled(lane, col)], both);
+    } else {
+      ptx::stmatrix_x2_trans(&staged[row + lane % 8][swizzled(lane, col)], upper);
+    }
+  }
+}
+
+template <int BM, int BN, Pairs PAIRS>
+__global__ void __launch_bounds__(THREADS, 1)
+    gemm_kernel(int M, int N, int K, int tiles_of_C, const __grid_constant__ CUtensorMap map_A,
+                const __grid_constant__ CUtensorMap map_B,
+                const __grid_constant__ CUtensorMap map_C, half* C, int64_t ldc) {
+  constexpr int CLUSTER = cluster_of(PAIRS), PIECE = Shared<BM, BN>::PIECE;
+  Shared<BM, BN>& s = dynamic_shared<Shared<BM, BN>>();
+  const int tiles = ceil_div(K, BK);
+
+  if (threadIdx.x == 0) {
+    for (uint64_t& barrier : s.full) ptx::mbarrier_init(&barrier, 1);
+    for (uint64_t& barrier : s.empty) ptx::mbarrier_init(&barrier, CLUSTER * CONSUMERS);
+    ptx::fence_mbarrier_init();  // TMA sees them, too
+  }
+  ptx::cluster_sync();
+
+  unsigned step = 0;
+  if (threadIdx.x >= CONSUMERS * WARPGROUP) {
+    ptx::setmaxnreg_dec<PRODUCER_REGISTERS>();
+    if (threadIdx.x == CONSUMERS * WARPGROUP) {
+      // Every other tile of C from the end of K: it is mostly in the band of those before, and what
+      // they have read last of the band's rows of A is still in L2.
+      bool backwards = false;
+      for (int index = blockIdx.x / CLUSTER; index < tiles_of_C; index += gridDim.x / CLUSTER) {
+        const Tile tile = tile_of_block<BM, BN, PAIRS>(index, M, N);
+        produce<BM, BN, PAIRS>(s, map_A, map_B, tile, tiles, backwards, step);
+        backwards = !backwards;
+      }
+    }
+  } else {
+    ptx::setmaxnreg_inc<CONSUMER_REGISTERS>();
+    const int group = warpgroup_of_block();
+    const int warp = threadIdx.x % WARPGROUP / 32, lane = threadIdx.x % 32;
+    unsigned piece = 0;
+    for (int index = blockIdx.x / CLUSTER; index < tiles_of_C; index += gridDim.x / CLUSTER) {
+      const Tile tile = tile_of_block<BM, BN, PAIRS>(index, M, N);
+      constexpr int BOXES = BN / BOX / CONSUMERS;
+      float acc[BOXES][BM / 2];
+      consume<CLUSTER>(s, tiles, group * BOXES, acc, step);
+
+      // To C by way of shared memory, box by box, in pieces: each warp turns its 16 columns of a
+      // piece, and sends 8 of its rows.
+#pragma unroll
+      for (int w = 0; w < BOXES; ++w)
+#pragma unroll
+        for (int row0 = 0; row0 < BM; row0 += PIECE, ++piece) {
+          half(*const staged)[BOX] = s.staged[group][piece % STAGED];
+          // The piece that was here before is on its way; of the others, one may still wait.
+          if (lane == 0) ptx::bulk_wait_group_read<STAGED - 1>();
+          ptx::named_barrier_sync(1 + group, WARPGROUP);  // for all four warps' rows of it
+          stage_piece<BM, PIECE>(staged, acc[w], row0, warp, lane);
+          ptx::fence_proxy_async();                       // TMA sees what this lane has written
+          ptx::named_barrier_sync(1 + group, WARPGROUP);  // and all lanes have
+          const int row = warp * 8;
+          const int m = tile.m0 + row0 + row, n = tile.n0 + (group * BOXES + w) * BOX;
+          if (row < PIECE && row0 + row < BM) {
+            if (n + BOX > N && N % 8 != 0)  // TMA would write past the end of a row
+              store_staged<8>(&staged[row], C, ldc, m, n, M, N, lane);
+            else if (lane == 0)
+              ptx::tma_store(&map_C, n, m, staged[row]);
+          }
+          // A group for each piece, an empty one for what the lanes have stored: the wait above
+          // counts them.
+          if (lane == 0) ptx::bulk_commit_group();
+        }
+    }
+    if (lane == 0) ptx::bulk_wait_group_read<0>();  // the last pieces are still read
+    ptx::cluster_sync();  // no block may leave before the other has sent it its last arrival
+  }
+}
+
+// What the launcher chooses among: tiles, and pairs.
+struct Configuration {
+  int BM, BN;
+  Pairs pairs;
+  void (*launch)(const Gemm<half, half>&, int tiles_of_C, int clusters);
+};
+
+// Throws CudaError where there is no TMA.
+template <int BM, int BN, Pairs PAIRS>
+void launch_configuration(const Gemm<half, half>& p, int tiles_of_C, int clusters) {
+  constexpr int CLUSTER = cluster_of(PAIRS);
+  launch_clusters(CLUSTER, gemm_kernel<BM, BN, PAIRS>, dim3(clusters * CLUSTER), dim3(THREADS),
+                  sizeof(Shared<BM, BN>), p.stream, p.M, p.N, p.K, tiles_of_C,
+                  ptx::tensor_map(p.A, p.M, p.K, p.lda, BM),
+                  ptx::tensor_map(p.B, p.K, p.N, p.ldb, BK),
+                  ptx::tensor_map(p.C, p.M, p.N, p.ldc, 8), p.C, p.ldc);
+}
+template <int BM, int BN, Pairs PAIRS = Pairs::NONE>
+constexpr Configuration configuration() {
+  return {BM, BN, PAIRS, launch_configuration<BM, BN, PAIRS>};
+}
+inline constexpr Configuration CONFIGURATIONS[] = {
+    // clang-format off
+    configuration<64, 128>(),  configuration<72, 128>(),  configuration<96, 128>(),
+    configuration<128, 128>(), configuration<144, 128>(), configuration<192, 128>(),
+    configuration<208, 128>(), configuration<256, 128>(),
+    configuration<64, 256>(),  configuration<72, 256>(),  configuration<104, 256>(),
+    configuration<128, 256>(), configuration<144, 256>(), configuration<152, 256>(),
+    configuration<160, 256>(), configuration<168, 256>(), configuration<176, 256>(),
+    configuration<192, 256>(),
+
+    configuration<64, 128, Pairs::SHARE_A>(),  configuration<128, 128, Pairs::SHARE_A>(),
+    configuration<128, 256, Pairs::SHARE_A>(), configuration<144, 256, Pairs::SHARE_A>(),
+    configuration<152, 256, Pairs::SHARE_A>(), configuration<160, 256, Pairs::SHARE_A>(),
+
+    configuration<64, 128, Pairs::SHARE_B>(),  configuration<128, 128, Pairs::SHARE_B>(),
+    configuration<128, 256, Pairs::SHARE_B>(), configuration<144, 256, Pairs::SHARE_B>(),
+    configuration<152, 256, Pairs::SHARE_B>()};
+// clang-format on
+
+// "152x256", "152x256_share_a".
+inline std::string name(const Configuration& c) {
+  constexpr const char* SHARED_BY[] = {"", "_share_a", "_share_b"};
+  return std::to_string(c.BM) + "x" + std::to_string(c.BN) + SHARED_BY[static_cast<int>(c.pairs)];
+}
+
+// Of C, one a cluster.
+inline int tiles(const Gemm<half, half>& p, const Configuration& c) {
+  return ceil_div(p.M, c.pairs == Pairs::SHARE_B ? 2 * c.BM : c.BM) *
+         ceil_div(p.N, c.pairs == Pairs::SHARE_A ? 2 * c.BN : c.BN);
+}
+// Clusters that fit at once.
+inline int fitting(const Configuration& c) {
+  return device_attribute(cudaDevAttrMultiProcessorCount) / cluster_of(c.pairs);
+}
+// Rounds of one tile for each of them.
+inline int waves(const Gemm<half, half>& p, const Configuration& c) {
+  return ceil_div(tiles(p, c), fitting(c));
+}
+
+inline void gemm_as(const Configuration& c, const Gemm<half, half>& p) {
+  if (done_without_kernel(p)) return;
+  // No more blocks than it takes to be done in as many waves.
+  c.launch(p, tiles(p, c), ceil_div(tiles(p, c), waves(p, c)));
+}
+
+// What all steps along K of a wave take, in no unit: products, and rows and columns that arrive.
+// (On an H200 it is about a nanosecond a step.)
+inline double cost(const Gemm<half, half>& p, const Configuration& c) {
+  return waves(p, c) * (9.16e-3 * c.BM * c.BN + 0.976 * (c.BM + c.BN));
+}
+
+// A variant leaves out one part of the choice.
+enum class LeftOut { NOTHING, HEIGHTS, PAIRS };
+
+template <LeftOut LEFT_OUT>
+const Configuration& chosen(const Gemm<half, half>& p) {
+  // Where rows begin off the lines of 128 bytes, 64 halves, fewer requests of neighbours are
+  // merged, and pairs pay; but not with few rows.
+  const bool pairs = LEFT_OUT != LeftOut::PAIRS && p.ldb % 64 != 0 && p.M > 512;
+  const Configuration* first = nullptr;  // to be done
+  for (const Configuration& c : CONFIGURATIONS) {
+    const bool allowed =
+        (c.pairs != Pairs::NONE) == pairs && (LEFT_OUT != LeftOut::HEIGHTS || c.BM % 64 == 0);
+    if (allowed && (!first || cost(p, c) < cost(p, *first))) first = &c;
+  }
+  return *first;
+}
+
+// Always 128x256, as 11b, but transposed.
+inline void gemm_128x256(const Gemm<half, half>& p) {
+  gemm_as(configuration<128, 256>(), p);
+}
+template <LeftOut LEFT_OUT>
+void gemm_without(const Gemm<half, half>& p) {
+  if (!done_without_kernel(p)) gemm_as(chosen<LEFT_OUT>(p), p);
+}
+inline void gemm(const Gemm<half, half>& p) {
+  gemm_without<LeftOut::NOTHING>(p);
+}
+
+}  // namespace ladder::fit_the_waves
