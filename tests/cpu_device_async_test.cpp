@@ -301,6 +301,22 @@ TEST_F(Async, BlocksOfAClusterWriteToEachOther) {
   LADDER_CUDA_CHECK(cudaFree(out));
 }
 
+// Arrives twice; also when the first barrier is long complete, the second arrival comes too early.
+__global__ void arrives_twice_kernel(bool wait, bool late) {
+  ptx::cluster_arrive();
+  if (late) __syncthreads();
+  if (wait) ptx::cluster_wait();
+  ptx::cluster_sync();  // BUG
+}
+TEST_F(Async, TwoArrivalsAtAClusterWithoutAWait) {
+  for (const bool late : {false, true}) {
+    launch_clusters(2, arrives_twice_kernel, dim3(2), dim3(32), 0, nullptr, true, late);
+    expect_nothing();
+    launch_clusters(2, arrives_twice_kernel, dim3(2), dim3(32), 0, nullptr, false, late);
+    expect_found("arrives at the cluster's barrier twice without a wait between");
+  }
+}
+
 // Block 0 brings a box for both.
 __global__ void multicast_kernel(CUtensorMap from, half* out, uint32_t blocks) {
   Shared& s = dynamic_shared<Shared>();

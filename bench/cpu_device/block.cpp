@@ -257,6 +257,7 @@ Outcome Team::run(Index first, Index grid, Index size, size_t dynamic_bytes,
   cluster_arrived_ = 0;
   cluster_phase_ = 0;
   cluster_phases_.assign(count, 0);
+  cluster_waited_.assign(count, 0);
   cluster_waiting_.clear();
   for (unsigned rank = 0; rank < block_count(); ++rank) {
     Block& block = *blocks_[rank];
@@ -378,10 +379,9 @@ void Team::wake(Thread& thread) {
 
 void Team::cluster_arrive(const Place& place, bool relaxed) {
   Thread& thread = current();
-  uint32_t& arrived = cluster_phases_[thread.agent];
-  if (arrived > cluster_phase_)
+  if (cluster_phases_[thread.agent] > cluster_waited_[thread.agent])
     report_finding(place, "arrives at the cluster's barrier twice without a wait between");
-  arrived = cluster_phase_ + 1;
+  cluster_phases_[thread.agent] = cluster_phase_ + 1;
   if (traced_ && !relaxed)
     cluster_gathering_.add(thread.knowledge, thread.moment());
   else if (traced_ && thread.barriers_fenced > 0)
@@ -411,6 +411,7 @@ void Team::cluster_wait(const Place& place) {
   const uint32_t phase = cluster_phases_[thread.agent];
   if (phase == 0)
     return report_finding(place, "waits at the cluster's barrier without having arrived");
+  cluster_waited_[thread.agent] = phase;
   while (cluster_phase_ < phase) {
     cluster_waiting_.push_back(&thread);
     wait(place, "at the cluster's barrier that the others never reach");

@@ -264,6 +264,7 @@ class Team {
   unsigned cluster_arrived_ = 0;
   uint32_t cluster_phase_ = 0;
   std::vector<uint32_t> cluster_phases_;  // by thread: the last it has arrived at, from 1
+  std::vector<uint32_t> cluster_waited_;  // and the last it has waited for
   std::vector<Thread*> cluster_waiting_;
   Fiber scheduler_;
   Fiber* left_ = nullptr;  // the fiber that was switched away from last
