@@ -1,0 +1,30 @@
+#pragma once
+// What stages/15_chosen_by_cost.cu tells of the stage, so that nobody has to compile its kernels
+// again.
+#include <cuda_fp16.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "gemm.h"
+#include "tuned/model.h"
+
+namespace ladder::tune {
+
+// A configuration that the launcher chooses among, forced.
+struct Tunable {
+  tuned::Candidate candidate;
+  std::function<void(const Gemm<half, half>&)> gemm;
+};
+std::vector<Tunable> tunables();
+
+// What the launcher does on a GPU of that name: the number of the one it takes,
+size_t choose(const Gemm<half, half>& problem, const std::string& gpu, int multiprocessors);
+// what the model says of the nearest ones, a line each,
+std::string explain(const Gemm<half, half>& problem, const std::string& gpu, int multiprocessors,
+                    size_t lines);
+// and "" or, in a line, why its constants are not the GPU's own.
+std::string remark(const std::string& gpu);
+
+}  // namespace ladder::tune

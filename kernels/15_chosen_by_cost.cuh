@@ -1,0 +1,256 @@
+#pragma once
+// 15 chosen_by_cost: C[M,N] = A[M,K] * B[K,N], row-major, fp16 in, fp32 accumulate, fp16 out.
+// Idea    the kernels of 11c and 13 to 14b with all their tiles, and of these the one that a model
+//         says is done first. The model has five constants a kernel, which a program measures:
+//         scripts/tune.sh, on the GPU that is there.
+// vs 11c  no kernel of its own; the candidates are those of five stages; the model, tuned/model.h,
+//         knows what a launch, a step and a tile take, and what memory allows; a table a GPU; the
+//         choice can be asked for its reasons.
+// Step    none of it runs on the GPU: a list, tables and a sum, and the reasons in words.
+// Limit   to be measured
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <iterator>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "11c_chosen_by_shape.cuh"
+#include "13_fit_the_waves.cuh"
+#include "13b_ping_pong.cuh"
+#include "14_few_rows.cuh"
+#include "14b_without_tiles.cuh"
+#include "launch.cuh"
+#include "parts/no_kernel.cuh"
+#include "tuned/gpus.h"
+#include "tuned/model.h"
+
+namespace ladder::chosen_by_cost {
+
+using tuned::Candidate;
+using tuned::Constants;
+using tuned::Estimate;
+using tuned::Gpu;
+using tuned::Kernel;
+
+// ---- The candidates ----------------------------------------------------------------------------
+
+struct Configuration {
+  Candidate candidate;
+  size_t number;  // in the table of its stage
+};
+
+// Calls take(candidate, number) for all that the five stages have.
+template <class Take>
+constexpr void for_each_candidate(Take take) {
+  size_t number = 0;
+  for (const auto& c : chosen_by_shape::CONFIGURATIONS)
+    take(Candidate{Kernel::CHOSEN_BY_SHAPE, chosen_by_shape::BM, c.BN, c.cluster, 1, 1, 1},
+         number++);
+  const auto take_tiles = [&](Kernel kernel, const auto& configurations, auto none, auto share_a) {
+    number = 0;
+    for (const auto& c : configurations)
+      take(Candidate{kernel, c.BM, c.BN, c.pairs == none || c.pairs == share_a ? 1 : 2,
+                     c.pairs == share_a ? 2 : 1, 1, 1},
+           number++);
+  };
+  using fit_the_waves::Pairs;
+  take_tiles(Kernel::FIT_THE_WAVES, fit_the_waves::CONFIGURATIONS, Pairs::NONE, Pairs::SHARE_A);
+  take_tiles(Kernel::PING_PONG, ping_pong::CONFIGURATIONS, ping_pong::Pairs::NONE,
+             ping_pong::Pairs::SHARE_A);
+  number = 0;
+  for (const auto& c : few_rows::CONFIGURATIONS) {
+    for (const int resident : few_rows::BLOCKS)
+      if (c.buffers(resident) > 1)  // copies are ahead of multiplications
+        take(Candidate{Kernel::FEW_ROWS, c.BM, c.BN, 1, 1, c.split, resident}, number);
+    ++number;
+  }
+  number = 0;
+  for (const auto& c : without_tiles::CONFIGURATIONS)
+    take(Candidate{Kernel::WITHOUT_TILES, without_tiles::BM, c.BN, 1, 1, c.split, 1, c.warps,
+                   c.flight},
+         number++);
+}
+
+constexpr size_t count_candidates() {
+  size_t count = 0;
+  for_each_candidate([&](const Candidate&, size_t) { ++count; });
+  return count;
+}
+constexpr size_t COUNT = count_candidates();
+
+constexpr std::array<Configuration, COUNT> all_configurations() {
+  std::array<Configuration, COUNT> all{};
+  size_t count = 0;
+  for_each_candidate([&](const Candidate& candidate, size_t number) {
+    all[count++] = {candidate, number};
+  });
+  return all;
+}
+inline constexpr std::array<Configuration, COUNT> CONFIGURATIONS = all_configurations();
+
+inline void gemm_as(const Configuration& c, const Gemm<half, half>& p) {
+  switch (c.candidate.kernel) {
+    case Kernel::CHOSEN_BY_SHAPE:
+      return chosen_by_shape::gemm_as(chosen_by_shape::CONFIGURATIONS[c.number], p);
+    case Kernel::FIT_THE_WAVES:
+      return fit_the_waves::gemm_as(fit_the_waves::CONFIGURATIONS[c.number], p);
+    case Kernel::PING_PONG:
+      return ping_pong::gemm_as(ping_pong::CONFIGURATIONS[c.number], p);
+    case Kernel::FEW_ROWS:
+      return few_rows::gemm_as(few_rows::CONFIGURATIONS[c.number], p, c.candidate.resident);
+    case Kernel::WITHOUT_TILES:
+      return without_tiles::CONFIGURATIONS[c.number].launch(p);
+  }
+}
+
+// ---- The constants -----------------------------------------------------------------------------
+
+// A table's constants in the order of the configurations; none for one that was not measured.
+using ByConfiguration = std::array<const Constants*, COUNT>;
+
+inline ByConfiguration by_configuration(const Gpu& gpu) {
+  ByConfiguration result{};
+  for (size_t i = 0; i < COUNT; ++i)
+    for (const tuned::Row* row = gpu.rows; row != gpu.rows + gpu.count; ++row)
+      if (row->candidate == CONFIGURATIONS[i].candidate) result[i] = &row->constants;
+  return result;
+}
+
+inline const ByConfiguration& constants_of(size_t gpu) {
+  using Tables = std::array<ByConfiguration, std::size(tuned::GPUS)>;
+  static const Tables TABLES = [] {
+    Tables tables;
+    for (size_t i = 0; i < tables.size(); ++i) tables[i] = by_configuration(*tuned::GPUS[i]);
+    return tables;
+  }();
+  return TABLES[gpu];
+}
+
+// Of tuned::GPUS the one with this name, or as many as there are.
+inline size_t find_gpu(const std::string& name) {
+  size_t i = 0;
+  while (i < std::size(tuned::GPUS) && name != tuned::GPUS[i]->name) ++i;
+  return i;
+}
+
+// What the choice knows of a device.
+struct Device {
+  size_t gpu;     // whose constants are taken, of tuned::GPUS
+  bool is_known;  // they are its own; otherwise the first table's
+  int multiprocessors;
+};
+inline Device device_with(size_t gpu, int multiprocessors) {
+  const bool is_known = gpu < std::size(tuned::GPUS);
+  return {is_known ? gpu : 0, is_known, multiprocessors};
+}
+
+// Of every device the number of its table, or one beyond them all. Looked up once: to ask for a
+// name takes longer than a multiplication.
+inline size_t gpu_of_device(int device) {
+  static const std::vector<size_t> GPUS = [] {
+    int devices = 0;
+    LADDER_CUDA_CHECK(cudaGetDeviceCount(&devices));
+    std::vector<size_t> gpus;
+    for (int i = 0; i < devices; ++i) {
+      cudaDeviceProp properties;
+      LADDER_CUDA_CHECK(cudaGetDeviceProperties(&properties, i));
+      gpus.push_back(find_gpu(properties.name));
+    }
+    return gpus;
+  }();
+  return GPUS[static_cast<size_t>(device)];
+}
+inline Device current_device() {
+  int device = 0;
+  LADDER_CUDA_CHECK(cudaGetDevice(&device));
+  return device_with(gpu_of_device(device), device_attribute(cudaDevAttrMultiProcessorCount));
+}
+
+// ---- The choice --------------------------------------------------------------------------------
+
+// A variant leaves out one part of the model.
+enum class LeftOut { NOTHING, CONSTANTS, LINES, TILE, MEMORY };
+
+template <LeftOut LEFT_OUT = LeftOut::NOTHING>
+Estimate estimate(const Gemm<half, half>& p, const Device& device, size_t number) {
+  const Candidate& candidate = CONFIGURATIONS[number].candidate;
+  Constants constants = *constants_of(device.gpu)[number];
+  if (LEFT_OUT == LeftOut::CONSTANTS) {  // every product takes as long, and nothing else does
+    const double products = candidate.BM * candidate.BN * candidate.resident;
+    constants = {0, products, products, 0, 1};
+  }
+  if (LEFT_OUT == LeftOut::LINES) constants.step_off_lines = constants.step;
+  if (LEFT_OUT == LeftOut::TILE) constants.tile = 0;
+  if (LEFT_OUT == LeftOut::MEMORY || LEFT_OUT == LeftOut::CONSTANTS)
+    constants.bytes_per_ns = std::numeric_limits<double>::infinity();
+  return tuned::estimate(p, candidate, constants, device.multiprocessors);
+}
+
+// The number of the configuration that is done first.
+template <LeftOut LEFT_OUT = LeftOut::NOTHING>
+size_t chosen(const Gemm<half, half>& p, const Device& device) {
+  const ByConfiguration& constants = constants_of(device.gpu);
+  size_t first = 0;
+  Estimate of_first{};
+  of_first.total = std::numeric_limits<double>::infinity();
+  for (size_t i = 0; i < COUNT; ++i) {
+    if (!constants[i]) continue;
+    const Estimate e = estimate<LEFT_OUT>(p, device, i);
+    if (e.less_than(of_first)) first = i, of_first = e;
+  }
+  return first;
+}
+
+template <LeftOut LEFT_OUT>
+void gemm_without(const Gemm<half, half>& p) {
+  if (done_without_kernel(p)) return;
+  gemm_as(CONFIGURATIONS[chosen<LEFT_OUT>(p, current_device())], p);
+}
+inline void gemm(const Gemm<half, half>& p) {
+  gemm_without<LeftOut::NOTHING>(p);
+}
+
+// ---- Its reasons -------------------------------------------------------------------------------
+
+// "", or a line: that the constants are not this device's own, or that nobody has measured them.
+inline std::string remark(const Device& device, const std::string& name) {
+  const Gpu& gpu = *tuned::GPUS[device.gpu];
+  if (!device.is_known)
+    return "no constants for " + name + ": those of " + gpu.name +
+           " are taken; scripts/tune.sh measures its own";
+  if (gpu.provisional) return std::string("the constants of ") + gpu.name + " are provisional";
+  return "";
+}
+
+// The configurations nearest to the fastest, a line each, and what the model says of them.
+inline std::string explain(const Gemm<half, half>& p, const Device& device, size_t lines = 3) {
+  const ByConfiguration& constants = constants_of(device.gpu);
+  std::array<size_t, COUNT> order{};
+  std::array<Estimate, COUNT> estimates{};
+  size_t count = 0;
+  for (size_t i = 0; i < COUNT; ++i)
+    if (constants[i]) {
+      estimates[i] = estimate(p, device, i);
+      order[count++] = i;
+    }
+  std::stable_sort(order.begin(), order.begin() + count,
+                   [&](size_t a, size_t b) { return estimates[a].less_than(estimates[b]); });
+  std::string text;
+  for (size_t line = 0; line < std::min(lines, count); ++line) {
+    const size_t i = order[line];
+    const Estimate& e = estimates[i];
+    char formatted[256];
+    std::snprintf(formatted, sizeof formatted,
+                  "%-24s %3lld x (%3lld x %5.1f ns + %5.0f ns) = %7.1f us, memory %6.1f us; "
+                  "with %4.1f us to start %7.1f us\n",
+                  tuned::name(CONFIGURATIONS[i].candidate).c_str(), static_cast<long long>(e.waves),
+                  static_cast<long long>(e.steps), e.step, constants[i]->tile, e.work / 1e3,
+                  e.memory / 1e3, constants[i]->start / 1e3, e.total / 1e3);
+    text += formatted;
+  }
+  return text;
+}
+
+}  // namespace ladder::chosen_by_cost

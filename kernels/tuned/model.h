@@ -1,0 +1,116 @@
+#pragma once
+// How long a multiplication takes, by the way in which it is done: a model that can be checked by
+// hand. Its constants are measured, GPU by GPU: the tables beside this file. Plain C++.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "../gemm.h"
+
+namespace ladder::tuned {
+
+// The stages whose kernels there are to choose from.
+enum class Kernel { CHOSEN_BY_SHAPE, FIT_THE_WAVES, PING_PONG, FEW_ROWS, WITHOUT_TILES };
+inline constexpr const char* STAGES[] = {"11c", "13", "13b", "14", "14b"};
+
+// One of them with all that its launcher has to be told.
+struct Candidate {
+  Kernel kernel;
+  int BM, BN;        // of C, what a block computes at a time
+  int down, across;  // blocks of a cluster that have their tiles below and beside each other
+  int split;         // blocks of a cluster that divide one tile's K
+  int resident;      // blocks on a multiprocessor
+  int warps = 0, flight = 0;  // of a block, and loads ahead: where a stage leaves the choice
+
+  constexpr int cluster() const { return down * across * split; }
+};
+
+constexpr bool operator==(const Candidate& a, const Candidate& b) {
+  return a.kernel == b.kernel && a.BM == b.BM && a.BN == b.BN && a.down == b.down &&
+         a.across == b.across && a.split == b.split && a.resident == b.resident &&
+         a.warps == b.warps && a.flight == b.flight;
+}
+
+// "13 152x256", "13 152x256 pairs across", "14 16x64 split 2 resident 2".
+inline std::string name(const Candidate& c) {
+  std::string text = std::string(STAGES[static_cast<int>(c.kernel)]) + " " + std::to_string(c.BM) +
+                     "x" + std::to_string(c.BN);
+  if (c.down > 1) text += " pairs down";
+  if (c.across > 1) text += " pairs across";
+  if (c.split > 1) text += " split " + std::to_string(c.split);
+  if (c.resident > 1) text += " resident " + std::to_string(c.resident);
+  if (c.warps > 0) text += " warps " + std::to_string(c.warps);
+  if (c.flight > 0) text += " flight " + std::to_string(c.flight);
+  return text;
+}
+
+constexpr int STEP = 64;   // of K
+constexpr int LINE = 128;  // bytes, of L2
+
+// What a candidate takes on a GPU, in ns.
+struct Constants {
+  double start;           // the launch, the first tiles, the last store: whatever is there once
+  double step;            // 64 of K, in all blocks that run at the same time
+  double step_off_lines;  // the same where rows of B begin off the lines of 128 bytes
+  double tile;            // from the last step of a tile of C to the first of the next
+  double bytes_per_ns;    // that it draws from device memory, and no ns
+};
+
+struct Row {
+  Candidate candidate;
+  Constants constants;
+};
+
+// A table.
+struct Gpu {
+  const char* name;     // as CUDA has it
+  bool provisional;     // computed, not measured
+  int multiprocessors;  // where it was measured
+  const Row* rows;
+  size_t count;
+};
+
+// Clusters that run at the same time. Larger ones find no place on some multiprocessors: a cluster
+// is within one group of 16 or 18 of them, or of fewer (132 hold 30 clusters of 4, 15 of 8: H200).
+constexpr int places(const Candidate& c, int multiprocessors) {
+  const int blocks = c.cluster() <= 2 ? multiprocessors : multiprocessors * 10 / 11;
+  return std::max(1, blocks * c.resident / c.cluster());
+}
+
+template <class T>
+constexpr T divided_up(T a, T b) {
+  return a / b + (a % b != 0);
+}
+
+struct Estimate {
+  int64_t waves, steps;  // rounds of one tile for each cluster; of 64 of K, in each
+  double step;           // ns, of the two constants the one that counts
+  double work;           // waves * (steps * step + tile)
+  double memory;         // ns, to read A and B once and to write C
+  double total;          // start + max(work, memory)
+
+  // Where memory is what takes the time, candidates can come out the same.
+  bool less_than(const Estimate& other) const {
+    return total < other.total || (total == other.total && work < other.work);
+  }
+};
+
+template <class In, class Out>
+Estimate estimate(const Gemm<In, Out>& p, const Candidate& c, const Constants& constants,
+                  int multiprocessors) {
+  const int64_t tiles = int64_t{divided_up(p.M, c.BM * c.down)} * divided_up(p.N, c.BN * c.across);
+  const bool off_lines = p.ldb * sizeof(In) % LINE != 0;
+  const double M = p.M, N = p.N, K = p.K;
+
+  Estimate e{};
+  e.waves = divided_up(tiles, int64_t{places(c, multiprocessors)});
+  e.steps = divided_up(divided_up(p.K, STEP), c.split);
+  e.step = off_lines ? constants.step_off_lines : constants.step;
+  e.work = static_cast<double>(e.waves) * (static_cast<double>(e.steps) * e.step + constants.tile);
+  e.memory = ((M * K + K * N) * sizeof(In) + M * N * sizeof(Out)) / constants.bytes_per_ns;
+  e.total = constants.start + std::max(e.work, e.memory);
+  return e;
+}
+
+}  // namespace ladder::tuned
