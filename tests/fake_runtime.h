@@ -5,6 +5,9 @@
 
 #include <chrono>
 
+// What a test adds to the host's clock in the place of a launch that takes so long.
+inline std::chrono::nanoseconds fake_time{0};
+
 struct FakeEvent {
   std::chrono::steady_clock::time_point time;
 };
@@ -22,7 +25,7 @@ inline cudaError_t cudaEventDestroy(cudaEvent_t event) {
   return cudaSuccess;
 }
 inline cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t) {
-  event->time = std::chrono::steady_clock::now();
+  event->time = std::chrono::steady_clock::now() + fake_time;
   return cudaSuccess;
 }
 inline cudaError_t cudaEventElapsedTime(float* ms, cudaEvent_t start, cudaEvent_t end) {

@@ -13,7 +13,7 @@ MEASURE = (
     "the parts: tests sanitizers ncu sweep claims\n"
 )
 SCRIPTS = ["run_all.sh", "try.sh", "test.sh", "profile.sh", "sanitize.sh", "measure.sh", "docs.sh"]
-SCRIPTS += ["peers.sh"]
+SCRIPTS += ["peers.sh", "tune.sh"]
 
 
 @pytest.mark.parametrize("script", SCRIPTS)

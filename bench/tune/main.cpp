@@ -1,0 +1,446 @@
+// build/tune: what the candidates of 15_chosen_by_cost take on this GPU: the constants of the
+// model, and with --shapes how good a choice they make. scripts/tune.sh makes a table of them.
+//
+// All candidates are launched in turn, in an order drawn anew each time, in bursts with rests
+// between them, on rotated buffers. Exit codes: 0 all right; 1 a constant that cannot be, or a CUDA
+// error; 2 bad input; 77 no usable GPU.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <cmath>
+#include <ctime>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <optional>
+
+#include "harness/device.h"
+#include "harness/nvml.h"
+#include "harness/program.h"
+#include "harness/report.h"
+#include "harness/statistics.h"
+#include "peers/arena.h"
+#include "peers/race.h"
+#include "probes.h"
+#include "tunables.h"
+
+namespace ladder::tune {
+namespace {
+
+using harness::Shape;
+using harness::UsageError;
+using tuned::Constants;
+using tuned::Estimate;
+using Json = nlohmann::ordered_json;
+using Problem = Gemm<half, half>;
+
+struct Options {
+  std::vector<std::string> shapes;
+  std::string json, gpu;
+  int rounds = 100, device = 0, multiprocessors = 132;
+  uint64_t seed = 1;
+  bool list = false, explain = false;
+};
+
+// Those of the project's comparisons with cuBLAS.
+const std::vector<std::string> USUAL = {"512",
+                                        "768",
+                                        "1000",
+                                        "1024",
+                                        "1536",
+                                        "2048",
+                                        "3000",
+                                        "5000",
+                                        "4095x4097x4093",
+                                        "4096",
+                                        "8192",
+                                        "8192x1280x8192",
+                                        "8192x8192x1024",
+                                        "4096x11008x4096",
+                                        "4096x4096x11008",
+                                        "512x4096x14336",
+                                        "128x4096x4096",
+                                        "64x4096x4096",
+                                        "16x4096x4096",
+                                        "16x11008x4096",
+                                        "1x4096x4096",
+                                        "256x256x16384"};
+
+// "4096", or "16x4096x4096".
+Shape parse_shape(const std::string& text) {
+  Shape s{};
+  char rest = 0;
+  const bool cube = text.find('x') == std::string::npos;
+  const int read = std::sscanf(text.c_str(), "%dx%dx%d%c", &s.m, &s.n, &s.k, &rest);
+  if (cube) s.n = s.k = s.m;
+  constexpr int MOST = 1 << 17;
+  for (const int size : {s.m, s.n, s.k})
+    if (read != (cube ? 1 : 3) || size < 1 || size > MOST)
+      throw UsageError(
+          fmt::format("no shape: '{}'; write 4096 or 16x4096x4096, up to {}", text, MOST));
+  return s;
+}
+std::string name(Shape s) {
+  return fmt::format("{}x{}x{}", s.m, s.n, s.k);
+}
+// Without matrices, for those who only look at sizes.
+Problem problem_of(Shape s) {
+  return {s.m,
+          s.n,
+          s.k,
+          nullptr,
+          harness::leading_dimension<half>(s.k),
+          nullptr,
+          harness::leading_dimension<half>(s.n),
+          nullptr,
+          harness::leading_dimension<half>(s.n)};
+}
+
+Json to_json(const tuned::Candidate& c) {
+  return {{"stage", tuned::STAGES[static_cast<int>(c.kernel)]},
+          {"BM", c.BM},
+          {"BN", c.BN},
+          {"down", c.down},
+          {"across", c.across},
+          {"split", c.split},
+          {"resident", c.resident},
+          {"warps", c.warps},
+          {"flight", c.flight}};
+}
+
+// What is launched: a candidate on a shape.
+struct Contender {
+  size_t candidate;
+  Shape shape;
+};
+
+// The GPU, and the times of contenders on it.
+class Bench {
+ public:
+  Bench(const std::vector<Tunable>& candidates, const std::vector<Shape>& shapes, uint64_t l2_bytes,
+        uint64_t seed)
+      : candidates_(candidates), stream_(make_stream()), arena_(shapes, l2_bytes), random_(seed) {
+    arena_.draw(seed, stream_);
+    try {
+      meter_ = std::make_unique<harness::PowerMeter>(harness::current_pci_bus_id());
+    } catch (const harness::NoNvml& error) {
+      no_meter_ = error.what();
+    }
+  }
+
+  // Each launched `rounds` times, of which one takes about `estimates` ms.
+  std::vector<harness::Timing> race(const std::vector<Contender>& contenders,
+                                    const std::vector<double>& estimates, int rounds) {
+    std::vector<harness::LaunchOn> launches;
+    for (const Contender& contender : contenders) {
+      std::vector<Problem> problems;
+      for (int set = 0; set < arena_.sets(contender.shape); ++set)
+        problems.push_back(arena_.gemm(contender.shape, set, 0, stream_));
+      launches.push_back([problems, &gemm = candidates_[contender.candidate].gemm](int set) {
+        gemm(problems[static_cast<size_t>(set) % problems.size()]);
+      });
+    }
+    if (meter_) meter_->begin();
+    const auto ms = race_.run(launches, estimates, rounds, random_);
+    if (meter_) meter_->end();
+    std::vector<harness::Timing> timings;
+    for (const auto& of_one : ms) timings.push_back(harness::summarize(of_one));
+    return timings;
+  }
+
+  // Of everything since the last call.
+  Json clocks() {
+    if (!meter_) return {{"unavailable", no_meter_}};
+    const harness::PowerUse use = meter_->take();
+    return {{"samples", use.samples},
+            {"sm_mhz", use.sm_mhz},
+            {"watts", use.watts},
+            {"limit_watts", meter_->limit_watts()},
+            {"at_power_limit", use.power_cap},
+            {"thermal", use.thermal}};
+  }
+
+ private:
+  static cudaStream_t make_stream() {
+    cudaStream_t stream = nullptr;  // to the end of the program
+    LADDER_CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    return stream;
+  }
+
+  const std::vector<Tunable>& candidates_;
+  cudaStream_t stream_;
+  peers::Arena<half, half> arena_;
+  // Contenders have different numbers of sets: each takes what is left of this one.
+  peers::Race race_{stream_, 1 << 20};
+  std::mt19937_64 random_;
+  std::unique_ptr<harness::PowerMeter> meter_;
+  std::string no_meter_;
+};
+
+constexpr double NS_PER_MS = 1e6;
+constexpr double SOME_MS = 0.05;  // before anything is known
+constexpr int FIRST_ROUNDS = 3;
+
+struct Measured {
+  std::vector<Constants> constants;  // by candidate
+  Json json;
+  std::vector<std::string> wrong;
+};
+
+Measured measure(Bench& bench, const std::vector<Tunable>& candidates, int multiprocessors,
+                 int rounds) {
+  std::vector<Contender> contenders;
+  for (size_t c = 0; c < candidates.size(); ++c)
+    for (int probe = 0; probe < PROBES; ++probe)
+      contenders.push_back(
+          {c, shape_of(candidates[c].candidate, static_cast<Probe>(probe), multiprocessors)});
+
+  std::vector<double> estimates(contenders.size(), SOME_MS);
+  const auto first = bench.race(contenders, estimates, FIRST_ROUNDS);
+  for (size_t i = 0; i < first.size(); ++i) estimates[i] = first[i].median;
+  bench.clocks();  // those of the warm-up
+  const auto times = bench.race(contenders, estimates, rounds);
+
+  std::vector<ProbeTimes> ns(candidates.size());
+  for (size_t i = 0; i < times.size(); ++i)
+    ns[i / PROBES][i % PROBES] = times[i].median * NS_PER_MS;
+  std::vector<tuned::Candidate> shapes;
+  for (const Tunable& candidate : candidates) shapes.push_back(candidate.candidate);
+  Measured result{constants_of(shapes, ns, multiprocessors), Json::array(), {}};
+  for (size_t c = 0; c < candidates.size(); ++c) {
+    const Constants& constants = result.constants[c];
+    const std::string wrong = what_is_wrong(constants);
+    if (!wrong.empty()) result.wrong.push_back(tuned::name(shapes[c]) + ": " + wrong);
+    Json json = to_json(shapes[c]);
+    json["start_ns"] = constants.start;
+    json["step_ns"] = constants.step;
+    json["step_off_lines_ns"] = constants.step_off_lines;
+    json["tile_ns"] = constants.tile;
+    json["bytes_per_ns"] = constants.bytes_per_ns;
+    for (size_t probe = 0; probe < PROBES; ++probe) {
+      const size_t i = c * PROBES + probe;
+      json["probes"][PROBE_NAMES[probe]] = {{"shape", name(contenders[i].shape)},
+                                            {"ns", times[i].median * NS_PER_MS},
+                                            {"p10", times[i].p10 * NS_PER_MS},
+                                            {"p90", times[i].p90 * NS_PER_MS}};
+    }
+    result.json.push_back(json);
+  }
+  return result;
+}
+
+void print_constants(const std::vector<Tunable>& candidates, const Measured& measured) {
+  fmt::print("{:<36} {:>9} {:>9} {:>9} {:>9} {:>9}\n", "ns", "start", "step", "off lines", "tile",
+             "bytes/ns");
+  for (size_t c = 0; c < candidates.size(); ++c) {
+    const Constants& k = measured.constants[c];
+    fmt::print("{:<36} {:>9.0f} {:>9.1f} {:>9.1f} {:>9.0f} {:>9.0f}\n",
+               tuned::name(candidates[c].candidate), k.start, k.step, k.step_off_lines, k.tile,
+               k.bytes_per_ns);
+  }
+  for (const std::string& wrong : measured.wrong) fmt::print("{}\n", wrong);
+}
+
+// ---- How good the choice is --------------------------------------------------------------------
+
+// Whoever is predicted to take this much longer than the first is not launched, and who then is
+// this much slower, not timed.
+constexpr double PREDICTED_FACTOR = 3, MEASURED_FACTOR = 1.15;
+
+size_t fastest(const std::vector<harness::Timing>& times) {
+  const auto by_median = [](const auto& a, const auto& b) { return a.median < b.median; };
+  return static_cast<size_t>(std::min_element(times.begin(), times.end(), by_median) -
+                             times.begin());
+}
+
+// By the model with the constants that were measured just now.
+Json try_shape(Bench& bench, const std::vector<Tunable>& candidates, const Measured& measured,
+               int multiprocessors, Shape shape, int rounds) {
+  std::vector<Estimate> estimates;
+  for (size_t c = 0; c < candidates.size(); ++c)
+    estimates.push_back(tuned::estimate(problem_of(shape), candidates[c].candidate,
+                                        measured.constants[c], multiprocessors));
+  std::vector<size_t> order(candidates.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return estimates[a].less_than(estimates[b]); });
+
+  // The chosen one is the first, and stays.
+  const auto kept = [&](const std::vector<Contender>& from, auto stays) {
+    std::vector<Contender> left;
+    for (size_t i = 0; i < from.size(); ++i)
+      if (i == 0 || stays(i)) left.push_back(from[i]);
+    return left;
+  };
+  std::vector<Contender> contenders;
+  for (const size_t c : order) contenders.push_back({c, shape});
+  contenders = kept(contenders, [&](size_t i) {
+    return estimates[order[i]].total < PREDICTED_FACTOR * estimates[order[0]].total;
+  });
+  const auto predicted_ms = [&] {
+    std::vector<double> ms;
+    for (const Contender& contender : contenders)
+      ms.push_back(estimates[contender.candidate].total / NS_PER_MS);
+    return ms;
+  };
+  auto times = bench.race(contenders, predicted_ms(), FIRST_ROUNDS);
+  Json json = {{"shape", name(shape)}};
+  const auto add = [&](const char* key) {
+    json[key] = Json::array();
+    for (size_t i = 0; i < contenders.size(); ++i)
+      json[key].push_back({{"name", tuned::name(candidates[contenders[i].candidate].candidate)},
+                           {"ns", times[i].median * NS_PER_MS},
+                           {"p10", times[i].p10 * NS_PER_MS},
+                           {"p90", times[i].p90 * NS_PER_MS},
+                           {"predicted_ns", estimates[contenders[i].candidate].total}});
+  };
+  add("roughly");
+  const double slowest = MEASURED_FACTOR * times[fastest(times)].median;
+  contenders = kept(contenders, [&](size_t i) { return times[i].median < slowest; });
+  times = bench.race(contenders, predicted_ms(), rounds);
+
+  add("candidates");
+  const size_t best = fastest(times);
+  json["chosen"] = json["candidates"][0]["name"];
+  json["fastest"] = json["candidates"][best]["name"];
+  json["percent_of_fastest"] = 100 * times[best].median / times[0].median;
+  json["error_percent"] =
+      100 * (estimates[contenders[0].candidate].total / (times[0].median * NS_PER_MS) - 1);
+  return json;
+}
+
+Json try_shapes(Bench& bench, const std::vector<Tunable>& candidates, const Measured& measured,
+                int multiprocessors, const std::vector<Shape>& shapes, int rounds) {
+  fmt::print("\n{:<16} {:<36} {:>9} {:>7} {:>8}  {}\n", "shape", "chosen", "us", "error", "of best",
+             "fastest");
+  Json all = Json::array();
+  double logarithms = 0;
+  for (const Shape shape : shapes) {
+    all.push_back(try_shape(bench, candidates, measured, multiprocessors, shape, rounds));
+    const Json& json = all.back();
+    const double percent = json["percent_of_fastest"];
+    logarithms += std::log(percent);
+    fmt::print("{:<16} {:<36} {:>9.2f} {:>+6.1f}% {:>7.1f}%  {}\n", name(shape),
+               json["chosen"].get<std::string>(), json["candidates"][0]["ns"].get<double>() / 1e3,
+               json["error_percent"].get<double>(), percent, json["fastest"].get<std::string>());
+  }
+  fmt::print("geometric mean: {:.1f}% of the fastest\n",
+             std::exp(logarithms / static_cast<double>(shapes.size())));
+  return all;
+}
+
+// ---- The program -------------------------------------------------------------------------------
+
+std::string today() {
+  const std::time_t now = std::time(nullptr);
+  char text[16];
+  std::strftime(text, sizeof text, "%Y-%m-%d", std::gmtime(&now));
+  return text;
+}
+
+void tune(const Options& options, const std::vector<Shape>& shapes) {
+  const auto start = std::chrono::steady_clock::now();
+  if (!options.json.empty()) harness::require_writable("--json", options.json);
+  const harness::Device device = harness::select_device(options.device, 90, /*no_other*/ true);
+  const std::vector<Tunable> candidates = tunables();
+  std::vector<Shape> all(shapes);
+  for (const Tunable& candidate : candidates)
+    for (int probe = 0; probe < PROBES; ++probe)
+      all.push_back(
+          shape_of(candidate.candidate, static_cast<Probe>(probe), device.multiprocessors));
+  Bench bench(candidates, all, device.l2_bytes, options.seed);
+
+  const Measured measured = measure(bench, candidates, device.multiprocessors, options.rounds);
+  fmt::print("{}, {} multiprocessors, driver {}\n", device.name, device.multiprocessors,
+             device.driver);
+  if (!remark(device.name).empty()) fmt::print("{}\n", remark(device.name));
+  print_constants(candidates, measured);
+  Json json = {{"gpu", device.name},
+               {"provisional", false},
+               {"date", today()},
+               {"driver", device.driver},
+               {"toolkit", device.toolkit},
+               {"multiprocessors", device.multiprocessors},
+               {"clocks", bench.clocks()},
+               {"rounds", options.rounds},
+               {"count", candidates.size()},
+               {"candidates", measured.json}};
+  if (!shapes.empty())
+    json["shapes"] = try_shapes(bench, candidates, measured, device.multiprocessors, shapes,
+                                std::min(options.rounds, 30));
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  json["seconds"] = seconds.count();
+  if (!options.json.empty()) harness::write_whole(options.json, json.dump(1) + "\n");
+  fmt::print("{:.0f} s\n", seconds.count());
+  if (!measured.wrong.empty())
+    throw std::runtime_error(fmt::format("{} of {} candidates have constants that cannot be: {}",
+                                         measured.wrong.size(), candidates.size(),
+                                         measured.wrong.front()));
+}
+
+void list() {
+  Json json = Json::array();
+  for (const Tunable& candidate : tunables()) json.push_back(to_json(candidate.candidate));
+  fmt::print("{}\n", json.dump(1));
+}
+
+void explain_shapes(const Options& options, const std::vector<Shape>& shapes) {
+  constexpr size_t LINES = 4;
+  for (const Shape shape : shapes)
+    fmt::print("{}\n{}", name(shape),
+               tune::explain(problem_of(shape), options.gpu, options.multiprocessors, LINES));
+  if (!remark(options.gpu).empty()) fmt::print("{}\n", remark(options.gpu));
+}
+
+std::optional<Options> parse(int argc, char** argv) {
+  Options o;
+  o.gpu = "NVIDIA H200";
+  CLI::App app("Measures the constants with which 15_chosen_by_cost chooses.", "tune");
+  app.add_option("--json", o.json, "where to write what was measured");
+  auto* const shapes =
+      app.add_option("--shapes", o.shapes, "MxNxK, or N, or \"usual\": how good the choice is");
+  app.add_option("--rounds", o.rounds, "launches of each")
+      ->check(CLI::Range(1, 10000))
+      ->capture_default_str();
+  app.add_option("--seed", o.seed, "of the operands and the order")->capture_default_str();
+  app.add_option("--device", o.device, "number of the GPU")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  app.add_flag("--list", o.list, "no measurement: the candidates");
+  app.add_flag("--explain", o.explain, "no measurement: the committed tables' choice, and why")
+      ->needs(shapes);
+  app.add_option("--gpu", o.gpu, "with --explain, the name of the GPU")->capture_default_str();
+  app.add_option("--multiprocessors", o.multiprocessors, "with --explain, how many it has")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::CallForHelp&) {
+    fmt::print("{}", app.help());
+    return std::nullopt;
+  } catch (const CLI::ParseError& error) {
+    throw UsageError(error.what());
+  }
+  if (o.shapes == std::vector<std::string>{"usual"}) o.shapes = USUAL;
+  return o;
+}
+
+}  // namespace
+}  // namespace ladder::tune
+
+int main(int argc, char** argv) {
+  using namespace ladder;
+  return harness::run_program("tune", [&] {
+    const auto options = tune::parse(argc, argv);
+    if (!options) return;
+    std::vector<harness::Shape> shapes;
+    for (const std::string& text : options->shapes) shapes.push_back(tune::parse_shape(text));
+    if (options->list)
+      tune::list();
+    else if (options->explain)
+      tune::explain_shapes(*options, shapes);
+    else
+      tune::tune(*options, shapes);
+  });
+}

@@ -1,0 +1,93 @@
+#include "probes.h"
+
+#include <cmath>
+
+namespace ladder::tune {
+
+using harness::Shape;
+using tuned::Candidate;
+using tuned::Constants;
+
+namespace {
+
+bool is_row(Probe probe) {
+  return probe == SHORT_ROW || probe == LONG_ROW;
+}
+int steps_of(Probe probe) {
+  return probe == LONG || probe == LONG_OFF || probe == LONG_ROW ? MANY_STEPS : FEW_STEPS;
+}
+
+}  // namespace
+
+Shape shape_of(const Candidate& candidate, Probe probe, int multiprocessors) {
+  const int places = tuned::places(candidate, multiprocessors);
+  const int rows = candidate.BM * candidate.down, columns = candidate.BN * candidate.across;
+  // With `down` of the wave's tiles below each other. Rows that begin on lines have whole ones.
+  constexpr int HALVES = tuned::LINE / 2;
+  const auto length = [&](int down) { return down * rows + places / down * columns; };
+  int down = 1;
+  for (int i = 1; i <= places && !is_row(probe); ++i)
+    if (places % i == 0 && places / i * columns % HALVES == 0 && length(i) < length(down)) down = i;
+  static_assert(SOME_WAVES == 4, "twice as many in both dimensions");
+  const int times = probe == WAVES ? 2 : 1;
+  // A multiple of 16 bytes, as the leading dimension has to be, but not of 128.
+  const int off = probe == SHORT_OFF || probe == LONG_OFF ? 8 : 0;
+  return {times * down * rows, times * (places / down) * columns - off,
+          steps_of(probe) * tuned::STEP * candidate.split - off};
+}
+
+namespace {
+
+constexpr double MORE_STEPS = MANY_STEPS - FEW_STEPS, MORE_WAVES = SOME_WAVES - 1;
+
+double bytes_of(Shape s) {
+  const double m = s.m, n = s.n, k = s.k;
+  return 2 * (m * k + k * n + m * n);
+}
+
+// With t = start + waves * (steps * step + tile):
+Constants without_memory(const ProbeTimes& ns) {
+  Constants c{};
+  c.step = (ns[LONG] - ns[SHORT]) / MORE_STEPS;
+  c.step_off_lines = (ns[LONG_OFF] - ns[SHORT_OFF]) / MORE_STEPS;
+  // Where one warpgroup stores while another multiplies, next to nothing, which is measured as a
+  // little more or less.
+  c.tile = std::max(0.0, (ns[WAVES] - ns[SHORT]) / MORE_WAVES - FEW_STEPS * c.step);
+  c.start = ns[SHORT] - FEW_STEPS * c.step - c.tile;
+  return c;
+}
+
+}  // namespace
+
+std::vector<Constants> constants_of(const std::vector<Candidate>& candidates,
+                                    const std::vector<ProbeTimes>& ns, int multiprocessors) {
+  std::vector<Constants> all;
+  double highest = 0;
+  for (size_t i = 0; i < candidates.size(); ++i) {
+    Constants c = without_memory(ns[i]);
+    const auto bytes = [&](Probe probe) {
+      return bytes_of(shape_of(candidates[i], probe, multiprocessors));
+    };
+    c.bytes_per_ns = (bytes(LONG_ROW) - bytes(SHORT_ROW)) / (ns[i][LONG_ROW] - ns[i][SHORT_ROW]);
+    highest = std::max(highest, c.bytes_per_ns);
+    all.push_back(c);
+  }
+  // Who has so much to multiply that its steps take no longer in a row has not shown what it could
+  // draw from memory: as much as anybody.
+  constexpr double LONGER = 1.25;
+  for (size_t i = 0; i < all.size(); ++i)
+    if ((ns[i][LONG_ROW] - ns[i][SHORT_ROW]) / MORE_STEPS < LONGER * all[i].step)
+      all[i].bytes_per_ns = highest;
+  return all;
+}
+
+std::string what_is_wrong(const Constants& c) {
+  for (const double value : {c.start, c.step, c.step_off_lines, c.tile, c.bytes_per_ns})
+    if (!std::isfinite(value)) return "a constant is no number";
+  if (c.step <= 0 || c.step_off_lines <= 0) return "a step takes no time";
+  if (c.bytes_per_ns <= 0) return "nothing comes from memory";
+  if (c.start <= 0) return "the start takes no time";
+  return "";
+}
+
+}  // namespace ladder::tune

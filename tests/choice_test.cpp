@@ -1,0 +1,239 @@
+// The choice of 15_chosen_by_cost with the committed tables, against an evaluation of the model
+// that shares no line with it; and what bench/tune makes of times.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <set>
+
+#include "tune/probes.h"
+#include "tune/tunables.h"
+
+namespace ladder::tune {
+namespace {
+
+using harness::Shape;
+using tuned::Candidate;
+using tuned::Constants;
+using Json = nlohmann::json;
+using Problem = Gemm<half, half>;
+
+Problem problem_of(Shape s) {
+  const auto ld = [](int width) { return (width + 7) / 8 * 8; };
+  return {s.m, s.n, s.k, nullptr, ld(s.k), nullptr, ld(s.n), nullptr, ld(s.n)};
+}
+
+const std::vector<Shape> SHAPES = {{512, 512, 512},      {768, 768, 768},     {1000, 1000, 1000},
+                                   {1024, 1024, 1024},   {1536, 1536, 1536},  {2048, 2048, 2048},
+                                   {3000, 3000, 3000},   {5000, 5000, 5000},  {4095, 4097, 4093},
+                                   {4096, 4096, 4096},   {8192, 8192, 8192},  {8192, 1280, 8192},
+                                   {8192, 8192, 1024},   {4096, 11008, 4096}, {4096, 4096, 11008},
+                                   {512, 4096, 14336},   {128, 4096, 4096},   {64, 4096, 4096},
+                                   {16, 4096, 4096},     {16, 11008, 4096},   {1, 4096, 4096},
+                                   {256, 256, 16384},    {1, 1, 1},           {1, 100000, 8},
+                                   {100000, 1, 100000},  {7, 131072, 4096},   {131072, 131072, 64},
+                                   {32768, 32768, 32768}};
+
+// A table as the program wrote it.
+struct Table {
+  std::string name;
+  Json json;
+};
+std::vector<Table> tables() {
+  std::vector<Table> all;
+  for (const auto& entry : std::filesystem::directory_iterator(LADDER_TUNED))
+    if (entry.path().extension() == ".json") {
+      std::ifstream file(entry.path());
+      all.push_back({entry.path().stem().string(), Json::parse(file)});
+    }
+  return all;
+}
+
+// What its line in the JSON says that a candidate takes.
+double nanoseconds(const Json& c, Shape s, int multiprocessors) {
+  const auto of = [&](const char* key) { return c.at(key).get<double>(); };
+  const double cluster = of("down") * of("across") * of("split");
+  const double blocks = cluster > 2 ? std::floor(multiprocessors * 10 / 11.0) : multiprocessors;
+  const double at_once = std::max(1.0, std::floor(blocks * of("resident") / cluster));
+  const double tiles =
+      std::ceil(s.m / (of("BM") * of("down"))) * std::ceil(s.n / (of("BN") * of("across")));
+  const double steps = std::ceil(std::ceil(s.k / 64.0) / of("split"));
+  const bool on_lines = (s.n + 7) / 8 % 8 == 0;
+  const double work = std::ceil(tiles / at_once) *
+                      (steps * of(on_lines ? "step_ns" : "step_off_lines_ns") + of("tile_ns"));
+  const double bytes = 2.0 * (1.0 * s.m * s.k + 1.0 * s.k * s.n + 1.0 * s.m * s.n);
+  return of("start_ns") + std::max(work, bytes / of("bytes_per_ns"));
+}
+
+const Json* find(const Json& table, const Candidate& c) {
+  for (const Json& row : table.at("candidates"))
+    if (row.at("stage") == tuned::STAGES[static_cast<int>(c.kernel)] && row.at("BM") == c.BM &&
+        row.at("BN") == c.BN && row.at("down") == c.down && row.at("across") == c.across &&
+        row.at("split") == c.split && row.at("resident") == c.resident &&
+        row.at("warps") == c.warps && row.at("flight") == c.flight)
+      return &row;
+  return nullptr;
+}
+
+TEST(Tables, HaveAllCandidates) {
+  ASSERT_GE(tables().size(), 1U);
+  const std::vector<Tunable> candidates = tunables();
+  for (const Table& table : tables()) {
+    for (const Tunable& c : candidates)
+      EXPECT_NE(find(table.json, c.candidate), nullptr)
+          << table.name << " has no " << tuned::name(c.candidate) << ": ./scripts/tune.sh";
+    EXPECT_EQ(table.json.at("candidates").size(), candidates.size()) << table.name;
+  }
+}
+
+TEST(Candidates, HaveNamesOfTheirOwn) {
+  std::set<std::string> names;
+  for (const Tunable& c : tunables())
+    EXPECT_TRUE(names.insert(tuned::name(c.candidate)).second) << tuned::name(c.candidate);
+}
+
+void expect_cheapest(const Table& table, const std::vector<Tunable>& candidates, Shape s,
+                     int multiprocessors) {
+  const std::string gpu = table.json.at("gpu");
+  double least = INFINITY;
+  for (const Json& c : table.json.at("candidates"))
+    least = std::min(least, nanoseconds(c, s, multiprocessors));
+  const size_t number = choose(problem_of(s), gpu, multiprocessors);
+  EXPECT_EQ(choose(problem_of(s), gpu, multiprocessors), number);
+  const Json* const row = find(table.json, candidates.at(number).candidate);
+  ASSERT_NE(row, nullptr);
+  // The header has four digits of each constant.
+  EXPECT_LE(nanoseconds(*row, s, multiprocessors), least * 1.001)
+      << s.m << "x" << s.n << "x" << s.k << " on " << multiprocessors << ", " << gpu;
+}
+
+TEST(Choice, IsTheCheapest) {
+  const std::vector<Tunable> candidates = tunables();
+  for (const Table& table : tables())
+    for (const Shape s : SHAPES)
+      for (const int multiprocessors : {132, 114, 5, 1})
+        expect_cheapest(table, candidates, s, multiprocessors);
+}
+
+TEST(Choice, IsTheCheapestAtRandomShapes) {
+  const std::vector<Tunable> candidates = tunables();
+  std::mt19937 random(15);
+  const auto size = [&] {
+    return static_cast<int>(std::exp2(std::uniform_real_distribution(0.0, 15.0)(random)));
+  };
+  const std::vector<Table> all = tables();
+  for (int i = 0; i < 500; ++i)
+    for (const Table& table : all)
+      expect_cheapest(table, candidates, {size(), size(), size()}, 132);
+}
+
+TEST(Choice, OfAnUnknownGpuIsTheFirstTables) {
+  EXPECT_EQ(remark("NVIDIA A1"),
+            "no constants for NVIDIA A1: those of NVIDIA H200 are taken; scripts/tune.sh measures "
+            "its own");
+  for (const Shape s : SHAPES)
+    EXPECT_EQ(choose(problem_of(s), "NVIDIA A1", 132), choose(problem_of(s), "NVIDIA H200", 132));
+}
+
+TEST(Choice, OfAKnownGpuIsRemarkedOnWhereNobodyHasMeasured) {
+  for (const Table& table : tables()) {
+    const std::string gpu = table.json.at("gpu");
+    EXPECT_EQ(remark(gpu),
+              table.json.at("provisional") ? "the constants of " + gpu + " are provisional" : "");
+  }
+}
+
+TEST(Choice, ExplainsItselfFastestFirst) {
+  const std::vector<Tunable> candidates = tunables();
+  for (const Shape s : SHAPES) {
+    const std::string text = explain(problem_of(s), "NVIDIA H200", 132, 3);
+    const size_t number = choose(problem_of(s), "NVIDIA H200", 132);
+    EXPECT_EQ(text.find(tuned::name(candidates.at(number).candidate) + " "), 0U) << text;
+    EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 3) << text;
+  }
+}
+
+// Says what it takes; how long that may be depends on the machine.
+TEST(Choice, IsQuick) {
+  constexpr int TIMES = 200;
+  double least = INFINITY;
+  for (int i = 0; i < 20; ++i) {
+    const auto start = std::chrono::steady_clock::now();
+    for (int j = 0; j < TIMES; ++j) choose(problem_of({1000 + j, 4096, 4096}), "NVIDIA H200", 132);
+    const std::chrono::duration<double, std::micro> us = std::chrono::steady_clock::now() - start;
+    least = std::min(least, us.count() / TIMES);
+  }
+  RecordProperty("us", std::to_string(least));
+  std::printf("a choice takes %.2f us\n", least);
+  EXPECT_LT(least, 100);
+}
+
+// ---- What bench/tune makes of times ------------------------------------------------------------
+
+TEST(Probes, AreWholeWaves) {
+  for (const int multiprocessors : {132, 114, 78})
+    for (const Tunable& t : tunables())
+      for (int probe = 0; probe < PROBES; ++probe) {
+        const Candidate& c = t.candidate;
+        const Shape s = shape_of(c, static_cast<Probe>(probe), multiprocessors);
+        const auto e =
+            tuned::estimate(problem_of(s), c, Constants{0, 1, 2, 0, 1e9}, multiprocessors);
+        const std::string what = tuned::name(c) + " " + PROBE_NAMES[static_cast<size_t>(probe)];
+        EXPECT_EQ(e.waves, probe == WAVES ? SOME_WAVES : 1) << what;
+        EXPECT_EQ(e.steps,
+                  probe == LONG || probe == LONG_OFF || probe == LONG_ROW ? MANY_STEPS : FEW_STEPS)
+            << what;
+        // An odd number of tiles that are half a line wide does not end on one.
+        const bool is_off = probe == SHORT_OFF || probe == LONG_OFF || s.n % 64 != 0;
+        EXPECT_EQ(e.step, is_off ? 2 : 1) << what;
+        if (s.n % 64 != 0 && probe != SHORT_OFF && probe != LONG_OFF) {
+          EXPECT_NE(tuned::places(c, multiprocessors) * c.BN % 64, 0) << what;
+        }
+        EXPECT_EQ(int64_t{(s.m + c.BM * c.down - 1) / (c.BM * c.down)} *
+                      ((s.n + c.BN * c.across - 1) / (c.BN * c.across)),
+                  e.waves * tuned::places(c, multiprocessors))
+            << what;
+      }
+}
+
+// What is measured where a candidate takes exactly what the model says.
+std::vector<ProbeTimes> times_of(const std::vector<Candidate>& candidates,
+                                 const std::vector<Constants>& truth) {
+  std::vector<ProbeTimes> ns(candidates.size());
+  for (size_t i = 0; i < candidates.size(); ++i)
+    for (size_t probe = 0; probe < PROBES; ++probe) {
+      const Shape s = shape_of(candidates[i], static_cast<Probe>(probe), 132);
+      ns[i][probe] = tuned::estimate(problem_of(s), candidates[i], truth[i], 132).total;
+    }
+  return ns;
+}
+
+TEST(Probes, ShowTheConstants) {
+  // The first can be kept waiting by memory, the second has too much to multiply.
+  const std::vector<Candidate> candidates = {{tuned::Kernel::FEW_ROWS, 16, 64, 1, 1, 2, 1},
+                                             {tuned::Kernel::FIT_THE_WAVES, 176, 256, 1, 1, 1, 1}};
+  const std::vector<Constants> truth = {{4321, 100, 120, 700, 4000}, {5678, 830, 990, 1500, 4000}};
+  const std::vector<Constants> found = constants_of(candidates, times_of(candidates, truth), 132);
+  for (size_t i = 0; i < candidates.size(); ++i) {
+    EXPECT_NEAR(found[i].start, truth[i].start, 1e-6);
+    EXPECT_NEAR(found[i].step, truth[i].step, 1e-6);
+    EXPECT_NEAR(found[i].step_off_lines, truth[i].step_off_lines, 1e-6);
+    EXPECT_NEAR(found[i].tile, truth[i].tile, 1e-6);
+    EXPECT_NEAR(found[i].bytes_per_ns, truth[i].bytes_per_ns, 1e-6) << i;
+    EXPECT_EQ(what_is_wrong(found[i]), "");
+  }
+}
+
+TEST(Probes, DoNotHideNonsense) {
+  EXPECT_EQ(what_is_wrong({5, -1, 1, 0, 1}), "a step takes no time");
+  EXPECT_EQ(what_is_wrong({-5, 1, 1, 0, 1}), "the start takes no time");
+  EXPECT_EQ(what_is_wrong({5, 1, 1, 0, -4000}), "nothing comes from memory");
+  EXPECT_EQ(what_is_wrong({5, 1, 1, NAN, 1}), "a constant is no number");
+}
+
+}  // namespace
+}  // namespace ladder::tune

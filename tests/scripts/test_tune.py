@@ -1,0 +1,170 @@
+"""The tables of 15_chosen_by_cost: what is adopted, and what is refused in one line."""
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from ladder import tune
+from ladder.project import ROOT
+
+TUNED = ROOT / "kernels/tuned"
+CANDIDATES = [
+    {
+        "stage": stage,
+        "BM": rows,
+        "BN": 256,
+        "down": 1,
+        "across": across,
+        "split": split,
+        "resident": 1,
+        "warps": 0,
+        "flight": 0,
+    }
+    for stage, rows, across, split in (("13", 152, 1, 1), ("13b", 128, 2, 1), ("14", 16, 1, 8))
+]
+
+
+@pytest.fixture
+def table():
+    made = tune.provisional("h200", CANDIDATES)
+    return made | {"provisional": False, "date": "2025-01-02", "driver": "13.0", "toolkit": "13.0"}
+
+
+@pytest.fixture
+def adopt(tmp_path, capsys):
+    """Adopts a table, or text, under a name: exit code, what was said, the folder of tables."""
+    folder = tmp_path / "tuned"
+    folder.mkdir()
+
+    def run(content, name="h200"):
+        file = tmp_path / "tune.json"
+        file.write_text(content if isinstance(content, str) else json.dumps(content))
+        code = tune.main(["--adopt", name, str(file)], folder)
+        captured = capsys.readouterr()
+        return code, captured.out + captured.err, folder
+
+    return run
+
+
+def test_adopting_writes_the_table_its_header_and_the_list(adopt, table):
+    code, said, folder = adopt(table)
+    assert (code, said) == (0, f"{folder}/h200.json: NVIDIA H200, 3 candidates\n")
+    assert json.loads((folder / "h200.json").read_text()) == table
+    text = (folder / "h200.h").read_text()
+    assert "{{Kernel::PING_PONG, 128, 256, 1, 2, 1, 1}, {5000, 674.9, 742.4, 0, 4300}}," in text
+    assert '"NVIDIA H200",' in text and "/*provisional*/ false" in text
+    assert "{&H200}" in (folder / "gpus.h").read_text()
+
+
+def test_the_first_table_is_the_one_of_the_pages(adopt, table):
+    adopt(table | {"gpu": "NVIDIA A1"}, "a1")
+    adopt(table | {"gpu": "NVIDIA H100 80GB HBM3"}, "h100")
+    _, _, folder = adopt(table)
+    assert "{&H200, &H100, &A1}" in (folder / "gpus.h").read_text()
+
+
+def test_what_a_new_table_no_longer_has_is_said(adopt, table):
+    adopt(table)
+    fewer = table | {"candidates": table["candidates"][:2], "count": 2}
+    _, said, _ = adopt(fewer)
+    assert said.endswith("2 candidates, without 1 that were there: 14 16 256 1 1 8 1 0 0, ...\n")
+
+
+def without(table, key):
+    return {k: v for k, v in table.items() if k != key}
+
+
+def changed(table, key, value):
+    first, *rest = table["candidates"]
+    return table | {"candidates": [first | {key: value}, *rest]}
+
+
+BAD = {
+    "no JSON": lambda t: json.dumps(t)[:-40],
+    "no table": lambda _: [],
+    "no GPU": lambda t: without(t, "gpu"),
+    "no candidates": lambda t: without(t, "candidates"),
+    "nothing measured": lambda t: t | {"candidates": [], "count": 0},
+    "cut off": lambda t: t | {"candidates": t["candidates"][:1]},
+    "no memory": lambda t: changed(t, "bytes_per_ns", 0),
+    "a name that is code": lambda t: t | {"gpu": 'NVIDIA H200"; x'},
+    "a candidate that is none": lambda t: t | {"candidates": [1, 2, 3]},
+    "an unknown stage": lambda t: changed(t, "stage", "99"),
+    "no rows": lambda t: changed(t, "BM", 0),
+    "a fraction of a row": lambda t: changed(t, "BM", 1.5),
+    "a negative step": lambda t: changed(t, "step_ns", -3),
+    "no step": lambda t: changed(t, "step_off_lines_ns", None),
+    "a step that is no number": lambda t: json.dumps(changed(t, "step_ns", float("nan"))),
+    "a flag as a count": lambda t: t | {"count": True},
+    "twice": lambda t: t | {"candidates": [t["candidates"][0]] * 3},
+}
+
+
+@pytest.mark.parametrize("how", BAD)
+def test_a_bad_table_is_refused_in_one_line(how, adopt, table):
+    code, said, folder = adopt(BAD[how](table))
+    assert code == 2
+    assert said.startswith("tune.py: ") and said.count("\n") == 1
+    assert list(folder.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["h100", "H200", "../h200", "h 200"])
+def test_a_table_goes_by_its_gpu(name, adopt, table):
+    code, said, folder = adopt(table, name)
+    assert (code, said.count("\n"), list(folder.iterdir())) == (2, 1, [])
+
+
+def test_a_gpu_has_one_table(adopt, table):
+    adopt(table)
+    code, said, _ = adopt(table, "nvidia")
+    assert code == 2 and said.endswith("has its table already: h200.json\n")
+
+
+def test_a_bad_table_beside_it_changes_nothing(adopt, table):
+    _, _, folder = adopt(table)
+    (folder / "h100.json").write_text("{}")
+    before = {path: path.read_text() for path in folder.iterdir()}
+    code, said, _ = adopt(table | {"date": "2025-02-03"})
+    assert (code, said.count("\n")) == (2, 1)
+    assert {path: path.read_text() for path in folder.iterdir()} == before
+
+
+def test_no_file_is_one_line(tmp_path, capsys):
+    assert tune.main(["--adopt", "h200", str(tmp_path / "none.json")], tmp_path) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_the_committed_headers_are_made_of_the_committed_tables(tmp_path):
+    for path in TUNED.glob("*.json"):
+        shutil.copy(path, tmp_path)
+    assert tune.main(["--headers"], tmp_path) == 0
+    made = sorted(path.name for path in tmp_path.glob("*.h"))
+    assert made == sorted(path.name for path in TUNED.glob("*.h") if path.name != "model.h")
+    for name in made:
+        assert (tmp_path / name).read_text() == (TUNED / name).read_text()
+
+
+def test_the_formula_is_what_is_known_of_11c():
+    (first, *_) = tune.provisional("h200", [CANDIDATES[0] | {"BM": 128}])["candidates"]
+    assert first["step_ns"] == pytest.approx(675, abs=1)
+
+
+def test_a_list_that_is_none_is_one_line(tmp_path, capsys):
+    program = tmp_path / "tune"
+    program.write_text("#!/bin/sh\necho no list\n")
+    program.chmod(0o755)
+    arguments = ["--provisional", "h200", "--program", str(program)]
+    assert tune.main(arguments, tmp_path) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_without_a_gpu_the_script_says_so():
+    script = ROOT / "scripts/tune.sh"
+    done = subprocess.run([script], capture_output=True, text=True, env={"PATH": "/usr/bin:/bin"})
+    if Path("/usr/bin/nvidia-smi").exists():
+        pytest.skip("there is one, perhaps")
+    assert done.returncode == 77
+    assert done.stderr == "tune.sh: there is no NVIDIA GPU here (nvidia-smi finds none)\n"

@@ -1,0 +1,62 @@
+// build/tune without a GPU: its own main, and candidates that take as long as a model of the test
+// says, on a clock of the test's. At one shape one of them takes half as long as that.
+#include <fmt/format.h>
+
+#include "harness/device.h"
+#include "tune/tunables.h"
+
+namespace ladder {
+namespace harness {
+
+Device select_device(int, int, bool) {
+  Device device;
+  device.name = "NVIDIA H200";
+  device.multiprocessors = 4;
+  device.l2_bytes = 4096;
+  return device;
+}
+std::string current_pci_bus_id() {
+  return "none";
+}
+
+}  // namespace harness
+
+namespace tune {
+
+using tuned::Candidate;
+using tuned::Constants;
+using tuned::Kernel;
+
+struct Truth {
+  Candidate candidate;
+  Constants constants;
+};
+const std::vector<Truth> TRUTHS = {
+    {{Kernel::FIT_THE_WAVES, 128, 256, 1, 1, 1, 1}, {5000, 675, 810, 1500, 500}},
+    {{Kernel::PING_PONG, 64, 128, 1, 2, 1, 1}, {6000, 200, 220, 0, 500}},
+    {{Kernel::FEW_ROWS, 16, 64, 1, 1, 2, 2}, {4000, 100, 150, 800, 500}}};
+
+std::vector<Tunable> tunables() {
+  std::vector<Tunable> all;
+  for (const Truth& truth : TRUTHS)
+    all.push_back({truth.candidate, [&truth](const Gemm<half, half>& p) {
+                     auto e = tuned::estimate(p, truth.candidate, truth.constants, 4);
+                     // What no model knows.
+                     if (p.M == 333 && truth.candidate.kernel == Kernel::FIT_THE_WAVES)
+                       e.total /= 2;
+                     fake_time += std::chrono::nanoseconds(static_cast<int64_t>(e.total));
+                   }});
+  return all;
+}
+size_t choose(const Gemm<half, half>&, const std::string&, int) {
+  return 0;
+}
+std::string explain(const Gemm<half, half>& p, const std::string& gpu, int, size_t) {
+  return fmt::format("{} rows on {}\n", p.M, gpu);
+}
+std::string remark(const std::string& gpu) {
+  return gpu + " is no GPU";
+}
+
+}  // namespace tune
+}  // namespace ladder

@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# tune_on_cpu.sh PROGRAM: tests/tune_on_cpu.cpp measures, and what it wrote makes a table.
+set -euo pipefail
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+scripts=$(dirname "$0")/../scripts
+expect() { grep -q -- "$1" "$folder/out" || { echo "not there: $1" && cat "$folder/out" && exit 1; }; }
+
+"$1" --rounds 9 --json "$folder/tune.json" --shapes 1024x512x512 333x512x512 >"$folder/out"
+expect '^13 128x256 .* 67[3-7]\.[0-9] *8[01][0-9]\.[0-9] *1[45][0-9][0-9] '
+expect '^14 16x64 split 2 resident 2 .* 10[0-9]\.[0-9] *15[0-9]\.[0-9] .* [45][0-9][0-9]$'
+expect '^1024x512x512 *13b .* 100.0% *13b'
+expect '^333x512x512 *13b .* 13 128x256$'  # the model is wrong there, and that is said
+PYTHONPATH=$scripts python3 - "$folder" <<'PYTHON'
+import sys
+from pathlib import Path
+from ladder import tune
+
+folder = Path(sys.argv[1])
+(folder / "tuned").mkdir()
+sys.exit(tune.main(["--adopt", "h200", str(folder / "tune.json")], folder / "tuned"))
+PYTHON
+grep -q 'Kernel::FEW_ROWS, 16, 64, 1, 1, 2, 2}' "$folder/tuned/h200.h"
+
+"$1" --explain --shapes 7x8x9 --gpu X >"$folder/out"
+expect '^7 rows on X$'
+expect '^X is no GPU$'
+"$1" --list | grep -q '"stage": "13b"'
