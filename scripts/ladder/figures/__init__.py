@@ -18,6 +18,7 @@ from ladder.figures import (
     measured,
     order,
     power,
+    probes,
     sweep,
     swizzle,
     tiles,
@@ -39,6 +40,7 @@ TOPICS = (
     copies,
     descriptor,
     power,
+    probes,
     timelines,
 )
 MEASURED = (measured, counted)
