@@ -20,6 +20,7 @@ from ladder.figures import (
     measured,
     order,
     power,
+    probes,
     sweep,
     swizzle,
     tiles,
@@ -43,6 +44,7 @@ TOPICS = (
     few_rows,
     descriptor,
     power,
+    probes,
     timelines,
 )
 MEASURED = (measured, counted)
