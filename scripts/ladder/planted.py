@@ -116,6 +116,7 @@ class Build:
         self.commands = {
             Path(c["file"]).name: shlex.split(c["command"])
             for c in read_json(folder / "compile_commands.json")
+            if "_untraced_object" not in c["command"]
         }
         libraries = folder / "cpu/libraries"
         if not libraries.is_file():
