@@ -2,10 +2,11 @@
 
 #include <cuda.h>
 
+#include "cost.h"
+
 namespace cpu_device {
 namespace {
 
-constexpr unsigned SECTOR_BYTES = 32;
 constexpr uint64_t MARK = 0x7465'6E73'6F72'6D61;  // hardly by chance
 thread_local std::string refusal;
 

@@ -59,8 +59,7 @@ Json json_of(const cpu_device::Finding& finding) {
   json["cause"] = finding.what;
   json["example"] = finding.example;
   json["count"] = finding.count;
-  if (finding.other.line > 0 || finding.other.pc != nullptr)
-    json["other"] = json_of(cpu_device::source_line(finding.other));
+  if (finding.other.line > 0) json["other"] = json_of(cpu_device::source_line(finding.other));
   return json;
 }
 #endif

@@ -6,7 +6,8 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
-#include <iostream>
+
+#include "command_line.h"
 
 namespace ladder::harness {
 namespace {
@@ -63,11 +64,6 @@ void keep_known_variants(std::vector<std::string>& wanted, const std::vector<std
     if (wanted.empty() || std::find(wanted.begin(), wanted.end(), name) != wanted.end())
       ordered.push_back(name);
   wanted = ordered;
-}
-
-std::string one_line(std::string text) {
-  std::replace(text.begin(), text.end(), '\n', ' ');
-  return text;
 }
 
 }  // namespace
@@ -147,17 +143,7 @@ std::optional<Options> parse_options(const std::string& stage,
         ->type_name("FILE");
   }
 
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::CallForHelp&) {
-    std::cout << app.help();
-    return std::nullopt;
-  } catch (const CLI::CallForVersion& version) {
-    std::cout << version.what() << "\n";
-    return std::nullopt;
-  } catch (const CLI::ParseError& error) {
-    throw UsageError(one_line(error.what()) + "; see --help");
-  }
+  if (!parse_arguments(app, argc, argv)) return std::nullopt;
   keep_known_variants(o.variants, variants);
   if (o.profile && o.sustained)
     throw UsageError("--sustained measures time and --profile does not; use one of them");

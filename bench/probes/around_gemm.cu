@@ -11,7 +11,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <fstream>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -19,10 +18,11 @@
 
 #include "exercises/exercise.h"
 #include "harness/buffers.h"
+#include "harness/command_line.h"
 #include "harness/device.h"
-#include "harness/options.h"
 #include "harness/program.h"
 #include "harness/random.h"
+#include "harness/report.h"
 #include "harness/timer.h"
 
 namespace transpose {
@@ -353,8 +353,8 @@ void print(const Device& device, const std::vector<Contender>& all, double copy,
                c.writes_much ? "" : fmt::format("{:.1f}%", 100 * c.gb_per_s() / read));
 }
 
-void write_json(const std::string& path, const Device& device, const std::vector<Contender>& all,
-                double copy, double read) {
+std::string to_json(const Device& device, const std::vector<Contender>& all, double copy,
+                    double read) {
   nlohmann::ordered_json kernels = nlohmann::ordered_json::array();
   for (const Contender& c : all) {
     kernels.push_back({{"exercise", c.exercise},
@@ -366,14 +366,9 @@ void write_json(const std::string& path, const Device& device, const std::vector
                        {"of_copy", c.gb_per_s() / copy}});
     if (!c.writes_much) kernels.back()["of_read"] = c.gb_per_s() / read;
   }
-  std::ofstream file(path);
-  file << nlohmann::ordered_json{{"device", device.name},
-                                 {"size", SIZE},
-                                 {"rounds", ROUNDS},
-                                 {"kernels", kernels}}
-              .dump(1)
-       << "\n";
-  if (!file) throw std::runtime_error(path + " cannot be written");
+  const nlohmann::ordered_json json = {
+      {"device", device.name}, {"size", SIZE}, {"rounds", ROUNDS}, {"kernels", kernels}};
+  return json.dump(1) + "\n";
 }
 
 void run(const std::string& json) {
@@ -393,7 +388,7 @@ void run(const std::string& json) {
     if (!all[i].writes_much) read = std::max(read, all[i].gb_per_s());
   }
   print(device, all, copy, read);
-  if (!json.empty()) write_json(json, device, all, copy, read);
+  if (!json.empty()) write_whole(json, to_json(device, all, copy, read));
 }
 
 // Serves --help. Whether there is something to measure.
@@ -403,16 +398,9 @@ bool parse(int argc, char** argv, std::string& json) {
   app.add_option("--json", json, "writes the results to this file, too");
   app.footer(
       "Exit codes: 0 all right; 1 a wrong result or a CUDA error; 2 bad input; 77 no usable GPU "
-      "(it "
-      "needs compute capability 9.0).");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::CallForHelp&) {
-    fmt::print("{}", app.help());
-    return false;
-  } catch (const CLI::ParseError& error) {
-    throw UsageError(fmt::format("{}; see --help", error.what()));
-  }
+      "(it needs compute capability 9.0).");
+  if (!parse_arguments(app, argc, argv)) return false;
+  if (!json.empty()) require_writable("--json", json);
   return true;
 }
 

@@ -15,8 +15,8 @@
 #include "../../kernels/parts/descriptors.cuh"
 #include "../../kernels/ptx/mma.cuh"
 #include "harness/buffers.h"
+#include "harness/command_line.h"
 #include "harness/device.h"
-#include "harness/options.h"
 #include "harness/program.h"
 
 namespace {
@@ -117,15 +117,7 @@ bool parse(int argc, char** argv) {
   app.footer(
       "Exit codes: 0 all right; 1 a CUDA error; 2 bad input; 77 no usable GPU (it needs "
       "compute capability 9.0).");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::CallForHelp&) {
-    fmt::print("{}", app.help());
-    return false;
-  } catch (const CLI::ParseError& error) {
-    throw UsageError(fmt::format("{}; see --help", error.what()));
-  }
-  return true;
+  return parse_arguments(app, argc, argv);
 }
 
 }  // namespace

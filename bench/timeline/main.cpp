@@ -24,8 +24,8 @@
 
 #include "clocks.h"
 #include "harness/buffers.h"
+#include "harness/command_line.h"
 #include "harness/device.h"
-#include "harness/options.h"
 #include "harness/program.h"
 #include "harness/random.h"
 #include "harness/report.h"
@@ -234,14 +234,7 @@ std::optional<std::string> parse(int argc, char** argv) {
       "compute capability 9.0).");
   std::string json;
   app.add_option("--json", json, "write what was recorded to this file")->type_name("FILE");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::CallForHelp&) {
-    fmt::print("{}", app.help());
-    return std::nullopt;
-  } catch (const CLI::ParseError& error) {
-    throw UsageError(fmt::format("{}; see --help", error.what()));
-  }
+  if (!parse_arguments(app, argc, argv)) return std::nullopt;
   if (!json.empty()) require_writable("--json", json);
   return json;
 }

@@ -291,7 +291,7 @@ const ladderTrace = trace => { LADDER_TRACES.of[trace.stage] = trace; };
                               ariaLabel: "One request: arrow keys step through it" });
 
   let line = null, request = 0, step = 0;
-  let offsets = [], steps = [];
+  let offsets = [], to, steps = [];  // of the request; `to` where a cp.async puts them
 
   // ---- Choosing.
 
@@ -422,6 +422,7 @@ const ladderTrace = trace => { LADDER_TRACES.of[trace.stage] = trace; };
     layout.setAttribute("aria-invalid", "false");
     message.textContent = doubt(line, request, offsets);
     message.className = message.textContent ? "doubtful" : "";
+    to = destinationsOf(line, request);
     steps = stepsOf(line, request, offsets);
     const was = line.first.reduce((sum, [, recorded]) => sum + recorded, 0);
     const recorded = line.first[request][1];
@@ -442,7 +443,7 @@ const ladderTrace = trace => { LADDER_TRACES.of[trace.stage] = trace; };
 
   // The lanes of a step that want any byte of that word, or fill it.
   const lanesOfWord = (one, word) => {
-    const bytes = destinationsOf(line, request) ?? offsets;
+    const bytes = to ?? offsets;
     return one.lanes.filter(lane => bytes[lane] < (word + 1) * WORD_BYTES &&
                                     bytes[lane] + line.bytes > word * WORD_BYTES);
   };
@@ -487,7 +488,6 @@ const ladderTrace = trace => { LADDER_TRACES.of[trace.stage] = trace; };
     const first = Math.floor(offset / size), last = Math.floor((offset + line.bytes - 1) / size);
     const name = value => line.space === "global" ? value : value % BANKS;
     const range = first === last ? name(first) : `${name(first)}–${name(last)}`;
-    const to = destinationsOf(line, request);
     return make("div", { className: served.has(lane) ? "lane served" : "lane" }, head,
       make("span", {}, `byte ${offset}`),
       make("span", {}, `${line.space === "global" ? "sector" : "bank"} ${range}`),

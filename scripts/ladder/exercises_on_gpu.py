@@ -4,9 +4,10 @@ compute-sanitizer finds, and ncu's counters beside those that the CPU device pre
 exercises_on_gpu.py OUTPUT.json [NN ...]          all of them, or those named
 exercises_on_gpu.py OUTPUT.json --build FOLDER    a build folder other than build/
 
-The output is {exercise: {"seconds": {case: [reference, cuBLAS or 0]}, "findings": {tool: lines},
-"counters": {case: {counter: [predicted, counted]}}}}. Needs nvcc, compute-sanitizer and ncu. Exit
-code: 0 all right, 1 a reference is wrong, a tool has findings or a counter differs, 2 bad input.
+The output is {exercise: {"wrong": "" or what, "findings": {tool: lines},
+"counters": {case: {counter: [predicted, counted]}}}}. It has no times: several programs run at
+once. Needs nvcc, compute-sanitizer and ncu. Exit code: 0 all right, 1 a reference is wrong, a tool
+has findings or a counter differs, 2 bad input.
 """
 
 import argparse
@@ -19,33 +20,38 @@ from pathlib import Path
 
 from ladder import exercise, ncu
 from ladder.counters import PREDICTED
-from ladder.exercise import Build, Exercise
+from ladder.exercise import Build, Exercise, lines_with
 from ladder.project import ROOT, BadInput
 
 SEED = 1
 TOOLS = ("memcheck", "racecheck", "synccheck")
 BY_INSTRUCTION = "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_{}.sum"
-# ncu's counters of what a cost of the exercises counts. Wavefronts are counted by instruction: the
-# hardware's own count has cycles in which an access met other traffic.
+# Which lines of the memory report, what of them, and ncu's counters of the same. Wavefronts are
+# counted by instruction: the hardware's own count has cycles in which an access met other traffic.
 COUNTERS = {
-    "load_requests": [PREDICTED["requests_ld"]],
-    "store_requests": [PREDICTED["requests_st"]],
-    "lanes' load_sectors": [PREDICTED["sectors_ld"]],
-    "lanes' store_sectors": [PREDICTED["sectors_st"]],
-    "load_wavefronts": [BY_INSTRUCTION.format("ld"), BY_INSTRUCTION.format("ldsm")],
-    "store_wavefronts": [BY_INSTRUCTION.format("st"), BY_INSTRUCTION.format("stsm")],
-    "copies": ["smsp__inst_executed_op_ldgsts.sum"],
-    "boxes": ["smsp__inst_executed_op_tma_ld.sum", "smsp__inst_executed_op_tma_st.sum"],
+    "load_requests": (lines_with("global", "load"), "requests", [PREDICTED["requests_ld"]]),
+    "store_requests": (lines_with("global", "store"), "requests", [PREDICTED["requests_st"]]),
+    "load_sectors": (lines_with("global", "load"), "cost", [PREDICTED["sectors_ld"]]),
+    "store_sectors": (lines_with("global", "store"), "cost", [PREDICTED["sectors_st"]]),
+    "load_wavefronts": (
+        lines_with("shared", "load"),
+        "cost",
+        [BY_INSTRUCTION.format("ld"), BY_INSTRUCTION.format("ldsm")],
+    ),
+    "store_wavefronts": (
+        lines_with("shared", "store"),
+        "cost",
+        [BY_INSTRUCTION.format("st"), BY_INSTRUCTION.format("stsm")],
+    ),
+    "copies": (lines_with("shared", "copy"), "requests", ["smsp__inst_executed_op_ldgsts.sum"]),
+    "boxes": (
+        lines_with("global", "tma load", "tma store"),
+        "requests",
+        ["smsp__inst_executed_op_tma_ld.sum", "smsp__inst_executed_op_tma_st.sum"],
+    ),
 }
+NAMES = [name for _, _, names in COUNTERS.values() for name in names]
 PROCESSES = 8  # the tools' own start takes seconds
-
-
-def predicted(case: dict, cost: str) -> int:
-    if cost.startswith("lanes' "):
-        operation = cost.removeprefix("lanes' ").removesuffix("_sectors")
-        is_its = exercise.lines_with("global", operation)
-        return sum(line["cost"] for line in case["memory"] if is_its(line))
-    return exercise.cost_of(case, cost)
 
 
 def compared(on_cpu: list[dict], on_gpu: list[dict], rows: list[dict]) -> dict:
@@ -59,11 +65,11 @@ def compared(on_cpu: list[dict], on_gpu: list[dict], rows: list[dict]) -> dict:
     for cpu, gpu in zip(on_cpu, on_gpu, strict=True):
         its = [next(rest) for _ in range(gpu["launches"])]
         result[cpu["name"]] = {
-            cost: [
-                predicted(cpu, cost),
+            counter: [
+                sum(line[unit] for line in cpu["memory"] if is_its(line)),
                 sum(ncu.number(row, name) for row in its for name in names),
             ]
-            for cost, names in COUNTERS.items()
+            for counter, (is_its, unit, names) in COUNTERS.items()
         }
     return result
 
@@ -87,11 +93,8 @@ def observed(one: Exercise, build: Build) -> dict:
         graded = exercise.run(program, "reference", SEED)
         if isinstance(graded, str):
             raise BadInput(f"{one.name} on the GPU: {graded}")
-        result = {"seconds": {c["name"]: [c["seconds"], c["cublas_seconds"]] for c in graded}}
         wrong = exercise.correctness(graded)
-        result["wrong"] = wrong.line if wrong else ""
-
-        result["findings"] = {}
+        result = {"wrong": wrong.line if wrong else "", "findings": {}}
         for tool in TOOLS:
             sanitizer = ("compute-sanitizer", "--tool", tool)
             _, said = once(program, "reference", folder / f"{tool}.json", *sanitizer)
@@ -99,12 +102,8 @@ def observed(one: Exercise, build: Build) -> dict:
             clean = any("ERROR SUMMARY: 0 errors" in x or "(0 errors" in x for x in lines)
             result["findings"][tool] = [] if clean else lines[-20:]
 
-        wanted = ",".join(name for names in COUNTERS.values() for name in names)
-        profiler = ("ncu", "--csv", "--page", "raw", "--print-units", "base")
-        profiler += ("--clock-control", "none", "--metrics", wanted)
-        on_gpu, said = once(program, "reference", folder / "ncu.json", *profiler)
-        own = build.program(one)
-        on_cpu, _ = once(own, one.kernels.stem, folder / "cpu.json")
+        on_gpu, said = once(program, "reference", folder / "ncu.json", *ncu.profiler(NAMES))
+        on_cpu, _ = once(build.program(one), one.kernels.stem, folder / "cpu.json")
         result["counters"] = compared(on_cpu, on_gpu, ncu.kernels(said))
         return result
 
@@ -113,9 +112,9 @@ def objections(name: str, seen: dict) -> list[str]:
     lines = [f"{name}: {seen['wrong']}"] if seen["wrong"] else []
     lines += [f"{name}: {tool}: {said[0]}" for tool, said in seen["findings"].items() if said]
     return lines + [
-        f"{name}, {case}: {cost} predicted {pair[0]}, counted {pair[1]}"
-        for case, costs in seen["counters"].items()
-        for cost, pair in costs.items()
+        f"{name}, {case}: {counter} predicted {pair[0]}, counted {pair[1]}"
+        for case, counters in seen["counters"].items()
+        for counter, pair in counters.items()
         if pair[0] != pair[1]
     ]
 
@@ -136,6 +135,8 @@ def main(arguments: list[str]) -> int:
             return str(error)
 
     try:
+        if not options.output.parent.is_dir():
+            raise BadInput(f"{options.output}: there is no folder {options.output.parent}")
         build = Build(options.build)
         every = [exercise.find(name) for name in options.exercises] or exercise.all_exercises()
     except BadInput as error:
@@ -149,7 +150,7 @@ def main(arguments: list[str]) -> int:
                 continue
             result[one.name] = seen
             objected += objections(one.name, seen)
-            compared_pairs += [p for costs in seen["counters"].values() for p in costs.values()]
+            compared_pairs += [p for of in seen["counters"].values() for p in of.values()]
             options.output.write_text(json.dumps(result, indent=1) + "\n")
     for line in refused + objected:
         print(line)

@@ -89,11 +89,15 @@ def combined(rows: list[dict], counter: str) -> float:
     return sum(v * t for v, t in zip(values, times, strict=True)) / sum(times)
 
 
-def command(stage: Path, counters: list[str], shape: tuple[int, int, int]) -> list[str]:
-    """Units as they are, not scaled: bytes, not Gbyte."""
+def profiler(counters: list[str]) -> list[str]:
+    """What stands before a program's command. Units as they are, not scaled: bytes, not Gbyte."""
     ncu = ["ncu", "--csv", "--page", "raw", "--print-units", "base", "--clock-control", "none"]
+    return [*ncu, "--metrics", ",".join(counters)]
+
+
+def command(stage: Path, counters: list[str], shape: tuple[int, int, int]) -> list[str]:
     m, n, k = map(str, shape)
-    return [*ncu, "--metrics", ",".join(counters), str(stage), "--m", m, "--n", n, "--k", k]
+    return [*profiler(counters), str(stage), "--m", m, "--n", n, "--k", k]
 
 
 def counted(stage: Path, counters: list[str], shape: tuple[int, int, int]) -> tuple[str, dict]:

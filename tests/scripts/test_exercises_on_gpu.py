@@ -24,18 +24,13 @@ CPU = [
 
 def row(**counted):
     """Of a launch: zeros but for these."""
-    names = [name for its in on_gpu.COUNTERS.values() for name in its]
-    by_name = {on_gpu.COUNTERS[cost][0]: n for cost, n in counted.items()}
-    return {name: str(by_name.get(name, 0)) for name in names}
-
-
-def lanes(n):
-    return {on_gpu.COUNTERS["lanes' load_sectors"][0]: str(n)}
+    by_name = {on_gpu.COUNTERS[counter][2][0]: n for counter, n in counted.items()}
+    return {name: str(by_name.get(name, 0)) for name in on_gpu.NAMES}
 
 
 ROWS = [
-    row(load_requests=3) | lanes(12),
-    row(load_requests=1) | lanes(4),
+    row(load_requests=3, load_sectors=12),
+    row(load_requests=1, load_sectors=4),
     row(store_wavefronts=8),
 ]
 
@@ -43,7 +38,7 @@ ROWS = [
 def test_the_launches_of_a_case_are_added_up():
     both = on_gpu.compared(CPU, CPU, ROWS)
     assert both["small"]["load_requests"] == [4, 4]
-    assert both["small"]["lanes' load_sectors"] == [16, 16]
+    assert both["small"]["load_sectors"] == [16, 16]
     assert both["ragged"]["store_wavefronts"] == [8, 8]
     assert on_gpu.objections("x", {"wrong": "", "findings": {}, "counters": both}) == []
 
@@ -70,3 +65,11 @@ def test_without_a_gpu_there_is_one_line(tmp_path, monkeypatch, capsys):
     said = capsys.readouterr().out.splitlines()
     assert said[0] == "08_padding: there is no GPU here, or the build has no toolkit"
     assert not (tmp_path / "out.json").exists()
+
+
+def test_an_output_that_cannot_be_written_is_said_at_once(tmp_path, capsys):
+    output = tmp_path / "none/out.json"
+    assert on_gpu.main([str(output)]) == 2
+    assert capsys.readouterr().err == (
+        f"exercises_on_gpu.py: {output}: there is no folder {output.parent}\n"
+    )

@@ -1,0 +1,31 @@
+#pragma once
+// The end of every program's command line.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <iostream>
+#include <string>
+
+#include "options.h"
+
+namespace ladder::harness {
+
+// Parses argv[1..]. False when --help or --version has been served (on stdout). Throws UsageError,
+// in one line.
+inline bool parse_arguments(CLI::App& app, int argc, const char* const* argv) {
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::CallForHelp&) {
+    std::cout << app.help();
+    return false;
+  } catch (const CLI::CallForVersion& version) {
+    std::cout << version.what() << "\n";
+    return false;
+  } catch (const CLI::ParseError& error) {
+    std::string line = error.what();
+    std::replace(line.begin(), line.end(), '\n', ' ');
+    throw UsageError(line + "; see --help");
+  }
+  return true;
+}
+
+}  // namespace ladder::harness
