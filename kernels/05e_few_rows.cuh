@@ -9,7 +9,7 @@
 // Limit   to be measured. Next: 06, tensor cores.
 #include "05d_split_in_cluster.cuh"
 
-namespace ladder::few_rows {
+namespace ladder::few_rows_fp32 {
 
 // A block has C's ROWS rows of BN columns; K is divided among its WARPS and the SPLIT blocks of a
 // cluster. A lane has four columns. Where BN is less than a warp's 128, the lanes are GROUPS that
@@ -257,4 +257,4 @@ inline uint64_t workspace_bytes(const Gemm<float, float>& p) {
   return workspace_bytes_without<LeftOut::NOTHING>(p);
 }
 
-}  // namespace ladder::few_rows
+}  // namespace ladder::few_rows_fp32

@@ -213,9 +213,9 @@ __global__ void __launch_bounds__(Shared<BM, BN, SPLIT>::THREADS, 1)
   constexpr int PREPARED = 1;  // the barrier of the block behind which its mbarriers are there
   S& s = dynamic_shared<S>();
   const int rank = blockIdx.x % SPLIT, lane = threadIdx.x % 32;
-  const int tile_m = tile_row();
-  const Tile tile = {tile_m * BM, static_cast<int>(blockIdx.x / SPLIT) * BN};
-  if (tile_m >= ceil_div(M, BM)) return;
+  const int tile_n = tile_column();
+  const Tile tile = {static_cast<int>(blockIdx.x / SPLIT) * BM, tile_n * BN};
+  if (tile_n >= ceil_div(N, BN)) return;
   const Steps steps = steps_of<SPLIT>(rank, K, otherwise);
   const int owned = (S::UNITS - rank + SPLIT - 1) / SPLIT;  // units: every SPLIT-th
 
@@ -280,7 +280,7 @@ __global__ void __launch_bounds__(Shared<BM, BN, SPLIT>::THREADS, 1)
     }
     ptx::cluster_sync();  // no block may leave while the others read from it
   } else {
-    const int64_t index = int64_t{tile_m} * gridDim.x + blockIdx.x;
+    const int64_t index = int64_t{tile_n} * gridDim.x + blockIdx.x;
     float4* const sums = &workspace[index * S::UNITS * CONSUMER_THREADS];
 #pragma unroll
     for (int unit = 0; unit < S::UNITS; ++unit)
@@ -293,10 +293,10 @@ template <int BM, int BN, int SPLIT>
 __global__ void __launch_bounds__(BN / BOX * WARPGROUP)
     add_kernel(int M, int N, half* C, int64_t ldc, const float4* workspace) {
   constexpr int UNITS = BM / UNIT, THREADS = BN / BOX * WARPGROUP;
-  const int tile_n = blockIdx.x / UNITS, unit = blockIdx.x % UNITS;
-  const int tile_m = tile_row();
-  if (tile_m >= ceil_div(M, BM)) return;
-  const int64_t index = int64_t{tile_m} * (gridDim.x / UNITS) + tile_n;
+  const int tile_m = blockIdx.x / UNITS, unit = blockIdx.x % UNITS;
+  const int tile_n = tile_column();
+  if (tile_n >= ceil_div(N, BN)) return;
+  const int64_t index = int64_t{tile_n} * (gridDim.x / UNITS) + tile_m;
   const float4* const sums = &workspace[(index * SPLIT * UNITS + unit) * THREADS + threadIdx.x];
   store_unit(added<SPLIT>([&](int from) { return sums[from * UNITS * THREADS]; }), C, ldc,
              tile_m * BM + unit * UNIT, tile_n * BN + threadIdx.x / 32 * 16, M, N);
@@ -328,13 +328,13 @@ void launch_configuration(const Gemm<half, half>& p, int buffers, Otherwise othe
   const int tiles_m = ceil_div(p.M, BM), tiles_n = ceil_div(p.N, BN);
   const unsigned cluster = SUMS == Sums::SENT || SUMS == Sums::FETCHED ? SPLIT : 1;
   float4* const workspace = static_cast<float4*>(p.workspace);
-  launch_clusters(cluster, gemm_kernel<BM, BN, SPLIT, SUMS>, tile_grid(tiles_m, tiles_n * SPLIT),
+  launch_clusters(cluster, gemm_kernel<BM, BN, SPLIT, SUMS>, tile_grid(tiles_m * SPLIT, tiles_n),
                   dim3(S::THREADS), S::bytes(buffers), p.stream, p.M, p.N, p.K,
                   ptx::tensor_map(p.A, p.M, p.K, p.lda, BM),
                   ptx::tensor_map(p.B, p.K, p.N, p.ldb, BK), p.C, p.ldc, buffers, otherwise,
                   workspace);
   if constexpr (SUMS == Sums::WORKSPACE)
-    launch(add_kernel<BM, BN, SPLIT>, tile_grid(tiles_m, tiles_n * S::UNITS),
+    launch(add_kernel<BM, BN, SPLIT>, tile_grid(tiles_m * S::UNITS, tiles_n),
            dim3(S::CONSUMERS * WARPGROUP), 0, p.stream, p.M, p.N, p.C, p.ldc, workspace);
 }
 

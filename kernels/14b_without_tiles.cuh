@@ -95,8 +95,8 @@ __global__ void __launch_bounds__(WARPS * 32, 1)
   S& s = dynamic_shared<S>();
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   const int rank = blockIdx.x % SPLIT;
-  if (tile_row() >= ceil_div(M, BM)) return;
-  const int m0 = tile_row() * BM, n0 = static_cast<int>(blockIdx.x / SPLIT) * BN;
+  if (tile_column() >= ceil_div(N, BN)) return;
+  const int m0 = static_cast<int>(blockIdx.x / SPLIT) * BM, n0 = tile_column() * BN;
 
   if (SPLIT > 1) {
     if (threadIdx.x == 0) {
@@ -198,7 +198,7 @@ void launch_configuration(const Gemm<half, half>& p) {
   if (done_without_kernel(p)) return;
   const auto kernel = p.N % 8 == 0 && p.K % BK == 0 ? gemm_kernel<WARPS, BN, SPLIT, FLIGHT, true>
                                                     : gemm_kernel<WARPS, BN, SPLIT, 1, false>;
-  launch_clusters(SPLIT, kernel, tile_grid(ceil_div(p.M, BM), ceil_div(p.N, BN) * SPLIT),
+  launch_clusters(SPLIT, kernel, tile_grid(ceil_div(p.M, BM) * SPLIT, ceil_div(p.N, BN)),
                   dim3(WARPS * 32), sizeof(Shared<WARPS, BN, SPLIT>), p.stream, p.M, p.N, p.K, p.A,
                   p.lda, p.B, p.ldb, p.C, p.ldc);
 }

@@ -3,7 +3,7 @@
 #include "05e_few_rows.cuh"
 #include "stage.h"
 
-namespace ladder::few_rows {
+namespace ladder::few_rows_fp32 {
 namespace {
 
 // What else might be chosen among: timed beside the others, until the table is settled.
@@ -28,10 +28,10 @@ constexpr std::array<Configuration, 0> CANDIDATES{};
 #endif
 
 }  // namespace
-}  // namespace ladder::few_rows
+}  // namespace ladder::few_rows_fp32
 
 int main(int argc, char** argv) {
-  using namespace ladder::few_rows;
+  using namespace ladder::few_rows_fp32;
   std::vector<ladder::harness::Variant<float, float>> configurations;
   const auto add = [&](const Configuration& c) {
     configurations.emplace_back(name(c),

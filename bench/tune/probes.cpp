@@ -13,14 +13,19 @@ namespace {
 bool is_row(Probe probe) {
   return probe == SHORT_ROW || probe == LONG_ROW;
 }
+bool is_alone(Probe probe) {
+  return probe == SHORT_ALONE || probe == LONG_ALONE;
+}
 int steps_of(Probe probe) {
-  return probe == LONG || probe == LONG_OFF || probe == LONG_ROW ? MANY_STEPS : FEW_STEPS;
+  const bool is_long =
+      probe == LONG || probe == LONG_OFF || probe == LONG_ROW || probe == LONG_ALONE;
+  return is_long ? MANY_STEPS : FEW_STEPS;
 }
 
 }  // namespace
 
 Shape shape_of(const Candidate& candidate, Probe probe, int multiprocessors) {
-  const int places = tuned::places(candidate, multiprocessors);
+  const int places = is_alone(probe) ? 1 : tuned::places(candidate, multiprocessors);
   const int rows = candidate.BM * candidate.down, columns = candidate.BN * candidate.across;
   // With `down` of the wave's tiles below each other. Rows that begin on lines have whole ones.
   constexpr int HALVES = tuned::LINE / 2;
@@ -50,6 +55,7 @@ Constants without_memory(const ProbeTimes& ns) {
   Constants c{};
   c.step = (ns[LONG] - ns[SHORT]) / MORE_STEPS;
   c.step_off_lines = (ns[LONG_OFF] - ns[SHORT_OFF]) / MORE_STEPS;
+  c.step_alone = (ns[LONG_ALONE] - ns[SHORT_ALONE]) / MORE_STEPS;
   // Where one warpgroup stores while another multiplies, next to nothing, which is measured as a
   // little more or less.
   c.tile = std::max(0.0, (ns[WAVES] - ns[SHORT]) / MORE_WAVES - FEW_STEPS * c.step);
@@ -82,9 +88,10 @@ std::vector<Constants> constants_of(const std::vector<Candidate>& candidates,
 }
 
 std::string what_is_wrong(const Constants& c) {
-  for (const double value : {c.start, c.step, c.step_off_lines, c.tile, c.bytes_per_ns})
+  for (const double value :
+       {c.start, c.step, c.step_off_lines, c.step_alone, c.tile, c.bytes_per_ns})
     if (!std::isfinite(value)) return "a constant is no number";
-  if (c.step <= 0 || c.step_off_lines <= 0) return "a step takes no time";
+  if (c.step <= 0 || c.step_off_lines <= 0 || c.step_alone <= 0) return "a step takes no time";
   if (c.bytes_per_ns <= 0) return "nothing comes from memory";
   if (c.start <= 0) return "the start takes no time";
   return "";

@@ -10,7 +10,7 @@
 
 namespace ladder::tune {
 
-// Of every candidate, whole waves: no block waits for another's tile.
+// Of every candidate, whole waves, or one tile: no block waits for another's.
 enum Probe {
   SHORT,      // one wave, few steps along K
   LONG,       // one wave, many
@@ -19,11 +19,14 @@ enum Probe {
   LONG_OFF,
   SHORT_ROW,  // and with a row of tiles: all of B is read once, from device memory
   LONG_ROW,
+  SHORT_ALONE,  // and with one tile
+  LONG_ALONE,
   PROBES
 };
 inline constexpr std::array<const char*, PROBES> PROBE_NAMES{
-    "short", "long", "waves", "short_off", "long_off", "short_row", "long_row"};
-constexpr int FEW_STEPS = 16, MANY_STEPS = 64, SOME_WAVES = 4;
+    "short",     "long",     "waves",       "short_off", "long_off",
+    "short_row", "long_row", "short_alone", "long_alone"};
+constexpr int FEW_STEPS = 8, MANY_STEPS = 64, SOME_WAVES = 4;
 
 // Where they do not lie in a row, the tiles of a wave lie as nearly in a square as they can, so
 // that device memory is no limit.

@@ -50,9 +50,10 @@ constexpr int LINE = 128;  // bytes, of L2
 
 // What a candidate takes on a GPU, in ns.
 struct Constants {
-  double start;           // the launch, the first tiles, the last store: whatever is there once
-  double step;            // 64 of K, in all blocks that run at the same time
+  double start;           // the launch and the first tiles: whatever is there once
+  double step;            // 64 of K, in all blocks that can run at the same time
   double step_off_lines;  // the same where rows of B begin off the lines of 128 bytes
+  double step_alone;      // the same in one cluster that has the GPU to itself
   double tile;            // from the last step of a tile of C to the first of the next
   double bytes_per_ns;    // that it draws from device memory, and no ns
 };
@@ -85,10 +86,11 @@ constexpr T divided_up(T a, T b) {
 
 struct Estimate {
   int64_t waves, steps;  // rounds of one tile for each cluster; of 64 of K, in each
-  double step;           // ns, of the two constants the one that counts
-  double work;           // waves * (steps * step + tile)
+  double busy;           // of the places, the part that has a tile
+  double step;           // ns, of all blocks' by the part that is busy, but of one alone at least
+  double work;           // waves * steps * step, and tile between the waves
   double memory;         // ns, to read A and B once and to write C
-  double total;          // start + max(work, memory)
+  double total;          // start + max(work, memory) + tile
 
   // Where memory is what takes the time, candidates can come out the same.
   bool less_than(const Estimate& other) const {
@@ -106,10 +108,13 @@ Estimate estimate(const Gemm<In, Out>& p, const Candidate& c, const Constants& c
   Estimate e{};
   e.waves = divided_up(tiles, int64_t{places(c, multiprocessors)});
   e.steps = divided_up(divided_up(p.K, STEP), c.split);
-  e.step = off_lines ? constants.step_off_lines : constants.step;
-  e.work = static_cast<double>(e.waves) * (static_cast<double>(e.steps) * e.step + constants.tile);
+  e.busy = static_cast<double>(tiles) / static_cast<double>(e.waves * places(c, multiprocessors));
+  e.step = std::max(e.busy * (off_lines ? constants.step_off_lines : constants.step),
+                    constants.step_alone);
+  e.work = static_cast<double>(e.waves * e.steps) * e.step +
+           static_cast<double>(e.waves - 1) * constants.tile;
   e.memory = ((M * K + K * N) * sizeof(In) + M * N * sizeof(Out)) / constants.bytes_per_ns;
-  e.total = constants.start + std::max(e.work, e.memory);
+  e.total = constants.start + std::max(e.work, e.memory) + constants.tile;
   return e;
 }
 

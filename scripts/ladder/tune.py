@@ -42,7 +42,14 @@ KERNELS = {
     "14b": "WITHOUT_TILES",
 }
 SHAPE = ("BM", "BN", "down", "across", "split", "resident", "warps", "flight")
-CONSTANTS = ("start_ns", "step_ns", "step_off_lines_ns", "tile_ns", "bytes_per_ns")
+CONSTANTS = (
+    "start_ns",
+    "step_ns",
+    "step_off_lines_ns",
+    "step_alone_ns",
+    "tile_ns",
+    "bytes_per_ns",
+)
 # Of the GPUs of which there are only provisional tables: name, multiprocessors, bytes a ns.
 KNOWN = {"h200": ("NVIDIA H200", 132, 4300), "h100": ("NVIDIA H100 80GB HBM3", 132, 3000)}
 
@@ -118,7 +125,7 @@ def header(name: str, table: dict) -> str:
             "",
             f"inline constexpr Row {upper}_ROWS[] = {{",
             "    // BM, BN, down, across, split, resident, warps, flight;",
-            "    // start, step, step off lines, tile, all in ns; bytes a ns",
+            "    // start, step, step off lines, step alone, tile, all in ns; bytes a ns",
             *map(row, table["candidates"]),
             "};",
             f"inline constexpr Gpu {upper} = {{",
@@ -206,7 +213,7 @@ def provisional(name: str, candidates: list[dict]) -> dict:
         step = 9.16e-3 * height * width + 0.976 * (height + width)
         step *= candidate["resident"]  # they share the multiprocessor
         off = 1.1 if candidate["down"] * candidate["across"] > 1 else 1.2
-        constants = (5000, round(step, 1), round(off * step, 1), 0, bytes_per_ns)
+        constants = (5000, round(step, 1), round(off * step, 1), round(step, 1), 0, bytes_per_ns)
         shape = {key: candidate[key] for key in ("stage", *SHAPE)}
         rows.append(shape | dict(zip(CONSTANTS, constants, strict=True)))
     return {
