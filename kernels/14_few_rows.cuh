@@ -368,7 +368,7 @@ inline constexpr Configuration CONFIGURATIONS[] = {
 #undef FEW_ROWS_SPLITS
 #undef FEW_ROWS_WIDTHS
 // Blocks on a multiprocessor that are worth a try.
-inline constexpr int BLOCKS[] = {1, 2, 4};
+inline constexpr int BLOCKS[] = {1, 2, 3, 4};
 
 // "rows_16_columns_64_split_2_blocks_1".
 inline std::string name_of(const Configuration& c, int blocks) {
