@@ -34,7 +34,8 @@ constexpr int THREADS = (CONSUMERS + 1) * WARPGROUP;
 constexpr int MMA_K = 16;
 constexpr int BAND = 2048;  // rows of C in a band of tiles
 constexpr int BK = 64;
-constexpr int BOX = 64;  // columns of a box: 128 bytes; and of C in one wgmma, its m
+constexpr int BOX = 64;    // columns of a box: 128 bytes; and of C in one wgmma, its m
+constexpr int STAGED = 2;  // pieces of C a warpgroup has on their way
 
 // Registers a thread, by role. At the launch all have as many, 168: the largest multiple of 8 with
 // which three warpgroups share a multiprocessor's 64 K. The sums of 176x256 alone are 176.
@@ -56,17 +57,13 @@ struct Tiles {
   half B[BN / BOX][BK][BOX];
 };
 
-// Of shared memory, what tiles and pieces of C share: all but the barriers.
-constexpr int SHARED_BYTES = 227 * 1024 - 256;
-constexpr int bytes_of_pieces(int pieces, int rows) {
-  return CONSUMERS * pieces * rows * BOX * static_cast<int>(sizeof(half));
-}
-// Buffers for tiles beside two pieces of so many rows for each consumer.
+// Buffers that fit into shared memory beside `rows` of each piece, and the barriers.
 template <int BM, int BN>
 constexpr int buffers_beside(int rows) {
-  constexpr int MOST = 16;
-  return std::min(
-      MOST, (SHARED_BYTES - bytes_of_pieces(2, rows)) / static_cast<int>(sizeof(Tiles<BM, BN>)));
+  constexpr int SHARED_BYTES = 227 * 1024, BARRIERS = 256, MOST = 16;
+  const int staged = CONSUMERS * STAGED * rows * BOX * static_cast<int>(sizeof(half));
+  return std::min(MOST,
+                  (SHARED_BYTES - BARRIERS - staged) / static_cast<int>(sizeof(Tiles<BM, BN>)));
 }
 
 template <int BM, int BN>
@@ -74,13 +71,9 @@ struct Shared {
   // Rows of a piece: 8 for each warp of a warpgroup, or half of that where it saves a buffer.
   static constexpr int PIECE = buffers_beside<BM, BN>(16) > buffers_beside<BM, BN>(32) ? 16 : 32;
   static constexpr int PIPE = buffers_beside<BM, BN>(PIECE);
-  // Pieces that a consumer has on their way to C: two, or as many as find room.
-  static constexpr int STAGED =
-      std::min(4, (SHARED_BYTES - PIPE * static_cast<int>(sizeof(Tiles<BM, BN>))) /
-                      bytes_of_pieces(1, PIECE));
   Tiles<BM, BN> tiles[PIPE];
-  half staged[CONSUMERS][STAGED][PIECE][BOX];
-  uint64_t full[PIPE];   // completes when a tile has landed
+  half staged[CONSUMERS][STAGED][PIECE][BOX];  // on their way to C
+  uint64_t full[PIPE];                         // completes when a tile has landed
   uint64_t empty[PIPE];  // completes when the consumers of the whole cluster have multiplied it
 };
 
@@ -182,8 +175,7 @@ __global__ void __launch_bounds__(THREADS, 1)
     gemm_kernel(int M, int N, int K, int tiles_of_C, const __grid_constant__ CUtensorMap map_A,
                 const __grid_constant__ CUtensorMap map_B,
                 const __grid_constant__ CUtensorMap map_C, half* C, int64_t ldc) {
-  constexpr int CLUSTER = cluster_of(PAIRS);
-  constexpr int PIECE = Shared<BM, BN>::PIECE, STAGED = Shared<BM, BN>::STAGED;
+  constexpr int CLUSTER = cluster_of(PAIRS), PIECE = Shared<BM, BN>::PIECE;
   Shared<BM, BN>& s = dynamic_shared<Shared<BM, BN>>();
   const int tiles = ceil_div(K, BK);
 

@@ -61,7 +61,8 @@ constexpr void for_each_candidate(Take take) {
   number = 0;
   for (const auto& c : few_rows::CONFIGURATIONS) {
     for (const int resident : few_rows::BLOCKS)
-      if (c.buffers(resident) >= 4)  // copies are well ahead of multiplications
+      // Copies are well ahead of multiplications. Large tiles with much to send are as fast alone.
+      if (c.buffers(resident) >= 4 && (resident == 1 || c.split == 1 || c.BM <= 32))
         take(Candidate{Kernel::FEW_ROWS, c.BM, c.BN, 1, 1, c.split, resident}, number);
     ++number;
   }
@@ -188,7 +189,7 @@ size_t chosen(const Gemm<half, half>& p, const Device& device) {
   Estimate of_first{};
   of_first.total = std::numeric_limits<double>::infinity();
   for (size_t i = 0; i < COUNT; ++i) {
-    if (!constants[i]) continue;
+    if (!constants[i] || few_rows::divides_few_rows(p.M, CONFIGURATIONS[i].candidate.BM)) continue;
     const Estimate e = estimate<LEFT_OUT>(p, device, i);
     if (e.less_than(of_first)) first = i, of_first = e;
   }
@@ -223,7 +224,7 @@ inline std::string explain(const Gemm<half, half>& p, const Device& device, size
   std::array<Estimate, COUNT> estimates{};
   size_t count = 0;
   for (size_t i = 0; i < COUNT; ++i)
-    if (constants[i]) {
+    if (constants[i] && !few_rows::divides_few_rows(p.M, CONFIGURATIONS[i].candidate.BM)) {
       estimates[i] = estimate(p, device, i);
       order[count++] = i;
     }
