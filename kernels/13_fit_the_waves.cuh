@@ -277,8 +277,8 @@ inline constexpr Configuration CONFIGURATIONS[] = {
     configuration<152, 256, Pairs::SHARE_A>(), configuration<160, 256, Pairs::SHARE_A>(),
 
     configuration<64, 128, Pairs::SHARE_B>(),  configuration<128, 128, Pairs::SHARE_B>(),
-    configuration<128, 256, Pairs::SHARE_B>(), configuration<144, 256, Pairs::SHARE_B>(),
-    configuration<152, 256, Pairs::SHARE_B>()};
+    configuration<256, 128, Pairs::SHARE_B>(), configuration<128, 256, Pairs::SHARE_B>(),
+    configuration<144, 256, Pairs::SHARE_B>(), configuration<152, 256, Pairs::SHARE_B>()};
 // clang-format on
 
 // "152x256", "152x256_share_a".

@@ -23,7 +23,6 @@
 #include "parts/warpgroup.cuh"
 #include "ptx/cluster.cuh"
 #include "ptx/movmatrix.cuh"
-#include "ptx/named_barrier.cuh"
 #include "ptx/tensor_map.cuh"
 #include "ptx/tma.cuh"
 #include "ptx/wgmma.cuh"
@@ -210,7 +209,6 @@ __global__ void __launch_bounds__(Shared<BM, BN, SPLIT>::THREADS, 1)
   using S = Shared<BM, BN, SPLIT>;
   constexpr bool CLUSTER = SUMS == Sums::SENT || SUMS == Sums::FETCHED;
   constexpr int CONSUMER_THREADS = S::CONSUMERS * WARPGROUP;
-  constexpr int PREPARED = 1;  // the barrier of the block behind which its mbarriers are there
   S& s = dynamic_shared<S>();
   const int rank = blockIdx.x % SPLIT, lane = threadIdx.x % 32;
   const int tile_n = tile_column();
@@ -219,19 +217,10 @@ __global__ void __launch_bounds__(Shared<BM, BN, SPLIT>::THREADS, 1)
   const Steps steps = steps_of<SPLIT>(rank, K, otherwise);
   const int owned = (S::UNITS - rank + SPLIT - 1) / SPLIT;  // units: every SPLIT-th
 
-  if (threadIdx.x >= CONSUMER_THREADS) {
-    if (lane == 0) fill(s, map_A, map_B, tile, steps, buffers, otherwise);
-    __syncwarp();
-    ptx::named_barrier_sync(PREPARED, S::THREADS);
-    if (CLUSTER) ptx::cluster_arrive_relaxed();
-    if (lane == 0) refill(s, map_A, map_B, tile, steps, Ring{buffers});
-    __syncwarp();
-    if (CLUSTER) ptx::cluster_wait();
-    return;
-  }
+  const bool is_producer = threadIdx.x >= CONSUMER_THREADS;
 
-  // Meanwhile, the other barriers.
-  if (threadIdx.x == 0) {
+  if (is_producer && lane == 0) fill(s, map_A, map_B, tile, steps, buffers, otherwise);
+  if (threadIdx.x == 0) {  // meanwhile, the other barriers
     for (int i = 0; i < buffers; ++i) ptx::mbarrier_init(&s.empty[i], S::CONSUMERS);
     if (SUMS == Sums::SENT) {
       ptx::mbarrier_init(&s.received, 1);
@@ -239,9 +228,14 @@ __global__ void __launch_bounds__(Shared<BM, BN, SPLIT>::THREADS, 1)
       ptx::mbarrier_arrive_expect_tx(&s.received, owned * sizeof s.sums[0]);
     }
   }
-  __syncwarp();
-  ptx::named_barrier_sync(PREPARED, S::THREADS);
+  __syncthreads();                             // all barriers are there
   if (CLUSTER) ptx::cluster_arrive_relaxed();  // and does not wait for the other blocks yet
+  if (is_producer) {
+    if (lane == 0) refill(s, map_A, map_B, tile, steps, Ring{buffers});
+    __syncwarp();
+    if (CLUSTER) ptx::cluster_wait();
+    return;
+  }
   float acc[BM / 2] = {};
   consume(s, steps, Ring{buffers}, acc);
 
@@ -355,20 +349,19 @@ constexpr Configuration configuration() {
           SPLIT,
           SPLIT == 1 ? Sums::ALONE : Sums::SENT > };
 }
-#define FEW_ROWS_SPLITS(BM, BN)                                                       \
-  configuration<BM, BN, 1>(), configuration<BM, BN, 2>(), configuration<BM, BN, 4>(), \
-      configuration<BM, BN, 8>()
-#define FEW_ROWS_WIDTHS(BM) \
-  FEW_ROWS_SPLITS(BM, 64), FEW_ROWS_SPLITS(BM, 128), FEW_ROWS_SPLITS(BM, 256)
 inline constexpr Configuration CONFIGURATIONS[] = {
-    FEW_ROWS_WIDTHS(8),         FEW_ROWS_WIDTHS(16),        FEW_ROWS_WIDTHS(32),
-    FEW_ROWS_WIDTHS(64),        FEW_ROWS_SPLITS(128, 64),   FEW_ROWS_SPLITS(128, 128),
-    configuration<96, 64, 2>(), configuration<96, 64, 8>(),
-};
-#undef FEW_ROWS_SPLITS
-#undef FEW_ROWS_WIDTHS
+    configuration<8, 64, 1>(),   configuration<8, 64, 2>(),   configuration<8, 64, 4>(),
+    configuration<8, 64, 8>(),   configuration<8, 128, 1>(),  configuration<8, 128, 2>(),
+    configuration<16, 64, 1>(),  configuration<16, 64, 2>(),  configuration<16, 64, 4>(),
+    configuration<16, 64, 8>(),  configuration<16, 128, 1>(), configuration<16, 128, 2>(),
+    configuration<32, 64, 1>(),  configuration<32, 64, 2>(),  configuration<32, 64, 4>(),
+    configuration<32, 64, 8>(),  configuration<32, 128, 1>(), configuration<32, 128, 2>(),
+    configuration<64, 64, 1>(),  configuration<64, 64, 2>(),  configuration<64, 64, 4>(),
+    configuration<64, 64, 8>(),  configuration<64, 128, 1>(), configuration<64, 128, 2>(),
+    configuration<128, 64, 1>(), configuration<128, 64, 2>(), configuration<128, 64, 4>(),
+    configuration<128, 64, 8>(), configuration<128, 128, 1>()};
 // Blocks on a multiprocessor that are worth a try.
-inline constexpr int BLOCKS[] = {1, 2, 4};
+inline constexpr int BLOCKS[] = {1, 2, 3};
 
 // "rows_16_columns_64_split_2_blocks_1".
 inline std::string name_of(const Configuration& c, int blocks) {
@@ -386,6 +379,10 @@ inline int fitting(int split) {
   const int multiprocessors = device_attribute(cudaDevAttrMultiProcessorCount);
   return std::max(1, (split <= 2 ? multiprocessors : multiprocessors * 10 / 11) / split);
 }
+// Few rows in several tiles: each of them would read all of B.
+constexpr bool divides_few_rows(int M, int BM) {
+  return M <= 64 && BM < M;
+}
 struct Choice {
   const Configuration* configuration;
   int blocks;
@@ -397,9 +394,10 @@ inline Choice chosen(const Gemm<half, half>& p) {
   Choice best{};
   double least = 0;
   for (const Configuration& c : CONFIGURATIONS) {
+    if (divides_few_rows(p.M, c.BM)) continue;
     const double waves = static_cast<double>(ceil_div(p.M, c.BM)) * ceil_div(p.N, c.BN) /
                          static_cast<double>(fitting(c.split));
-    const int blocks = waves <= 1 ? 1 : c.buffers(4) >= 2 ? 4 : c.buffers(2) >= 2 ? 2 : 1;
+    const int blocks = waves <= 1 ? 1 : c.buffers(3) >= 4 ? 3 : c.buffers(2) >= 4 ? 2 : 1;
     const double rounds = waves <= 1 ? 1 : blocks == 1 ? std::ceil(waves) : waves + 1.0 / blocks;
     const double bytes = rounds * ceil_div(ceil_div(p.K, BK), c.split) * (c.BM + c.BN);
     if (best.configuration != nullptr && bytes >= least) continue;

@@ -1,9 +1,9 @@
 #pragma once
 // 15 chosen_by_cost: C[M,N] = A[M,K] * B[K,N], row-major, fp16 in, fp32 accumulate, fp16 out.
-// Idea    the kernels of 11c and 13 to 14b with all their tiles, and of these the one that a model
+// Idea    the kernels of 11c and 13 to 14 with all their tiles, and of these the one that a model
 //         says is done first. The model has five constants a kernel, which a program measures:
 //         scripts/tune.sh, on the GPU that is there.
-// vs 11c  no kernel of its own; the candidates are those of five stages; the model, tuned/model.h,
+// vs 11c  no kernel of its own; the candidates are those of four stages; the model, tuned/model.h,
 //         knows what a launch, a step and a tile take, and what memory allows; a table a GPU; the
 //         choice can be asked for its reasons.
 // Step    none of it runs on the GPU: a list, tables and a sum, and the reasons in words.
@@ -20,7 +20,6 @@
 #include "13_fit_the_waves.cuh"
 #include "13b_ping_pong.cuh"
 #include "14_few_rows.cuh"
-#include "14b_without_tiles.cuh"
 #include "launch.cuh"
 #include "parts/no_kernel.cuh"
 #include "tuned/gpus.h"
@@ -41,7 +40,7 @@ struct Configuration {
   size_t number;  // in the table of its stage
 };
 
-// Calls take(candidate, number) for all that the five stages have.
+// Calls take(candidate, number) for all that the four stages have.
 template <class Take>
 constexpr void for_each_candidate(Take take) {
   size_t number = 0;
@@ -62,15 +61,11 @@ constexpr void for_each_candidate(Take take) {
   number = 0;
   for (const auto& c : few_rows::CONFIGURATIONS) {
     for (const int resident : few_rows::BLOCKS)
-      if (c.buffers(resident) > 1)  // copies are ahead of multiplications
+      // Copies are well ahead of multiplications. Large tiles with much to send are as fast alone.
+      if (c.buffers(resident) >= 4 && (resident == 1 || c.split == 1 || c.BM <= 32))
         take(Candidate{Kernel::FEW_ROWS, c.BM, c.BN, 1, 1, c.split, resident}, number);
     ++number;
   }
-  number = 0;
-  for (const auto& c : without_tiles::CONFIGURATIONS)
-    take(Candidate{Kernel::WITHOUT_TILES, without_tiles::BM, c.BN, 1, 1, c.split, 1, c.warps,
-                   c.flight},
-         number++);
 }
 
 constexpr size_t count_candidates() {
@@ -100,8 +95,6 @@ inline void gemm_as(const Configuration& c, const Gemm<half, half>& p) {
       return ping_pong::gemm_as(ping_pong::CONFIGURATIONS[c.number], p);
     case Kernel::FEW_ROWS:
       return few_rows::gemm_as(few_rows::CONFIGURATIONS[c.number], p, c.candidate.resident);
-    case Kernel::WITHOUT_TILES:
-      return without_tiles::CONFIGURATIONS[c.number].launch(p);
   }
 }
 
@@ -196,7 +189,7 @@ size_t chosen(const Gemm<half, half>& p, const Device& device) {
   Estimate of_first{};
   of_first.total = std::numeric_limits<double>::infinity();
   for (size_t i = 0; i < COUNT; ++i) {
-    if (!constants[i]) continue;
+    if (!constants[i] || few_rows::divides_few_rows(p.M, CONFIGURATIONS[i].candidate.BM)) continue;
     const Estimate e = estimate<LEFT_OUT>(p, device, i);
     if (e.less_than(of_first)) first = i, of_first = e;
   }
@@ -231,7 +224,7 @@ inline std::string explain(const Gemm<half, half>& p, const Device& device, size
   std::array<Estimate, COUNT> estimates{};
   size_t count = 0;
   for (size_t i = 0; i < COUNT; ++i)
-    if (constants[i]) {
+    if (constants[i] && !few_rows::divides_few_rows(p.M, CONFIGURATIONS[i].candidate.BM)) {
       estimates[i] = estimate(p, device, i);
       order[count++] = i;
     }

@@ -474,6 +474,20 @@ TEST_P(CpuDevice, CopiesAreCountedWithTheirConflicts) {
   }
 }
 
+// Lane 0 makes two turns of the loop, the others one; behind it they are together again. Inside,
+// the second turn is lane 0's alone.
+__global__ void left_loop_kernel(const float* A, float* C) {
+  float sum = 0;
+  for (unsigned i = COL; i < SIZE + 1; i += SIZE) sum += A[i];
+  C[COL] = sum;
+}
+TEST_P(CpuDevice, LanesMeetBehindALoop) {
+  const Numbers A(SIZE + 1), C(SIZE);
+  launch(left_loop_kernel, dim3(1), dim3(SIZE), 0, nullptr, A.get(), C.get());
+  for (const cpu_device::MemoryLine& line : cpu_device::take_memory_lines())
+    EXPECT_EQ(line.operation == cpu_device::Operation::STORE ? 1u : 2u, line.requests);
+}
+
 TEST_P(CpuDevice, LinesAreThereWhereTheyAreCounted) {
   const Numbers A(SIZE * SIZE), C(SIZE * SIZE);
   run(right_kernel, A.get(), C.get());

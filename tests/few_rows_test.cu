@@ -1,5 +1,5 @@
-// Every configuration of the stages for few rows, of which the stages' own tests have a part: at
-// shapes as chance has them, exact, on the CPU device.
+// Every configuration of the stage for few rows, of which its own tests have a part: at shapes as
+// chance has them, exact, on the CPU device.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -7,7 +7,6 @@
 #include <string>
 
 #include "14_few_rows.cuh"
-#include "14b_without_tiles.cuh"
 #include "cpu_device/block.h"
 #include "cpu_device/findings.h"
 #include "harness/buffers.h"
@@ -59,30 +58,19 @@ TEST_F(FewRows, EveryConfiguration) {
         expect_right(few_rows::name_of(c, blocks),
                      [&](const Gemm<half, half>& p) { few_rows::gemm_as(c, p, blocks); });
 }
-TEST_F(FewRows, EveryConfigurationWithoutTiles) {
-  for (int i = 0; i < 3; ++i)
-    for (const without_tiles::Configuration& c : without_tiles::CONFIGURATIONS)
-      expect_right(without_tiles::name_of(c), c.launch);
-}
-TEST_F(FewRows, TheirChoices) {
-  for (int i = 0; i < 30; ++i) {
-    expect_right("few_rows", few_rows::gemm);
-    expect_right("without_tiles", without_tiles::gemm);
-  }
+TEST_F(FewRows, ItsChoices) {
+  for (int i = 0; i < 30; ++i) expect_right("few_rows", few_rows::gemm);
 }
 // Sums are added in an order that nothing changes.
 TEST_F(FewRows, AreTheSameEveryTime) {
   const Problem<half, half> problem({24, 200, 3000}, Data::UNIFORM, 14);
-  for (const GemmFunction<half, half>& gemm :
-       {GemmFunction<half, half>(few_rows::gemm_16x64<2, few_rows::Sums::SENT>),
-        GemmFunction<half, half>(without_tiles::gemm)}) {
-    BufferSets<half, half> sets(problem, 1);
-    const Output<half> once = sets.run_poisoned(gemm, nullptr);
-    cpu_device::settings().reverse = true;
-    const Output<half> again = sets.run_poisoned(gemm, nullptr);
-    cpu_device::settings().reverse = false;
-    EXPECT_TRUE(verify(again, once, [](int, int, double) { return 0.0; }).ok);
-  }
+  const GemmFunction<half, half> gemm = few_rows::gemm_16x64<2, few_rows::Sums::SENT>;
+  BufferSets<half, half> sets(problem, 1);
+  const Output<half> once = sets.run_poisoned(gemm, nullptr);
+  cpu_device::settings().reverse = true;
+  const Output<half> again = sets.run_poisoned(gemm, nullptr);
+  cpu_device::settings().reverse = false;
+  EXPECT_TRUE(verify(again, once, [](int, int, double) { return 0.0; }).ok);
 }
 
 }  // namespace

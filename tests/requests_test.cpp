@@ -13,24 +13,50 @@ Turns after(std::initializer_list<uintptr_t> blocks) {
   return turns;
 }
 
+bool together(const Turns& one, const Turns& other) {
+  return cpu_device::together(one.way(), other.way(), {1, 2, 3, 4});
+}
+
 // Blocks: 1 outer loop, 2 inner loop, 3 a condition's body in it, 4 behind the inner loop.
 TEST(Turns, ALaneThatSkippedIsInTheSameTurn) {
   const Turns all = after({1, 2, 3, 2, 3, 4, 1, 2, 3}), skipped = after({1, 2, 3, 2, 4, 1, 2, 3});
   EXPECT_EQ(all.hash(), skipped.hash());
-  EXPECT_TRUE(together(all.way(), skipped.way()));
+  EXPECT_TRUE(together(all, skipped));
 }
 
 TEST(Turns, OfALoopDiffer) {
   const Turns first = after({1, 2, 3}), second = after({1, 2, 3, 2, 3}),
               of_the_next = after({1, 2, 3, 2, 3, 4, 1, 2, 3});
   EXPECT_NE(first.hash(), second.hash());
-  EXPECT_FALSE(together(first.way(), second.way()));
+  EXPECT_FALSE(together(first, second));
   EXPECT_NE(second.hash(), of_the_next.hash());
-  EXPECT_FALSE(together(first.way(), of_the_next.way()));
+  EXPECT_FALSE(together(first, of_the_next));
 }
 
 TEST(Turns, ALoopThatOthersDidNotEnterSeparatesNobody) {
-  EXPECT_TRUE(together(after({1, 2, 2, 2, 4}).way(), after({1, 3, 4}).way()));
+  EXPECT_TRUE(together(after({1, 2, 2, 2, 4}), after({1, 3, 4})));
+}
+
+std::vector<uintptr_t> repeated(const Turns& now, const Turns& then) {
+  std::vector<uintptr_t> blocks;
+  now.add_repeated(then.way(), blocks);
+  return blocks;
+}
+
+TEST(Turns, OfALoopThatHasBeenLeftSeparateNobody) {
+  const Turns first = after({1, 2, 4}), second = after({1, 2, 2, 4});
+  EXPECT_TRUE(repeated(first, first).empty());
+  EXPECT_TRUE(cpu_device::together(first.way(), second.way(), {}));
+  EXPECT_FALSE(cpu_device::together(first.way(), second.way(), {2}));
+}
+
+TEST(Turns, OfALoopGoOnWhereItsBlockIsRepeated) {
+  using Blocks = std::vector<uintptr_t>;
+  const Turns then = after({1, 2, 3});
+  EXPECT_EQ((Blocks{2, 3}), repeated(after({1, 2, 3, 2, 4}), then));
+  EXPECT_EQ((Blocks{1, 2, 3}), repeated(after({1, 2, 3, 4, 1}), then));
+  EXPECT_EQ((Blocks{2, 3}), repeated(after({1, 2, 3, 2, 3, 2}), after({1, 2, 3, 2, 3})));
+  EXPECT_EQ(Blocks{}, repeated(after({1, 2, 3, 4, 5, 5}), then));  // a loop behind it
 }
 
 TEST(Turns, BeginAgainAfterReset) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <mutex>
+#include <optional>
 
 #include "block.h"
 #include "symbols.h"
@@ -149,11 +150,26 @@ void Requests::merge(Site& first) {
     for (auto& requests : site->by_warp) requests.clear();
 }
 
+// The blocks of which lanes have begun another turn after such a request.
+std::vector<uintptr_t> Requests::repeated_behind(const std::vector<RequestOfTurn>& requests,
+                                                 unsigned warp) const {
+  std::vector<uintptr_t> blocks;
+  for (const RequestOfTurn& request : requests)
+    for (unsigned lane = 0; lane < WARP; ++lane)
+      if (request.mask >> lane & 1) turns_[warp * WARP + lane].add_repeated(request.way, blocks);
+  std::sort(blocks.begin(), blocks.end());
+  blocks.erase(std::unique(blocks.begin(), blocks.end()), blocks.end());
+  return blocks;
+}
+
 // Those of lanes that came by different ways, some of them through a loop that they have left.
-void Requests::join(std::vector<RequestOfTurn>& requests) {
+void Requests::join(std::vector<RequestOfTurn>& requests, unsigned warp) {
+  std::optional<std::vector<uintptr_t>> repeated;
   for (auto one = requests.begin(); one != requests.end(); ++one)
     for (auto other = one + 1; other != requests.end() && one->mask != ~0u; ++other) {
-      if (other->mask == 0 || one->mask & other->mask || !together(one->way, other->way)) continue;
+      if (other->mask == 0 || one->mask & other->mask) continue;
+      if (!repeated) repeated = repeated_behind(requests, warp);
+      if (!together(one->way, other->way, *repeated)) continue;
       for (unsigned lane = 0; lane < WARP; ++lane)
         if (other->mask >> lane & 1) {
           one->offset[lane] = other->offset[lane];
@@ -215,7 +231,7 @@ void Requests::add(Site& site, unsigned warp, const Request& request) {
 void Requests::settle(unsigned first_thread, unsigned count) {
   for (Site& site : sites_)
     for (unsigned thread = first_thread; thread < first_thread + count; thread += WARP)
-      join(site.by_warp[thread / WARP]);
+      join(site.by_warp[thread / WARP], thread / WARP);
   if (count == this_block->team().thread_count())
     for (size_t i = 0; i < sites_.size(); ++i)  // more may come while they are merged
       if (may_merge(sites_[i])) merge(sites_[i]);

@@ -95,7 +95,9 @@ class Requests {
   static bool may_merge(const Site& site);
   static bool same_distances(const Site& one, const Site& other);
   void merge(Site& first);
-  static void join(std::vector<RequestOfTurn>& requests);
+  std::vector<uintptr_t> repeated_behind(const std::vector<RequestOfTurn>& requests,
+                                         unsigned warp) const;
+  void join(std::vector<RequestOfTurn>& requests, unsigned warp);
   static void add(Site& site, unsigned warp, const Request& request);
 
   std::deque<Site> sites_;    // in which a Site stays where it is

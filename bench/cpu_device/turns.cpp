@@ -24,9 +24,21 @@ void Turns::enter_block(uintptr_t pc) {
   path.resize(begin + 1);
 }
 
-bool together(const Way& one, const Way& other) {
-  const auto differs = [](const Way& a, const Way& b) {
+void Turns::add_repeated(const Way& then, std::vector<uintptr_t>& blocks) const {
+  const std::vector<Loop>&before = then.loops, &now = way_.loops;
+  const auto [old_turn, new_turn] = std::mismatch(
+      before.begin(), before.end(), now.begin(), now.end(),
+      [](const Loop& a, const Loop& b) { return a.block == b.block && a.turn == b.turn; });
+  auto first = then.path.end();
+  if (old_turn != before.end()) first = std::find(then.path.begin(), first, old_turn->block);
+  if (new_turn != now.end()) first = std::find(then.path.begin(), first, new_turn->block);
+  blocks.insert(blocks.end(), first, then.path.end());
+}
+
+bool together(const Way& one, const Way& other, const std::vector<uintptr_t>& repeated) {
+  const auto differs = [&](const Way& a, const Way& b) {
     return std::any_of(a.loops.begin(), a.loops.end(), [&](const Loop& loop) {
+      if (std::find(repeated.begin(), repeated.end(), loop.block) == repeated.end()) return false;
       const auto same = std::find_if(b.loops.begin(), b.loops.end(),
                                      [&](const Loop& l) { return l.block == loop.block; });
       if (same != b.loops.end()) return same->turn != loop.turn;

@@ -28,6 +28,9 @@ class Turns {
   void enter_block(uintptr_t pc);
   const Way& way() const { return way_; }
   uint64_t hash() const { return hashes_.empty() ? 0 : hashes_.back(); }
+  // Adds the blocks on the way to where the thread was `then` of which another turn has begun
+  // since, and those behind them.
+  void add_repeated(const Way& then, std::vector<uintptr_t>& blocks) const;
   void reset() {
     way_.path.clear();
     way_.loops.clear();
@@ -42,7 +45,9 @@ class Turns {
 };
 
 // Whether lanes in the one and lanes in the other can execute an instruction together: they are in
-// the same turn of the loops that both came through.
-bool together(const Way& one, const Way& other);
+// the same turn of the loops that both came through and that go on behind it. A loop does where its
+// block is `repeated` by a lane that has executed the instruction; otherwise it has been left, and
+// how many turns a lane has made of it matters no more.
+bool together(const Way& one, const Way& other, const std::vector<uintptr_t>& repeated);
 
 }  // namespace cpu_device

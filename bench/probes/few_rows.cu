@@ -4,9 +4,7 @@
 // turn in one process, on buffers that are rotated beyond the L2 cache: nothing at all; only B, by
 // loads of 16 bytes, by boxes of TMA, by rows of cp.async.bulk, in several shapes and orders; B and
 // A and the multiplications without the sums' way to C; whole kernels, and cuBLAS. Then clocks
-// inside of some of them. With --shape, all configurations of stages 14 and 14b at that shape
-// instead, each checked against cuBLAS. Exit codes: 0 all right; 1 a wrong result or a CUDA error;
-// 2 bad input; 77 no usable GPU.
+// inside of some of them. Exit codes: 0 all right; 1 a CUDA error; 2 bad input; 77 no usable GPU.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -20,7 +18,6 @@
 #include <vector>
 
 #include "../../kernels/14_few_rows.cuh"
-#include "../../kernels/14b_without_tiles.cuh"
 #include "harness/buffers.h"
 #include "harness/cublas.h"
 #include "harness/device.h"
@@ -36,8 +33,7 @@ using namespace ladder::harness;
 constexpr int K = 4096, N = 4096, M = 16;
 constexpr int ROW_BYTES = N * 2;
 
-// --- What a block reads
-// ---------------------------------------------------------------------------
+// --- What a block reads --------------------------------------------------------------------------
 
 // B is divided into columns of `width` bytes, and these along K among `parts` blocks.
 struct Layout {
@@ -73,8 +69,7 @@ __device__ uint64_t now() {
   return time;
 }
 
-// --- Kernels that do nothing
-// ----------------------------------------------------------------------
+// --- Kernels that do nothing ---------------------------------------------------------------------
 
 __global__ void empty_kernel() {}
 __global__ void waiting_kernel(int64_t ns) {
@@ -88,8 +83,7 @@ __global__ void meeting_kernel() {
   ptx::cluster_wait();
 }
 
-// --- B by loads of 16 bytes
-// -----------------------------------------------------------------------
+// --- B by loads of 16 bytes ----------------------------------------------------------------------
 
 enum class Hint { NONE, NO_ALLOCATE, NO_ALLOCATE_256, EVICT_FIRST };
 
@@ -142,8 +136,7 @@ __global__ void __launch_bounds__(THREADS)
   if (threadIdx.x == 0) moments[blockIdx.x] = {begin, first, now()};
 }
 
-// --- B by TMA
-// -------------------------------------------------------------------------------------
+// --- B by TMA ------------------------------------------------------------------------------------
 
 constexpr int MOST = 64;  // buffers
 
@@ -234,8 +227,7 @@ __global__ void bulk_kernel(const char* B, Layout layout, int rows, int buffers,
   if (moments != nullptr && threadIdx.x == 0) moments[blockIdx.x] = {begin, first, now()};
 }
 
-// --- Stage 14 without its end
-// ----------------------------------------------------------------------
+// --- Stage 14 without its end --------------------------------------------------------------------
 
 // Reads A and B and multiplies; nobody gets the sums.
 template <int BM, int BN, int SPLIT>
@@ -274,8 +266,7 @@ __global__ void __launch_bounds__(few_rows::Shared<BM, BN, SPLIT>::THREADS, 1)
   if (moments != nullptr && threadIdx.x == 0) moments[blockIdx.x] = {begin, first, now()};
 }
 
-// --- The contenders
-// -------------------------------------------------------------------------------
+// --- The contenders ------------------------------------------------------------------------------
 
 struct Contender {
   std::string group, name;
@@ -522,17 +513,13 @@ void whole_kernels(Contenders& c, Cublas& cublas) {
                     few_rows::gemm_as(configuration, p, blocks);
                   });
   }
-  for (const int rows : {1, 16})
-    for (const without_tiles::Configuration& configuration : without_tiles::CONFIGURATIONS)
-      c.whole("14b " + without_tiles::name_of(configuration), rows, configuration.launch);
   using namespace few_rows;
   c.whole("16x64 split 2, fetched", 16, gemm_16x64<2, Sums::FETCHED>);
   c.whole("16x64 split 2, K in a row", 16, gemm_k_in_a_row);
   c.whole("16x64 split 2, all barriers first", 16, gemm_barriers_first);
 }
 
-// --- The program
-// ----------------------------------------------------------------------------------
+// --- The program ---------------------------------------------------------------------------------
 
 double median_of(std::vector<double> values) {
   std::nth_element(values.begin(), values.begin() + static_cast<long>(values.size() / 2),
@@ -652,7 +639,6 @@ void write_json(const std::string& path, const Device& device, const std::vector
 struct Arguments {
   int rounds = 200;
   std::string json;
-  std::vector<std::string> shapes;
 };
 
 int sets_beyond_l2(const Device& device, double bytes) {
@@ -660,7 +646,8 @@ int sets_beyond_l2(const Device& device, double bytes) {
                   static_cast<int>(std::ceil(2.0 * static_cast<double>(device.l2_bytes) / bytes)));
 }
 
-void run_parts(const Device& device, const Arguments& arguments) {
+void run(const Arguments& arguments) {
+  const Device device = select_device(0, 90, true);
   const int count = sets_beyond_l2(device, 2.0 * K * N);
   const Sets sets(count);
   DeviceBuffer<uint4> out(1024);
@@ -684,67 +671,10 @@ void run_parts(const Device& device, const Arguments& arguments) {
   std::vector<Contender> few;
   for (const Contender& contender : c.all)
     if (contender.name == "cuBLAS" || contender.name == "128 blocks, 200 KB" ||
-        contender.name == "rows_16_columns_64_split_2_blocks_1" ||
-        contender.name == "14b columns_64_split_2_warps_8_flight_8")
+        contender.name == "rows_16_columns_64_split_2_blocks_1")
       few.push_back(contender);
   time_by_harness(few, count, arguments.rounds);
   if (!arguments.json.empty()) write_json(arguments.json, device, c.all);
-}
-
-// All configurations at a shape, the fastest first.
-void run_shape(const Device& device, const std::string& text, const Arguments& arguments) {
-  Shape shape{};
-  if (std::sscanf(text.c_str(), "%dx%dx%d", &shape.m, &shape.n, &shape.k) != 3)
-    throw UsageError(fmt::format("'{}' is no shape like 16x4096x4096", text));
-  const Problem<half, half> problem(shape, Data::EXACT, 1);
-  const double bytes = 2.0 * (double{1} * shape.m * shape.k + double{1} * shape.k * shape.n +
-                              double{1} * shape.m * shape.n);
-  BufferSets<half, half> sets(problem, std::min(64, sets_beyond_l2(device, bytes)));
-  Cublas cublas;
-  const Variant<half, half> reference("cuBLAS", [&](const Gemm<half, half>& p) { cublas.gemm(p); });
-  const auto expected = sets.run_poisoned(reference, nullptr);
-  const auto check = [&](const Variant<half, half>& variant) {
-    const Verdict verdict =
-        verify(sets.run_poisoned(variant, nullptr), expected, [](int, int, double) { return 0.0; });
-    if (!verdict.ok)
-      throw CudaError(fmt::format("{} at {}: {}", variant.name, text, verdict.message));
-  };
-  std::vector<Contender> all;
-  all.push_back({"", reference.name, sets.launches(reference, nullptr), 0, {}});
-  const few_rows::Choice choice = few_rows::chosen(sets.gemm(0, nullptr));
-  const std::string chosen = few_rows::name_of(*choice.configuration, choice.blocks);
-  for (const few_rows::Configuration& c : few_rows::CONFIGURATIONS)
-    for (const int blocks : few_rows::BLOCKS) {
-      // Tiles that are much higher than C are no contenders.
-      if (c.buffers(blocks) < 2 || (c.BM > 8 && c.BM >= 2 * shape.m)) continue;
-      const Variant<half, half> variant(
-          few_rows::name_of(c, blocks),
-          [&c, blocks](const Gemm<half, half>& p) { few_rows::gemm_as(c, p, blocks); });
-      check(variant);
-      all.push_back({"", variant.name, sets.launches(variant, nullptr), 0, {}});
-    }
-  for (const without_tiles::Configuration& c : without_tiles::CONFIGURATIONS) {
-    if (shape.m > 4 * without_tiles::BM) continue;
-    const Variant<half, half> variant("14b " + without_tiles::name_of(c), c.launch);
-    check(variant);
-    all.push_back({"", variant.name, sets.launches(variant, nullptr), 0, {}});
-  }
-  time_all(all, sets.count(), arguments.rounds);
-  const double cublas_ms = all.front().timing.median;
-  std::stable_sort(all.begin(), all.end(), [](const Contender& a, const Contender& b) {
-    return a.timing.median < b.timing.median;
-  });
-  fmt::print("{}: {}, {} launches of each in turn, {} sets of buffers; chosen: {}\n", device.name,
-             text, arguments.rounds, sets.count(), chosen);
-  for (const Contender& c : all)
-    fmt::print("{:<48} {:>8.2f} us  {:>6.1f}% of cuBLAS\n", c.name, c.timing.median * 1e3,
-               100 * cublas_ms / c.timing.median);
-}
-
-void run(const Arguments& arguments) {
-  const Device device = select_device(0, 90, true);
-  if (arguments.shapes.empty()) run_parts(device, arguments);
-  for (const std::string& shape : arguments.shapes) run_shape(device, shape, arguments);
 }
 
 // Serves --help. Whether there is something to measure.
@@ -754,13 +684,10 @@ bool parse(int argc, char** argv, Arguments& arguments) {
   app.add_option("--rounds", arguments.rounds, "launches of each contender")
       ->check(CLI::Range(1, 10000))
       ->capture_default_str();
-  app.add_option("--shape", arguments.shapes,
-                 "times the configurations of 14 and 14b at these shapes instead");
   app.add_option("--json", arguments.json, "writes the times of the parts to this file, too");
   app.footer(
-      "Exit codes: 0 all right; 1 a wrong result or a CUDA error; 2 bad input; 77 no usable GPU "
-      "(it "
-      "needs compute capability 9.0).");
+      "Exit codes: 0 all right; 1 a CUDA error; 2 bad input; 77 no usable GPU (it needs compute "
+      "capability 9.0).");
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {

@@ -104,9 +104,7 @@ Json to_json(const tuned::Candidate& c) {
           {"down", c.down},
           {"across", c.across},
           {"split", c.split},
-          {"resident", c.resident},
-          {"warps", c.warps},
-          {"flight", c.flight}};
+          {"resident", c.resident}};
 }
 
 // What is launched: a candidate on a shape.

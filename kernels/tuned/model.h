@@ -11,8 +11,8 @@
 namespace ladder::tuned {
 
 // The stages whose kernels there are to choose from.
-enum class Kernel { CHOSEN_BY_SHAPE, FIT_THE_WAVES, PING_PONG, FEW_ROWS, WITHOUT_TILES };
-inline constexpr const char* STAGES[] = {"11c", "13", "13b", "14", "14b"};
+enum class Kernel { CHOSEN_BY_SHAPE, FIT_THE_WAVES, PING_PONG, FEW_ROWS };
+inline constexpr const char* STAGES[] = {"11c", "13", "13b", "14"};
 
 // One of them with all that its launcher has to be told.
 struct Candidate {
@@ -21,15 +21,13 @@ struct Candidate {
   int down, across;  // blocks of a cluster that have their tiles below and beside each other
   int split;         // blocks of a cluster that divide one tile's K
   int resident;      // blocks on a multiprocessor
-  int warps = 0, flight = 0;  // of a block, and loads ahead: where a stage leaves the choice
 
   constexpr int cluster() const { return down * across * split; }
 };
 
 constexpr bool operator==(const Candidate& a, const Candidate& b) {
   return a.kernel == b.kernel && a.BM == b.BM && a.BN == b.BN && a.down == b.down &&
-         a.across == b.across && a.split == b.split && a.resident == b.resident &&
-         a.warps == b.warps && a.flight == b.flight;
+         a.across == b.across && a.split == b.split && a.resident == b.resident;
 }
 
 // "13 152x256", "13 152x256 pairs across", "14 16x64 split 2 resident 2".
@@ -40,8 +38,6 @@ inline std::string name(const Candidate& c) {
   if (c.across > 1) text += " pairs across";
   if (c.split > 1) text += " split " + std::to_string(c.split);
   if (c.resident > 1) text += " resident " + std::to_string(c.resident);
-  if (c.warps > 0) text += " warps " + std::to_string(c.warps);
-  if (c.flight > 0) text += " flight " + std::to_string(c.flight);
   return text;
 }
 
@@ -52,7 +48,7 @@ constexpr int LINE = 128;  // bytes, of L2
 struct Constants {
   double start;           // the launch and the first tiles: whatever is there once
   double step;            // 64 of K, in all blocks that can run at the same time
-  double step_off_lines;  // the same where rows of B begin off the lines of 128 bytes
+  double step_off_lines;  // the same where rows of A and B begin off the lines of 128 bytes
   double step_alone;      // the same in one cluster that has the GPU to itself
   double tile;            // from the last step of a tile of C to the first of the next
   double bytes_per_ns;    // that it draws from device memory, and no ns
@@ -72,6 +68,16 @@ struct Gpu {
   size_t count;
 };
 
+// Of the rows of 128 bytes that a cluster reads in a step, the part that begins off the lines.
+inline double part_off_lines(const Candidate& c, bool a_off, bool b_off) {
+  const double of_a = c.BM * c.down, of_b = c.BN * c.across;
+  return ((a_off ? of_a : 0) + (b_off ? of_b : 0)) / (of_a + of_b);
+}
+
+// The clock falls when all multiprocessors multiply: a step takes up to 1.15 times as long as alone
+// (H200), and waits for nothing. What takes longer waits for L2, whose bandwidth they share.
+constexpr double SLOWER_CLOCK = 1.2;
+
 // Clusters that run at the same time. Larger ones find no place on some multiprocessors: a cluster
 // is within one group of 16 or 18 of them, or of fewer (132 hold 30 clusters of 4, 15 of 8: H200).
 constexpr int places(const Candidate& c, int multiprocessors) {
@@ -87,10 +93,10 @@ constexpr T divided_up(T a, T b) {
 struct Estimate {
   int64_t waves, steps;  // rounds of one tile for each cluster; of 64 of K, in each
   double busy;           // of the places, the part that has a tile
-  double step;           // ns, of all blocks' by the part that is busy, but of one alone at least
-  double work;           // waves * steps * step, and tile between the waves
-  double memory;         // ns, to read A and B once and to write C
-  double total;          // start + max(work, memory) + tile
+  double step;    // ns, less than of all blocks where those that are not busy leave L2 to them
+  double work;    // waves * steps * step, and tile between the waves
+  double memory;  // ns, to read A and B once and to write C
+  double total;   // start + max(work, memory) + tile
 
   // Where memory is what takes the time, candidates can come out the same.
   bool less_than(const Estimate& other) const {
@@ -102,15 +108,16 @@ template <class In, class Out>
 Estimate estimate(const Gemm<In, Out>& p, const Candidate& c, const Constants& constants,
                   int multiprocessors) {
   const int64_t tiles = int64_t{divided_up(p.M, c.BM * c.down)} * divided_up(p.N, c.BN * c.across);
-  const bool off_lines = p.ldb * sizeof(In) % LINE != 0;
+  const double off_lines =
+      part_off_lines(c, p.lda * sizeof(In) % LINE != 0, p.ldb * sizeof(In) % LINE != 0);
   const double M = p.M, N = p.N, K = p.K;
 
   Estimate e{};
   e.waves = divided_up(tiles, int64_t{places(c, multiprocessors)});
   e.steps = divided_up(divided_up(p.K, STEP), c.split);
   e.busy = static_cast<double>(tiles) / static_cast<double>(e.waves * places(c, multiprocessors));
-  e.step = std::max(e.busy * (off_lines ? constants.step_off_lines : constants.step),
-                    constants.step_alone);
+  const double of_all = constants.step + off_lines * (constants.step_off_lines - constants.step);
+  e.step = std::max(e.busy * of_all, std::min(of_all, SLOWER_CLOCK * constants.step_alone));
   e.work = static_cast<double>(e.waves * e.steps) * e.step +
            static_cast<double>(e.waves - 1) * constants.tile;
   e.memory = ((M * K + K * N) * sizeof(In) + M * N * sizeof(Out)) / constants.bytes_per_ns;

@@ -3,15 +3,15 @@
 adopt_results.py DIR NAME [--commit HASH]         for example: adopt_results.py /tmp/measured h100
 adopt_results.py DIR NAME --replace               nothing of an earlier measurement stays
 
-Copies DIR's stage reports, its counters at 4096 and at other shapes, power.json, timelines.json and
-around_gemm.json to docs/results/NAME, its counters at 128 to tests/data/ncu_NAME.json, and writes
-into docs/results/NAME/provenance.json which files come from which measurement: GPU, driver,
-toolkit, date, commit. NAME is one of ladder.project.GPU_NAMES. Files of NAME that DIR does not have
-stay, with the measurement they came from, and so do, in files of counters, variants that DIR's have
-not, unless they are of a stage or a variant that there is no more: what is removed is said, and so
-is what the documentation will miss. A measurement of which a part failed is refused; that claims do
-not hold is no such part. --commit: where the measured copy was no git checkout. Exit code: 0 all
-right, 2 bad input; then nothing was changed.
+Copies DIR's stage reports, its counters at 4096 and at other shapes, power.json, timelines.json,
+around_gemm.json and exercises.json to docs/results/NAME, its counters at 128 to
+tests/data/ncu_NAME.json, and writes into docs/results/NAME/provenance.json which files come from
+which measurement: GPU, driver, toolkit, date, commit. NAME is one of ladder.project.GPU_NAMES.
+Files of NAME that DIR does not have stay, with the measurement they came from, and so do, in files
+of counters, variants that DIR's have not, unless they are of a stage or a variant that there is no
+more: what is removed is said, and so is what the documentation will miss. A measurement of which a
+part failed is refused; that claims do not hold is no such part. --commit: where the measured copy
+was no git checkout. Exit code: 0 all right, 2 bad input; then nothing was changed.
 """
 
 import argparse

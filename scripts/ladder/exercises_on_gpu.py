@@ -4,10 +4,10 @@ compute-sanitizer finds, and ncu's counters beside those that the CPU device pre
 exercises_on_gpu.py OUTPUT.json [NN ...]          all of them, or those named
 exercises_on_gpu.py OUTPUT.json --build FOLDER    a build folder other than build/
 
-The output is {exercise: {"wrong": "" or what, "findings": {tool: lines},
-"counters": {case: {counter: [predicted, counted]}}}}. It has no times: several programs run at
-once. Needs nvcc, compute-sanitizer and ncu. Exit code: 0 all right, 1 a reference is wrong, a tool
-has findings or a counter differs, 2 bad input.
+The output is {"device": name, "exercises": {exercise: {"wrong": "" or what, "findings": {tool:
+lines}, "counters": {case: {counter: [predicted, counted]}}}}}. It has no times: several programs
+run at once. Needs nvcc, compute-sanitizer and ncu. Exit code: 0 all right, 1 a reference is wrong,
+a tool has findings or a counter differs, 2 bad input.
 """
 
 import argparse
@@ -26,24 +26,44 @@ from ladder.project import ROOT, BadInput
 SEED = 1
 TOOLS = ("memcheck", "racecheck", "synccheck")
 BY_INSTRUCTION = "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_{}.sum"
+GLOBAL = "l1tex__t_{}_pipe_lsu_mem_global_op_{}.sum"
 # Which lines of the memory report, what of them, and ncu's counters of the same. Wavefronts are
 # counted by instruction: the hardware's own count has cycles in which an access met other traffic.
+# ncu has several names for what the CPU device counts as one. An atomic is a store here; there it
+# is "atom", or "red" where nobody wants to know what was in memory before. Another block's shared
+# memory is "dshared" there, and has requests: as many as wavefronts where there are no conflicts.
 COUNTERS = {
     "load_requests": (lines_with("global", "load"), "requests", [PREDICTED["requests_ld"]]),
-    "store_requests": (lines_with("global", "store"), "requests", [PREDICTED["requests_st"]]),
+    "store_requests": (
+        lines_with("global", "store"),
+        "requests",
+        [GLOBAL.format("requests", op) for op in ("st", "red", "atom")],
+    ),
     "load_sectors": (lines_with("global", "load"), "cost", [PREDICTED["sectors_ld"]]),
-    "store_sectors": (lines_with("global", "store"), "cost", [PREDICTED["sectors_st"]]),
+    "store_sectors": (
+        lines_with("global", "store"),
+        "cost",
+        [GLOBAL.format("sectors", op) for op in ("st", "red", "atom")],
+    ),
     "load_wavefronts": (
         lines_with("shared", "load"),
         "cost",
-        [BY_INSTRUCTION.format("ld"), BY_INSTRUCTION.format("ldsm")],
+        [
+            BY_INSTRUCTION.format("ld"),
+            BY_INSTRUCTION.format("ldsm"),
+            "l1tex__t_requests_pipe_lsu_mem_dshared_op_ld.sum",
+        ],
     ),
     "store_wavefronts": (
         lines_with("shared", "store"),
         "cost",
         [BY_INSTRUCTION.format("st"), BY_INSTRUCTION.format("stsm")],
     ),
-    "copies": (lines_with("shared", "copy"), "requests", ["smsp__inst_executed_op_ldgsts.sum"]),
+    "copies": (  # without those of which every lane's condition is false
+        lines_with("shared", "copy"),
+        "requests",
+        ["smsp__inst_executed_op_ldgsts_pred_on_any.sum"],
+    ),
     "boxes": (
         lines_with("global", "tma load", "tma store"),
         "requests",
@@ -83,8 +103,8 @@ def once(program: Path, solution: str, report: Path, *before: str) -> tuple[list
     return json.loads(report.read_text())["cases"], done.stdout
 
 
-def observed(one: Exercise, build: Build) -> dict:
-    """What is written of it. Raises BadInput."""
+def observed(one: Exercise, build: Build) -> tuple[str, dict]:
+    """The GPU's name, and what is written of the exercise. Raises BadInput."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         program = exercise.compile_for_gpu(one, build, folder, reference=one.kernels)
@@ -104,8 +124,9 @@ def observed(one: Exercise, build: Build) -> dict:
 
         on_gpu, said = once(program, "reference", folder / "ncu.json", *ncu.profiler(NAMES))
         on_cpu, _ = once(build.program(one), one.kernels.stem, folder / "cpu.json")
-        result["counters"] = compared(on_cpu, on_gpu, ncu.kernels(said))
-        return result
+        rows = ncu.kernels(said)
+        result["counters"] = compared(on_cpu, on_gpu, rows)
+        return rows[0]["device__attribute_display_name"], result
 
 
 def objections(name: str, seen: dict) -> list[str]:
@@ -128,7 +149,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--build", type=Path, default=ROOT / "build")
     options = parser.parse_args(arguments)
 
-    def of(one: Exercise) -> dict | str:
+    def of(one: Exercise) -> tuple[str, dict] | str:
         try:
             return observed(one, build)
         except (BadInput, SystemExit) as error:
@@ -142,20 +163,22 @@ def main(arguments: list[str]) -> int:
     except BadInput as error:
         print(f"exercises_on_gpu.py: {error}", file=sys.stderr)
         return 2
-    result, refused, objected, compared_pairs = {}, [], [], []
+    result, refused, objected = {"device": None, "exercises": {}}, [], []
     with ThreadPoolExecutor(PROCESSES) as pool:
         for one, seen in zip(every, pool.map(of, every), strict=True):
             if isinstance(seen, str):
                 refused.append(f"{one.name}: {seen}")
                 continue
-            result[one.name] = seen
-            objected += objections(one.name, seen)
-            compared_pairs += [p for of in seen["counters"].values() for p in of.values()]
-            options.output.write_text(json.dumps(result, indent=1) + "\n")
+            result["device"], its = seen
+            result["exercises"][one.name] = its
+            objected += objections(one.name, its)
+            options.output.write_text(ncu.with_short_lists(result))
     for line in refused + objected:
         print(line)
-    equal = sum(a == b for a, b in compared_pairs)
-    print(f"{len(result)} of {len(every)} ran; {equal} of {len(compared_pairs)} counters are equal")
-    if not result:
+    ran = result["exercises"]
+    pairs = [p for seen in ran.values() for of in seen["counters"].values() for p in of.values()]
+    equal = sum(a == b for a, b in pairs)
+    print(f"{len(ran)} of {len(every)} ran; {equal} of {len(pairs)} counters are equal")
+    if not ran:
         return 2
     return 1 if refused or objected else 0

@@ -14,8 +14,10 @@ from ladder.project import GPUS, ROOT, BadInput
 
 # What build/around_gemm --json writes.
 AROUND = "around_gemm.json"
+# What scripts/exercises_on_gpu.py writes.
+REFERENCES = "exercises.json"
 # And scripts/power.py and scripts/timeline.py, beside the reports.
-EXPERIMENTS = ("power.json", "timelines.json", AROUND)
+EXPERIMENTS = ("power.json", "timelines.json", AROUND, REFERENCES)
 # And scripts/measure.sh and adopt_results.py.
 NO_REPORTS = {"environment.json", "provenance.json", *EXPERIMENTS}
 COUNTERS = "counters"  # and so begin the names of ncu's files: at 4096, at 128, at other shapes

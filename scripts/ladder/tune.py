@@ -39,9 +39,8 @@ KERNELS = {
     "13": "FIT_THE_WAVES",
     "13b": "PING_PONG",
     "14": "FEW_ROWS",
-    "14b": "WITHOUT_TILES",
 }
-SHAPE = ("BM", "BN", "down", "across", "split", "resident", "warps", "flight")
+SHAPE = ("BM", "BN", "down", "across", "split", "resident")
 CONSTANTS = (
     "start_ns",
     "step_ns",
@@ -63,8 +62,7 @@ def check_candidate(path: Path, candidate: object) -> None:
         raise BadInput(f"{path}: no candidate: {json.dumps(candidate)[:60]}")
     for key in SHAPE:
         value = candidate.get(key)
-        least = 0 if key in ("warps", "flight") else 1
-        if type(value) is not int or value < least:
+        if type(value) is not int or value < 1:
             raise BadInput(f"{path}: {named(candidate)}: {key} is {value}")
     for key in CONSTANTS:
         value = candidate.get(key)
@@ -124,7 +122,7 @@ def header(name: str, table: dict) -> str:
             "namespace ladder::tuned {",
             "",
             f"inline constexpr Row {upper}_ROWS[] = {{",
-            "    // BM, BN, down, across, split, resident, warps, flight;",
+            "    // BM, BN, down, across, split, resident;",
             "    // start, step, step off lines, step alone, tile, all in ns; bytes a ns",
             *map(row, table["candidates"]),
             "};",

@@ -20,8 +20,6 @@ CANDIDATES = [
         "across": across,
         "split": split,
         "resident": 1,
-        "warps": 0,
-        "flight": 0,
     }
     for stage, rows, across, split in (("13", 152, 1, 1), ("13b", 128, 2, 1), ("14", 16, 1, 8))
 ]
@@ -70,7 +68,7 @@ def test_what_a_new_table_no_longer_has_is_said(adopt, table):
     adopt(table)
     fewer = table | {"candidates": table["candidates"][:2], "count": 2}
     _, said, _ = adopt(fewer)
-    assert said.endswith("2 candidates, without 1 that were there: 14 16 256 1 1 8 1 0 0, ...\n")
+    assert said.endswith("2 candidates, without 1 that were there: 14 16 256 1 1 8 1, ...\n")
 
 
 def without(table, key):

@@ -418,6 +418,24 @@ def test_kernels_around_gemm_are_compared_with_the_copy_and_with_what_reads(proj
     assert "| `gemv` | `slow` | 0.25 | 2,148 | 52% | 50% |" in text
 
 
+def test_counters_of_references_that_were_not_predicted_are_shown(project):
+    assert problems_of("references")[0].endswith("exercises.json: No such file or directory")
+
+    def write(*pairs):
+        counters = {f"counter{i}": pair for i, pair in enumerate(pairs)}
+        seen = {"wrong": "", "findings": {"memcheck": ["1 error"]}, "counters": {"8 x 8": counters}}
+        text = json.dumps({"exercises": {"50_warp_sum": seen}})
+        (project / "results/exercises.json").write_text(text)
+
+    write([4, 4], [1416, 2611])
+    text = written("references")
+    assert "Of 1 references 1 are right, and in 0 compute-sanitizer finds nothing. " in text
+    assert "Of 2 counters 1 are equal. The others:" in text
+    assert "README.md) | 8 x 8 | counter1 | 1,416 | 2,611 |" in text
+    write([4, 4])
+    assert "Of 1 counters 1 are equal.\n" in written("references")
+
+
 @pytest.mark.parametrize(
     "kind, messages",
     [

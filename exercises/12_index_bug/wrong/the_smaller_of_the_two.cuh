@@ -29,6 +29,7 @@ static __global__ void gemm_kernel(int M, int N, int K, const float* A, int lda,
     for (int i = thread; i < BK * BN; i += 256)
       sB[i / BN][i % BN] = element_or_zero(B, K, N, ldb, k0 + i / BN, column0 + i % BN);
     __syncthreads();
+#pragma unroll
     for (int k = 0; k < BK; ++k) {
       float a[TM], b[TN];
       for (int i = 0; i < TM; ++i) a[i] = sA[m + i][k];

@@ -7,7 +7,7 @@ constexpr int TILE = 16, BUFFERS = 3;
 // Blocks of 16 x 16 threads, one for each tile of C: blockIdx.x along N, blockIdx.y along M.
 static __global__ void gemm_kernel(int M, int N, int K, const float* A, int lda, const float* B,
                                    int ldb, float* C, int ldc) {
-  __shared__ float sA[BUFFERS][TILE][TILE], sB[BUFFERS][TILE][TILE];
+  __shared__ __align__(16) float sA[BUFFERS][TILE][TILE], sB[BUFFERS][TILE][TILE];
   const int tx = threadIdx.x, ty = threadIdx.y;
   const int row = blockIdx.y * TILE + ty, column = blockIdx.x * TILE + tx;
   const int tiles = ceil_div(K, TILE);

@@ -25,8 +25,11 @@ static __global__ void gemm_kernel(int M, int N, int K, const half* A, int lda, 
   for (int k0 = 0; k0 < K; k0 += 16) {
     for (int i = lane; i < 16 * 16; i += 32) {
       const int row = i / 16, k = i % 16;
-      sA[row][k] = m0 + row < M && k0 + k < K ? A[(m0 + row) * lda + k0 + k] : zero;
-      sB[row][k] = n0 + row < N && k0 + k < K ? B[(k0 + k) * ldb + n0 + row] : zero;
+      half a = zero, b = zero;
+      if (m0 + row < M && k0 + k < K) a = A[(m0 + row) * lda + k0 + k];
+      if (n0 + row < N && k0 + k < K) b = B[(k0 + k) * ldb + n0 + row];
+      sA[row][k] = a;
+      sB[row][k] = b;
     }
     __syncthreads();  // the tiles are complete
     uint32_t a[4], b[4];

@@ -23,6 +23,7 @@ Generated text stands between `<!-- KIND ARGUMENTS -->` and `<!-- end -->`. The 
   claims ID ...              claims of docs/claims.yaml, with their values in footnotes
   machine                    the GPUs that were measured
   exercises                  all exercises
+  references                 what ncu counted of the exercises' references and was not predicted
   around                     the kernels of exercises 49 to 58, as build/around_gemm timed them
   diagnosis tree             the questions of scripts/diagnose.py; thresholds: a table of its limits
 
@@ -69,6 +70,7 @@ KINDS = {
     "figure": pictures.figure,
     "machine": results.machine,
     "around": results.around,
+    "references": counters.references,
     "diagnosis": diagnose.block,
     "exercises": exercise.table,
 }

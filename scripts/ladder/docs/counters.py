@@ -6,7 +6,8 @@ from ladder import claims, manifest, steps
 from ladder import counters as ncu
 from ladder.docs import sources
 from ladder.docs.text import number, table
-from ladder.project import BadInput
+from ladder.project import BadInput, read_json
+from ladder.results import REFERENCES
 
 # A counter by its short name, in the order of the tables, and in words.
 NAMES = {"time": ncu.TIME, **ncu.LIMITS, **ncu.PREDICTED}
@@ -195,3 +196,23 @@ def predict(stage: str, variant: str, *only: str) -> str:
         "at least",
     ]
     return table(head, rows)
+
+
+def references() -> str:
+    """What is wrong with the exercises' references, and the counters that were not predicted."""
+    exercises = read_json(sources.GPUS[sources.reference()] / REFERENCES)["exercises"]
+    rows, all_of_them = [], 0
+    for name, seen in exercises.items():
+        for case, counters in seen["counters"].items():
+            all_of_them += len(counters)
+            rows += [
+                [f"[{name}](/exercises/{name}/README.md)", case, counter, *(f"{n:,}" for n in pair)]
+                for counter, pair in counters.items()
+                if pair[0] != pair[1]
+            ]
+    right = sum(not seen["wrong"] for seen in exercises.values())
+    clean = sum(not any(seen["findings"].values()) for seen in exercises.values())
+    text = f"Of {len(exercises)} references {right} are right, and in {clean} compute-sanitizer "
+    text += f"finds nothing. Of {all_of_them:,} counters {all_of_them - len(rows):,} are equal."
+    head = ["exercise", "launched", "counter", "predicted", "counted"]
+    return f"{text} The others:\n\n{table(head, rows)}" if rows else text
