@@ -205,12 +205,9 @@ struct Configuration {
 };
 template <int BM, int SLICES, int SPLIT>
 constexpr Configuration configuration(double rate) {
-  return {BM,
-          SLICES,
-          SPLIT,
-          rate,
-          launch_tiling<Tiling<BM, SLICES, SPLIT>>,
-          launch_tiling<Tiling<BM, SLICES, SPLIT, (SPLIT > 1)>>};
+  constexpr auto launch = launch_tiling<Tiling<BM, SLICES, SPLIT>>;
+  constexpr auto launch_apart = launch_tiling<Tiling<BM, SLICES, SPLIT, (SPLIT > 1)>>;
+  return {BM, SLICES, SPLIT, rate, launch, launch_apart};
 }
 inline constexpr Configuration CONFIGURATIONS[] = {
     configuration<128, 2, 1>(102.5), configuration<128, 2, 2>(102.5), configuration<128, 1, 2>(98),
@@ -222,15 +219,17 @@ inline std::string name(const Configuration& c) {
          std::to_string(c.split);
 }
 
-// How many clocks a configuration takes: waves of blocks, each of which multiplies its k.
-constexpr double START = 8500, BLOCK = 4100, IN_CLUSTER = 2200;  // (H200)
+// How many clocks a configuration takes: waves of blocks, each of which multiplies its k. START is
+// for the launch, BLOCK for a block's first copies and its sums, and IN_CLUSTER for sums that it
+// sends and waits for (H200).
+constexpr double START = 8500, BLOCK = 4100, IN_CLUSTER = 2200;
 inline double clocks(const Gemm<float, float>& p, const Configuration& c, int multiprocessors) {
   const int blocks = ceil_div(p.M, c.BM) * ceil_div(p.N, BN) * c.split;
   const int step = c.slices * DEPTH, k = ceil_div(ceil_div(p.K, step), c.split) * step;
   const double tile = BLOCK + (c.split > 1 ? IN_CLUSTER : 0) + c.BM * BN / c.rate * k;
   return START + ceil_div(blocks, multiprocessors) * tile;
 }
-// The same for 05c, whose parts and second kernel take as long as a small problem.
+// The same for 05c, whose parts of tiles and second kernel take PARTS.
 inline double clocks(const Gemm<float, float>& p, const split_k::Split& split,
                      int multiprocessors) {
   constexpr double RATE = 105, DIVIDED = 1.11, PARTS = 35500;
