@@ -2,42 +2,41 @@
 // 05e few_rows: C[M,N] = A[M,K] * B[K,N], row-major fp32.
 // Idea    where C has few rows, the limit is reading B once. A lane multiplies what it has copied
 //         itself, for all rows of C: no barrier of the block, no tile of B that others wait for,
-//         and as many bytes on their way as shared memory holds.
+//         and many bytes on their way.
 // vs 05d  a warp has a ring of buffers of its own and steps along K of its own; A is copied as it
-//         lies. The warps' sums are added in the block, then the blocks' in the cluster.
+//         lies. The warps' sums are added in the block. No cluster: the tiles are narrow enough to
+//         give all multiprocessors work.
 // Step    another kernel, not a change of the one before.
-// Limit   to be measured. Next: 06, tensor cores.
+// Limit   device memory, up to 16 rows. Next: 06, tensor cores.
 #include "05d_split_in_cluster.cuh"
 
 namespace ladder::few_rows_fp32 {
 
-// A block has C's ROWS rows of BN columns; K is divided among its WARPS and the SPLIT blocks of a
-// cluster. A lane has four columns. Where BN is less than a warp's 128, the lanes are GROUPS that
-// take different k.
-template <int ROWS_, int BN_, int WARPS_, int PIPE_, int SPLIT_>
+using split_in_cluster::BLOCK, split_in_cluster::START, split_in_cluster::THREADS;
+constexpr int WARPS = THREADS / 32;
+constexpr int DEPTH = 8;  // of a lane's step along K
+
+// A block has C's ROWS rows of BN columns; K is divided among its warps. A lane has four columns,
+// so the lanes of a warp are GROUPS that take different k.
+template <int ROWS_, int BN_, int PIPE_>
 struct Tiling {
-  static constexpr int ROWS = ROWS_, BN = BN_, WARPS = WARPS_, PIPE = PIPE_, SPLIT = SPLIT_;
-  static constexpr int THREADS = 32 * WARPS, GROUPS = 128 / BN;
-  static constexpr int DEPTH = 8, BK = DEPTH * GROUPS;  // of a lane's step along K, of its warp's
-  static constexpr int SHARE = ROWS * BN / 4 / SPLIT;   // quads of C that a block adds
+  static constexpr int ROWS = ROWS_, BN = BN_, PIPE = PIPE_;
+  static constexpr int GROUPS = 128 / BN, BK = DEPTH * GROUPS;  // a warp's step
   static constexpr int A_FLOATS = ROWS * BK, TILE_FLOATS = A_FLOATS + BK * BN;
   struct Shared {
     float buffers[WARPS][PIPE * TILE_FLOATS];  // in the end the sums of a warp's groups
-    float parts[SPLIT][SHARE * 4];             // in the order of the blocks
   };
-  static_assert(128 % BN == 0 && ROWS * BN / 4 % SPLIT == 0);
   static_assert(GROUPS * ROWS * BN <= PIPE * TILE_FLOATS);
 };
 
 template <class T>
-__global__ void __launch_bounds__(T::THREADS)
+__global__ void __launch_bounds__(THREADS)
     gemm_kernel(int M, int N, int K, const float* A, int64_t lda, const float* B, int64_t ldb,
                 float* C, int64_t ldc) {
-  constexpr int ROWS = T::ROWS, BN = T::BN, BK = T::BK, DEPTH = T::DEPTH, PIPE = T::PIPE;
+  constexpr int ROWS = T::ROWS, BN = T::BN, BK = T::BK, PIPE = T::PIPE;
   auto& s = dynamic_shared<typename T::Shared>();
-  if (T::SPLIT > 1) ptx::cluster_arrive_relaxed();
-  const int rank = blockIdx.x % T::SPLIT, tile = blockIdx.x / T::SPLIT;
-  const int m0 = tile / ceil_div(N, BN) * ROWS, n0 = tile % ceil_div(N, BN) * BN;
+  const int tile = static_cast<int>(blockIdx.x), tiles_n = ceil_div(N, BN);
+  const int m0 = tile / tiles_n * ROWS, n0 = tile % tiles_n * BN;
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   const int group = lane / (BN / 4), lane_n = lane % (BN / 4) * 4;
 
@@ -60,12 +59,10 @@ __global__ void __launch_bounds__(T::THREADS)
     ptx::cp_async_commit_group();
   };
 
-  // The warp's steps along K: all of them are divided among the warps of the cluster. Step 0 is the
-  // last along K, which K may cut: it is multiplied first, and the others are copied unchecked.
-  // Step t > 0 begins at (t - 1) * BK.
+  // The warp's steps along K, of which step 0 is the last along K, which K may cut: it is
+  // multiplied first, and the others are copied unchecked. Step t > 0 begins at (t - 1) * BK.
   const int64_t steps = ceil_div(K, BK);
-  const int slice = rank * T::WARPS + warp, slices = T::SPLIT * T::WARPS;
-  const int begin = steps * slice / slices, end = steps * (slice + 1) / slices;
+  const int begin = steps * warp / WARPS, end = steps * (warp + 1) / WARPS;
   const int first_k0 = max(0, (begin > 0 ? begin : static_cast<int>(steps)) - 1) * BK;
   copy(first_k0, max(0, min(4, K - first_k0 - a_k)) * 4, K - first_k0 - b_k, b_valid * 4);
 
@@ -129,104 +126,61 @@ __global__ void __launch_bounds__(T::THREADS)
         make_float4(quad[1], quad[0], quad[3], quad[2]);
   }
   __syncthreads();
-  const auto add = [](float4 a, float4 b) {
-    return make_float4(a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w);
-  };
-  const auto store = [&](int quad, float4 sum) {
+  for (int quad = threadIdx.x; quad < ROWS * BN / 4; quad += THREADS) {
+    float4 sum = {};
+    for (int w = 0; w < WARPS; ++w)
+      for (int g = 0; g < T::GROUPS; ++g) {
+        const float4 next = as_float4(s.buffers[w][g * ROWS * BN + quad * 4]);
+        sum = make_float4(sum.x + next.x, sum.y + next.y, sum.z + next.z, sum.w + next.w);
+      }
     const int m = m0 + quad / (BN / 4), n = n0 + quad % (BN / 4) * 4;
     if (m < M) store4(&C[m * ldc + n], make_float4(sum.y, sum.x, sum.w, sum.z), N - n);
-  };
-  if (T::SPLIT > 1) ptx::cluster_wait();  // the other blocks have begun and have shared memory
-  for (int quad = threadIdx.x; quad < ROWS * BN / 4; quad += T::THREADS) {
-    float4 sum = {};
-    for (int w = 0; w < T::WARPS; ++w)
-      for (int g = 0; g < T::GROUPS; ++g)
-        sum = add(sum, as_float4(s.buffers[w][g * ROWS * BN + quad * 4]));
-    if (T::SPLIT == 1)
-      store(quad, sum);
-    else  // to the block that adds it
-      as_float4(*ptx::shared_of_block(&s.parts[rank][quad % T::SHARE * 4], quad / T::SHARE)) = sum;
-  }
-  if (T::SPLIT == 1) return;
-  ptx::cluster_sync();
-  for (int quad = threadIdx.x; quad < T::SHARE; quad += T::THREADS) {
-    float4 sum = as_float4(s.parts[0][quad * 4]);
-    for (int i = 1; i < T::SPLIT; ++i) sum = add(sum, as_float4(s.parts[i][quad * 4]));
-    store(rank * T::SHARE + quad, sum);
   }
 }
 
 template <class T>
 void launch_tiling(const Gemm<float, float>& p) {
-  const int tiles = ceil_div(p.M, T::ROWS) * ceil_div(p.N, T::BN);
-  launch_clusters(T::SPLIT, gemm_kernel<T>, dim3(tiles * T::SPLIT), dim3(T::THREADS),
-                  sizeof(typename T::Shared), p.stream, p.M, p.N, p.K, p.A, p.lda, p.B, p.ldb, p.C,
-                  p.ldc);
+  launch(gemm_kernel<T>, dim3(ceil_div(p.M, T::ROWS) * ceil_div(p.N, T::BN)), dim3(THREADS),
+         sizeof(typename T::Shared), p.stream, p.M, p.N, p.K, p.A, p.lda, p.B, p.ldb, p.C, p.ldc);
 }
 
 // What the launcher chooses among.
 struct Configuration {
-  int rows, BN, warps, pipe, split, resident;
+  int rows, BN, pipe;
   void (*launch)(const Gemm<float, float>&);
 };
-template <int ROWS, int BN, int WARPS, int PIPE, int SPLIT>
+template <int ROWS, int BN, int PIPE>
 constexpr Configuration configuration() {
-  using T = Tiling<ROWS, BN, WARPS, PIPE, SPLIT>;
-  // Blocks that share a multiprocessor's 227 KB of shared memory and its 64 K registers.
-  constexpr int BY_MEMORY = 227 * 1024 / (sizeof(typename T::Shared) + 1024);
-  constexpr int BY_REGISTERS = 64 * 1024 / ((ROWS < 32 ? 168 : 248) * T::THREADS);
-  return {ROWS, BN, WARPS, PIPE, SPLIT, std::min(BY_MEMORY, BY_REGISTERS), launch_tiling<T>};
+  return {ROWS, BN, PIPE, launch_tiling<Tiling<ROWS, BN, PIPE>>};
 }
 inline constexpr Configuration CONFIGURATIONS[] = {
-    configuration<1, 64, 8, 4, 2>(),  configuration<1, 32, 8, 4, 1>(),
-    configuration<1, 64, 4, 4, 2>(),  configuration<4, 64, 8, 4, 2>(),
-    configuration<4, 32, 8, 4, 1>(),  configuration<4, 64, 4, 4, 2>(),
-    configuration<8, 64, 8, 4, 2>(),  configuration<8, 32, 8, 4, 1>(),
-    configuration<8, 64, 4, 3, 2>(),  configuration<16, 64, 8, 4, 2>(),
-    configuration<16, 32, 8, 4, 1>(), configuration<16, 128, 4, 4, 4>(),
-    configuration<16, 64, 4, 3, 2>(), configuration<32, 64, 8, 4, 2>(),
-    configuration<32, 64, 8, 4, 1>(), configuration<16, 64, 8, 2, 2>(),
-    configuration<16, 32, 8, 2, 1>()};
+    configuration<1, 32, 4>(),  configuration<4, 32, 4>(),  configuration<8, 32, 4>(),
+    configuration<16, 32, 3>(), configuration<32, 32, 3>(), configuration<32, 64, 4>(),
+    configuration<16, 32, 2>()};
 
 inline std::string name(const Configuration& c) {
-  return std::to_string(c.rows) + "x" + std::to_string(c.BN) + "_warps_" + std::to_string(c.warps) +
-         "_buffers_" + std::to_string(c.pipe) + "_cluster_" + std::to_string(c.split);
+  return std::to_string(c.rows) + "x" + std::to_string(c.BN) + "_buffers_" + std::to_string(c.pipe);
 }
 
-// How many clocks a configuration takes: as long as all of them read, as the busiest multiprocessor
-// reads, or as it multiplies.
+// How many clocks a configuration takes: waves of blocks, each of which multiplies its rows or
+// reads its columns of B, whichever takes longer.
 inline double clocks(const Gemm<float, float>& p, const Configuration& c, int multiprocessors) {
-  constexpr double START = 3000, CLUSTER = 1500;
-  constexpr double MEMORY = 2170;  // bytes a clock from device memory (H200),
-  constexpr double READ = 40;      // of which to one multiprocessor,
-  constexpr double RATE = 80;      // where as many FMAs are done in a clock
-  const double tiles_m = ceil_div(p.M, c.rows), tiles_n = ceil_div(p.N, c.BN);
-  const double blocks = tiles_m * tiles_n * c.split;
-  const int used = split_in_cluster::usable(multiprocessors, c.split);
-  const double places = used * c.resident;
-  const double waves = std::ceil(blocks / places);
-  // Where there is more than one wave, the last one reads with fewer blocks.
-  const double all =
-      tiles_m * p.N * p.K * sizeof(float) / MEMORY * (waves > 1 ? waves * places / blocks : 1);
-  const double busiest = std::ceil(blocks / used) * c.BN * ceil_div(p.K, c.split);  // of B
-  return START + (c.split > 1 ? CLUSTER : 0) +
-         std::max({all, busiest * sizeof(float) / READ, busiest * c.rows / RATE});
+  constexpr double RATE = 85;    // FMAs a clock of a multiprocessor (H200),
+  constexpr double READ = 17.5;  // and bytes of B, when all of them read device memory
+  const int blocks = ceil_div(p.M, c.rows) * ceil_div(p.N, c.BN);
+  const double tile = std::max(c.rows / RATE, sizeof(float) / READ) * c.BN * p.K;
+  return START + ceil_div(blocks, multiprocessors) * (BLOCK + tile);
 }
 
-// A variant leaves out one part of the idea.
-enum class LeftOut { NOTHING, CLUSTERS, AHEAD };
-
-// The configuration that is done first; none where that is one of 05d.
-inline const Configuration* chosen(const Gemm<float, float>& p, LeftOut left_out) {
+// The configuration that is done first; none where that is one of 05d. With fewer buffers a warp
+// orders one step ahead.
+inline const Configuration* chosen(const Gemm<float, float>& p, bool one_step_ahead = false) {
   const int multiprocessors = device_attribute(cudaDevAttrMultiProcessorCount);
   double first = split_in_cluster::chosen(p, split_in_cluster::LeftOut::NOTHING).clocks;
   const Configuration* configuration = nullptr;
   for (const Configuration& c : CONFIGURATIONS) {
-    if ((left_out == LeftOut::AHEAD) != (c.pipe == 2) ||
-        (left_out == LeftOut::CLUSTERS && c.split > 1))
-      continue;
     const double needed = clocks(p, c, multiprocessors);
-    if (needed >= first) continue;
+    if (one_step_ahead != (c.pipe == 2) || needed >= first) continue;
     first = needed;
     configuration = &c;
   }
@@ -239,22 +193,20 @@ inline void gemm_as(const Configuration& c, const Gemm<float, float>& p) {
   if (p.M > 0 && p.N > 0) c.launch(p);
 }
 
-template <LeftOut LEFT_OUT>
-void gemm_without(const Gemm<float, float>& p) {
-  require_valid(p);
-  const Configuration* const c = chosen(p, LEFT_OUT);
+template <bool ONE_STEP_AHEAD>
+void gemm_with(const Gemm<float, float>& p) {
+  const Configuration* const c = chosen(p, ONE_STEP_AHEAD);
   c ? gemm_as(*c, p) : split_in_cluster::gemm(p);
 }
-template <LeftOut LEFT_OUT>
-uint64_t workspace_bytes_without(const Gemm<float, float>& p) {
-  return chosen(p, LEFT_OUT) ? 0 : split_in_cluster::workspace_bytes(p);
+template <bool ONE_STEP_AHEAD>
+uint64_t workspace_bytes_with(const Gemm<float, float>& p) {
+  return chosen(p, ONE_STEP_AHEAD) ? 0 : split_in_cluster::workspace_bytes(p);
 }
-
 inline void gemm(const Gemm<float, float>& p) {
-  gemm_without<LeftOut::NOTHING>(p);
+  gemm_with<false>(p);
 }
 inline uint64_t workspace_bytes(const Gemm<float, float>& p) {
-  return workspace_bytes_without<LeftOut::NOTHING>(p);
+  return workspace_bytes_with<false>(p);
 }
 
 }  // namespace ladder::few_rows_fp32

@@ -3,11 +3,12 @@
 adopt_results.py DIR NAME [--commit HASH]         for example: adopt_results.py /tmp/measured h100
 adopt_results.py DIR NAME --replace               nothing of an earlier measurement stays
 
-Copies DIR's stage reports, its counters at 4096, power.json, timelines.json, around_gemm.json and
-exercises.json to docs/results/NAME, its counters at 128 to tests/data/ncu_NAME.json, and writes
-into docs/results/NAME/provenance.json which files come from which measurement: GPU, driver,
-toolkit, date, commit. NAME is one of ladder.project.GPU_NAMES. Files of NAME that DIR does not have
-stay, with the measurement they came from, unless they are of a stage or a variant that there is no
+Copies DIR's stage reports, its counters at 4096 and at other shapes, power.json, timelines.json,
+around_gemm.json and exercises.json to docs/results/NAME, its counters at 128 to
+tests/data/ncu_NAME.json, and writes into docs/results/NAME/provenance.json which files come from
+which measurement: GPU, driver, toolkit, date, commit. NAME is one of ladder.project.GPU_NAMES.
+Files of NAME that DIR does not have stay, with the measurement they came from, and so do, in files
+of counters, variants that DIR's have not, unless they are of a stage or a variant that there is no
 more: what is removed is said, and so is what the documentation will miss. A measurement of which a
 part failed is refused; that claims do not hold is no such part. --commit: where the measured copy
 was no git checkout. Exit code: 0 all right, 2 bad input; then nothing was changed.
@@ -20,8 +21,9 @@ import sys
 from pathlib import Path
 
 from ladder import manifest, steps
+from ladder.ncu import with_short_lists
 from ladder.project import GPU_NAMES, ROOT, BadInput, read_json
-from ladder.results import EXPERIMENTS, load, report_files, shape
+from ladder.results import COUNTERS, EXPERIMENTS, counters_at_shapes, load, report_files, shape
 from ladder.sweep import DOCUMENTED
 
 FACTS = ("gpu", "driver", "toolkit", "date", "commit")
@@ -66,10 +68,14 @@ def prune(target: Path, root: Path) -> list[str]:
         if why:
             path.unlink()
             said.append(f"removed {path.name}: {why}")
-    path = target / "counters.json"
-    if not path.exists():
-        return said
-    counters = read_json(path)
+    for path in [target / "counters.json", *counters_at_shapes(target)]:
+        if path.exists():
+            said += prune_counters(path, root)
+    return said
+
+
+def prune_counters(path: Path, root: Path) -> list[str]:
+    said, counters = [], read_json(path)
     for stage, variants in list(counters.get("counters", {}).items()):
         for variant in list(variants):
             why = gone(stage, [variant], root)
@@ -95,6 +101,19 @@ def missing(target: Path, root: Path) -> list[str]:
     return said
 
 
+def merged_counters(source: Path, place: Path) -> str:
+    """A file of counters with those of `source` in the place of what it has of the same variants,
+    or new."""
+    new, there = read_json(source), read_json(place)
+    if any(new.get(key) != there.get(key) for key in ("size", "names")):
+        raise BadInput(f"{source} and {place} are of different sizes or counters")
+    counters = there["counters"]
+    for stage, variants in new["counters"].items():
+        counters[stage] = counters.get(stage, {}) | variants
+    in_order = sorted(counters.items(), key=lambda stage: manifest.place(stage[0]))
+    return with_short_lists(there | {"counters": dict(in_order)})
+
+
 def adopt(folder: Path, root: Path, name: str, commit: str | None, replace: bool) -> list[str]:
     """What there is to say of it."""
     environment = read_json(folder / "environment.json")
@@ -114,11 +133,19 @@ def adopt(folder: Path, root: Path, name: str, commit: str | None, replace: bool
     provenance = target / "provenance.json"
     before = read_json(provenance) if provenance.exists() else []
 
+    texts = {
+        place: merged_counters(source, place)
+        for source, place in places.items()
+        if source.name.startswith(COUNTERS) and place.exists() and not replace
+    }
     said = [f"{len(places)} files are taken over into {target}"]
     target.mkdir(parents=True, exist_ok=True)
     for source, place in places.items():
         place.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(source, place)
+        if place in texts:
+            place.write_text(texts[place])
+        else:
+            shutil.copyfile(source, place)
     if replace:
         for path in sorted({*report_files(target)} - {*places.values()}):
             path.unlink()

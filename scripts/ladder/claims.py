@@ -24,9 +24,10 @@ Results, at 4096 or the shape given (tflops(05_cp_async/cp_async, 8192)): time (
 percent_of_cublas, percent_of_best (of cuBLAS's own and cublasLt's best), percent_of_peak,
 sustained_percent_of_cublas, sustained_percent_of_best, registers, shared_bytes, threads,
 occupancy.
-Counters of ncu, at 128 or, with a second argument, at 4096: requests_ld, sectors_ld,
-sectors_per_request_ld, wavefronts_ld, bank_conflicts_ld, and the same with _st. At 4096 only:
-instructions, copies (cp.async), matrix_loads (ldmatrix), dram_bytes, l2_sectors (read from L2),
+Counters of ncu, at 128 or, with a second argument, at 4096 or another shape: requests_ld,
+sectors_ld, sectors_per_request_ld, wavefronts_ld, bank_conflicts_ld, and the same with _st. At
+4096, or the shape given: instructions, copies (cp.async), matrix_loads (ldmatrix), dram_bytes,
+l2_sectors (read from L2),
 sm_sectors (that the SMs received), issue, fma_pipe, tensor_pipe, shared_pipe, dram, warps_active,
 l2_hits (all in %), clock (Hz), threads_per_instruction, ncu_time (s), sm_throughput (the
 busiest pipe over all clocks, %: the tensor pipe in tensor kernels), stall_REASON (warps that wait
@@ -60,7 +61,7 @@ except ModuleNotFoundError:
 from ladder import manifest, power
 from ladder.counters import LIMITS, PREDICTED, PREDICTED_SIZE, STALL, TIME, load_counters
 from ladder.project import GPUS, ROOT, BadInput
-from ladder.results import counters_of, load, percent_of_best, shape
+from ladder.results import counters_at_shapes, counters_of, load, percent_of_best, shape
 
 CLAIMS = ROOT / "docs/claims.yaml"
 COUNTERS_AT_128 = ROOT / "tests/data/ncu_h200.json"  # where the results have none of their own
@@ -338,10 +339,11 @@ def check(claims: list[dict], measured: dict[str, Measurements], heading: str) -
 
 
 def measured_counters(results: Path) -> list[dict]:
-    """ncu's, at 128 and at 4096."""
+    """ncu's, at 128, at 4096 and at other shapes."""
     small = results / "counters_128.json"
-    at_128 = load_counters(small if small.exists() else COUNTERS_AT_128)
-    return [at_128, load_counters(results / "counters.json")]
+    at_128 = small if small.exists() else COUNTERS_AT_128
+    paths = [at_128, results / "counters.json", *counters_at_shapes(results)]
+    return [load_counters(path) for path in paths]
 
 
 def cpu_report(stages: Path, name: str) -> dict[str, dict]:

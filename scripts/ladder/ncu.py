@@ -2,13 +2,15 @@
 
 ncu_counters.py BUILD_FOLDER OUTPUT.json               what the CPU device predicts, at 128^3
 ncu_counters.py BUILD_FOLDER OUTPUT.json --size 4096   those, and what limits a kernel
+ncu_counters.py BUILD_FOLDER OUTPUT.json --size 16x4096x4096 --only STAGE STAGE/VARIANT
+                                                       the same there, of these alone
 ncu_counters.py BUILD_FOLDER OUTPUT.json --shapes      what the CPU device predicts, at ten shapes
 
 Needs ncu and a GPU. The output is {"device": name, "size": 128, "counters": {stage: {variant:
-{counter: value}}}}. A variant of several kernels has their sum, also of cycles, or for ratios and
-percentages the average weighted by time. OUTPUT.partial holds what an interrupted run has; the same
-command goes on from there. With --shapes the output is {"device": name, "names": [counter, ...],
-"counters": {stage: {variant: {"MxNxK": [value, ...]}}}}.
+{counter: value}}}}; the size may be "MxNxK". A variant of several kernels has their sum, also of
+cycles, or for ratios and percentages the average weighted by time. OUTPUT.partial holds what an
+interrupted run has; the same command goes on from there. With --shapes the output is {"device":
+name, "names": [counter, ...], "counters": {stage: {variant: {"MxNxK": [value, ...]}}}}.
 """
 
 import argparse
@@ -33,6 +35,8 @@ from ladder.counters import (
     STALL,
     TIME,
 )
+from ladder.project import BadInput
+from ladder.sweep import sizes
 
 REASONS = (
     *("barrier", "branch_resolving", "dispatch_stall", "drain", "gmma", "imc_miss", "lg_throttle"),
@@ -100,13 +104,17 @@ def command(stage: Path, counters: list[str], shape: tuple[int, int, int]) -> li
     return [*profiler(counters), str(stage), "--m", m, "--n", n, "--k", k]
 
 
-def counted(stage: Path, counters: list[str], shape: tuple[int, int, int]) -> tuple[str, dict]:
-    """The GPU's name, and the counters of every variant."""
+def counted(
+    stage: Path, counters: list[str], shape: tuple[int, int, int], only: list[str]
+) -> tuple[str, dict]:
+    """The GPU's name, and the counters of these variants; of every one, if there are none."""
     ncu = command(stage, counters, shape)
-    variants = run([str(stage), "--list"]).split()
-    rows = kernels(run(ncu))
+    variants = only or run([str(stage), "--list"]).split()
+    rows = kernels(run([*ncu, "--variant", *only] if only else ncu))
     by_variant = dict(zip(variants, ([row] for row in rows), strict=False))
-    if len(rows) != len(variants):  # some have several kernels: one variant at a time
+    if len(variants) == 1:
+        by_variant = {variants[0]: rows}
+    elif len(rows) != len(variants):  # some have several kernels: one variant at a time
         by_variant = {v: kernels(run([*ncu, "--variant", v])) for v in variants}
     for variant, its_rows in by_variant.items():
         if not its_rows:
@@ -122,10 +130,10 @@ def counted(stage: Path, counters: list[str], shape: tuple[int, int, int]) -> tu
 PROCESSES = 4
 
 
-def counted_at_shapes(stage: Path) -> tuple[str, dict]:
-    """The GPU's name, and of every variant its numbers by shape."""
+def counted_at_shapes(stage: Path, only: list[str]) -> tuple[str, dict]:
+    """The GPU's name, and of these variants their numbers by shape."""
     with ThreadPoolExecutor(PROCESSES) as pool:
-        at_shapes = list(pool.map(lambda shape: counted(stage, AT_SHAPES, shape), SHAPES))
+        at_shapes = list(pool.map(lambda shape: counted(stage, AT_SHAPES, shape, only), SHAPES))
     by_variant: dict = {variant: {} for variant in at_shapes[0][1]}
     for shape, (_, at_shape) in zip(SHAPES, at_shapes, strict=True):
         for variant, numbers in at_shape.items():
@@ -139,6 +147,19 @@ def with_short_lists(result: dict) -> str:
     return re.sub(r"\[[-0-9.e+,\s]*\]", lambda list_: re.sub(r"\s+", " ", list_[0]), text) + "\n"
 
 
+def selected(stages: dict[str, Path], only: list[str]) -> dict[str, list[str]]:
+    """The variants wanted of each stage that is wanted; none where all are."""
+    if not only:
+        return {name: [] for name in stages}
+    wanted: dict[str, list[str]] = {}
+    for entry in only:
+        name, _, variant = entry.partition("/")
+        if name not in stages:
+            raise SystemExit(f"no stage '{name}'; there are: {' '.join(stages)}")
+        wanted.setdefault(name, []).extend([variant] if variant else [])
+    return wanted
+
+
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -146,10 +167,15 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("build", type=Path)
     parser.add_argument("output", type=Path)
     which = parser.add_mutually_exclusive_group()
-    which.add_argument("--size", type=int, default=PREDICTED_SIZE)
+    which.add_argument("--size", default=str(PREDICTED_SIZE))
     which.add_argument("--shapes", action="store_true")
+    parser.add_argument("--only", nargs="+", default=[], metavar="STAGE[/VARIANT]")
     options = parser.parse_args(arguments)
-    size = options.size
+    try:
+        m, n, k = map(int, sizes(options.size))
+    except BadInput as error:
+        raise SystemExit(str(error)) from None
+    size = m if m == n == k else options.size
     stages = manifest.built(options.build / "stages")
     if options.shapes:
         result = {"device": None, "names": AT_SHAPES, "counters": {}}
@@ -162,16 +188,17 @@ def main(arguments: list[str]) -> int:
         before = json.loads(partial.read_text())
         if all(before.get(key) == result.get(key) for key in ("size", "names")):
             result = before
-    for name, stage in stages.items():
+    for name, only in selected(stages, options.only).items():
         if name in result["counters"]:
             print(f"{name}: kept")
             continue
         begin = time.monotonic()
         if options.shapes:
-            result["device"], result["counters"][name] = counted_at_shapes(stage)
+            result["device"], result["counters"][name] = counted_at_shapes(stages[name], only)
         else:
             counters = AT_PREDICTED_SIZE if size == PREDICTED_SIZE else ALL
-            result["device"], result["counters"][name] = counted(stage, counters, (size,) * 3)
+            found = counted(stages[name], counters, (m, n, k), only)
+            result["device"], result["counters"][name] = found
         partial.write_text(with_short_lists(result))
         print(f"{name}: {time.monotonic() - begin:.1f} s", flush=True)
     os.replace(partial, options.output)

@@ -19,15 +19,16 @@ REFERENCES = "exercises.json"
 # And scripts/power.py and scripts/timeline.py, beside the reports.
 EXPERIMENTS = ("power.json", "timelines.json", AROUND, REFERENCES)
 # And scripts/measure.sh and adopt_results.py.
-NO_REPORTS = {
-    *("counters.json", "counters_128.json", "counters_shapes.json"),
-    *("environment.json", "provenance.json"),
-}
-NO_REPORTS |= {LATER, *EXPERIMENTS}
+NO_REPORTS = {"environment.json", "provenance.json", *EXPERIMENTS}
+COUNTERS = "counters"  # and so begin the names of ncu's files: at 4096, at 128, at other shapes
 
 
 def report_files(folder: Path) -> list[Path]:
-    return [path for path in sorted(folder.glob("*.json")) if path.name not in NO_REPORTS]
+    return [
+        path
+        for path in sorted(folder.glob("*.json"))
+        if path.name not in NO_REPORTS and not path.name.startswith(COUNTERS)
+    ]
 
 
 def load(folder: Path) -> list[dict]:
@@ -46,10 +47,18 @@ def load(folder: Path) -> list[dict]:
 
 
 def counters_of(gpu: str) -> list[dict]:
-    """What ncu counted on one of GPUS: at 128, where it was counted there, and at 4096."""
+    """What ncu counted on one of GPUS: at 128, where it was counted there, at 4096 and at other
+    shapes."""
     at_128 = ROOT / f"tests/data/ncu_{gpu}.json"
     paths = [at_128] if at_128.exists() else []
-    return [load_counters(path) for path in [*paths, GPUS[gpu] / "counters.json"]]
+    paths += [GPUS[gpu] / "counters.json", *counters_at_shapes(GPUS[gpu])]
+    return [load_counters(path) for path in paths]
+
+
+def counters_at_shapes(folder: Path) -> list[Path]:
+    """counters_MxNxK.json, and counters_N.json of a square that is not 4096, nor 128."""
+    elsewhere = {"counters_128.json", "counters_shapes.json", LATER}
+    return [path for path in sorted(folder.glob("counters_*.json")) if path.name not in elsewhere]
 
 
 def order(report: dict) -> tuple:

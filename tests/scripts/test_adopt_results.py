@@ -68,6 +68,28 @@ def test_a_file_belongs_to_the_newest_measurement_and_others_stay(measured):
     assert (new["commit"], new["files"]) == ("def", ["01_naive_4096.json", "counters.json"])
 
 
+def test_counters_that_were_not_counted_again_stay(measured):
+    assert run(measured) == 0
+    of_one = {"01_naive": {"slow": {"x": 1}}, "02_smem_tiled": {"own": {}}}
+    write(measured / "counters.json", {"device": "Some GPU", "counters": of_one})
+    assert run(measured) == 0
+    path = results(measured) / "counters.json"
+    kept = {"01_naive": {"own": {}, "slow": {"x": 1}}, "02_smem_tiled": {"own": {}}}
+    assert json.loads(path.read_text())["counters"] == kept
+    assert run(measured, "--replace") == 0
+    assert json.loads(path.read_text())["counters"] == of_one
+
+
+def test_counters_of_another_size_are_refused_and_nothing_changed(measured, capsys):
+    write(measured / "counters_512.json", {"device": "Some GPU", "size": 512, "counters": {}})
+    assert run(measured) == 0
+    write(measured / "counters_512.json", {"device": "Some GPU", "size": 5, "counters": {}})
+    write(measured / "01_naive_8192.json", report(size=8192))
+    assert run(measured) == 2
+    assert "different sizes or counters" in capsys.readouterr().err
+    assert "01_naive_8192.json" not in names(measured)
+
+
 def test_counters_at_128_go_to_the_tests_that_compare_them(measured):
     write(measured / "counters_128.json", {"device": "Some GPU", "counters": {}})
     assert run(measured) == 0

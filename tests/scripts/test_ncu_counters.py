@@ -111,6 +111,33 @@ def test_an_interrupted_run_goes_on_where_it_stopped(two_stages, capsys):
     assert not output.with_suffix(".partial").exists()
 
 
+@pytest.mark.parametrize("size, said", [("512", 512), ("16x32x64", "16x32x64")])
+def test_of_some_stages_and_variants_at_a_shape(two_stages, size, said):
+    output = two_stages / "counters.json"
+    arguments = [str(two_stages), str(output), "--size", size, "--only", "02_x/b", "01_x"]
+    assert ncu.main(arguments) == 0
+    result = json.loads(output.read_text())
+    assert result["size"] == said
+    counted = {stage: list(variants) for stage, variants in result["counters"].items()}
+    assert counted == {"02_x": ["b"], "01_x": ["a", "b"]}
+
+
+def test_kernels_of_the_only_variant_are_added(two_stages):
+    fake = (two_stages / "ncu").read_text()
+    (two_stages / "ncu").write_text(fake.replace("{'a': 1, 'b': 1}", "{'a': 1, 'b': 3}"))
+    output = two_stages / "counters.json"
+    ncu.main([str(two_stages), str(output), "--size", "4096", "--only", "01_x/b"])
+    assert json.loads(output.read_text())["counters"]["01_x"]["b"][TIME] == 3
+
+
+@pytest.mark.parametrize(
+    "arguments, message", [(["--only", "03_x"], "no stage '03_x'"), (["--size", "4x4"], "no shape")]
+)
+def test_what_is_no_stage_or_shape_is_one_line(two_stages, arguments, message):
+    with pytest.raises(SystemExit, match=message):
+        ncu.main([str(two_stages), str(two_stages / "counters.json"), *arguments])
+
+
 def test_a_build_without_stages_is_an_error(tmp_path, manifest_of):
     manifest_of("01_x")
     with pytest.raises(SystemExit, match="no stage in"):

@@ -43,6 +43,16 @@ def test_counters_of_a_gpu_are_those_at_128_where_they_were_counted(tmp_path, mo
     assert sizes == ([128, 4096] if at_128 else [4096])
 
 
+def test_counters_of_a_gpu_are_also_those_at_other_shapes(tmp_path, monkeypatch):
+    monkeypatch.setattr(results, "ROOT", tmp_path)
+    monkeypatch.setattr(results, "GPUS", {"h100": tmp_path})
+    for name in ("counters", "counters_512", "counters_16x32x64", "counters_later"):
+        (tmp_path / f"{name}.json").write_text(json.dumps({"size": name, "counters": {}}))
+    sizes = [counters["size"] for counters in results.counters_of("h100")]
+    assert sizes == ["counters", "counters_16x32x64", "counters_512"]
+    assert results.report_files(tmp_path) == []
+
+
 def test_what_lies_beside_the_reports_is_none(folder):
     for name in results.NO_REPORTS:
         (folder / name).write_text("[]")

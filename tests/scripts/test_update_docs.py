@@ -329,6 +329,15 @@ def counted(project, stage, variant, **changed):
     sources.counters.cache_clear()
 
 
+def test_counters_at_another_shape(project):
+    numbers = {"02_two": {"own": COUNTED}}
+    text = json.dumps({"size": "16x32x64", "counters": numbers})
+    (project / "results/counters_16x32x64.json").write_text(text)
+    assert "| ncu, 16x32x64 | `own` |" in written("counters 16x32x64 02_two/own : time")
+    (problem,) = problems_of("counters 16x32x64 02_two/slow : time")
+    assert "no counters of 02_two/slow at 16x32x64" in problem
+
+
 def rows_of(text):
     return [line.split(" | ")[0].removeprefix("| ") for line in text.splitlines() if "| " in line]
 

@@ -1,5 +1,7 @@
 """Tables of what ncu counted, and of what the CPU device predicts."""
 
+import re
+
 from ladder import claims, manifest, steps
 from ladder import counters as ncu
 from ladder.docs import sources
@@ -46,6 +48,8 @@ STALLS = "stalls"
 STALLS_SHOWN = 4
 # Between the columns of a table: what is closer is no difference that a page speaks of.
 MOVES = 0.03
+# At other shapes those are counted of which a page speaks.
+EVERY_VARIANT_AT = "4096"
 
 
 def scale(name: str) -> tuple[float, str]:
@@ -64,17 +68,17 @@ def scale(name: str) -> tuple[float, str]:
     return (1e6, "M") if counter.endswith((".sum", ".avg", ".max")) else (1, "")
 
 
-def columns_of(wanted: list[str]) -> list[tuple[str, str]]:
+def columns_of(wanted: list[str], at: str) -> list[tuple[str, str]]:
     """Stage and variant of each column; of a stage alone, all its variants."""
     columns, missing = [], []
     for name in wanted:
         stage, _, variant = name.partition("/")
-        of_stage = sources.counters().get(stage)
+        of_stage = sources.counters(at).get(stage)
         if not of_stage or (variant and variant not in of_stage):
-            missing.append(f"no counters of {name}")
+            missing.append(f"no counters of {name} at {at}")
             continue
         why = steps.other_variants(stage, of_stage, sources.ROOT)
-        if why:
+        if why and at == EVERY_VARIANT_AT:
             missing.append(f"the counters of {stage} are {why}")
             continue
         columns += [(stage, v) for v in ([variant] if variant else of_stage)]
@@ -107,14 +111,16 @@ def moves(name: str, counted: list[dict]) -> bool:
     return len(values) == 1 or max(values) - min(values) >= MOVES * max(values)
 
 
-def chosen_row(name: str, counted: list[dict], columns: list[tuple[str, str]]) -> list[str]:
+def chosen_row(
+    name: str, counted: list[dict], columns: list[tuple[str, str]], at: str
+) -> list[str]:
     """Of a counter, or of anything else that claims name."""
     if name == STALLS:
         return stall_row(counted)
     values = []
     for (stage, variant), column in zip(columns, counted, strict=True):
         if name not in NAMES:
-            values.append(claimed_number(name, f"{stage}/{variant}"))
+            values.append(claimed_number(name, f"{stage}/{variant}", at))
         elif NAMES[name] in column:
             values.append(column[NAMES[name]])
         else:
@@ -122,27 +128,30 @@ def chosen_row(name: str, counted: list[dict], columns: list[tuple[str, str]]) -
     return counter_row(name, values)
 
 
-def claimed_number(name: str, variant: str) -> float:
+def claimed_number(name: str, variant: str, at: str) -> float:
     try:
-        return sources.measurements(sources.reference()).number(name, variant, "4096")
+        return sources.measurements(sources.reference()).number(name, variant, at)
     except claims.Untold as error:
         raise BadInput(f"no row '{name}': {error}; and there are time and {STALLS}") from error
 
 
 def counter_table(*arguments: str) -> str:
-    """STAGE[/VARIANT] ... : ROW, ROW, ..."""
+    """[SHAPE] STAGE[/VARIANT] ... : ROW, ROW, ...; at 4096 unless a shape is given."""
     names, _, rows_wanted = " ".join(arguments).partition(":")
-    columns = columns_of(names.split())
-    counted = [sources.counters()[stage][variant] for stage, variant in columns]
+    wanted = names.split()
+    at = wanted.pop(0) if re.fullmatch(r"[\dx]+", wanted[0]) else EVERY_VARIANT_AT
+    columns = columns_of(wanted, at)
+    counted = [sources.counters(at)[stage][variant] for stage, variant in columns]
     if chosen := [row.strip() for row in rows_wanted.split(",") if row.strip()]:
-        rows = [chosen_row(name, counted, columns) for name in chosen]
+        rows = [chosen_row(name, counted, columns, at) for name in chosen]
     else:
         moving = [name for name in WORDS if moves(name, counted)]
         rows = [counter_row(n, [column[NAMES[n]] for column in counted]) for n in moving]
         rows.append(stall_row(counted))
     several = len({stage for stage, _ in columns}) > 1
     head = [f"{manifest.stage(s).label} `{v}`" if several else f"`{v}`" for s, v in columns]
-    return table(["ncu, 4096^3", *head], rows)
+    shape = at if "x" in at else f"{at}^3"
+    return table([f"ncu, {shape}", *head], rows)
 
 
 def in_kernels(file: str) -> str:

@@ -54,8 +54,9 @@ def provenance() -> list[dict]:
 
 
 @cache
-def counters() -> dict[str, dict]:
-    return ncu.load_counters(GPUS[reference()] / "counters.json")["counters"]
+def counters(at: str = "4096") -> dict[str, dict]:
+    name = "counters.json" if at == "4096" else f"counters_{at}.json"
+    return ncu.load_counters(GPUS[reference()] / name)["counters"]
 
 
 @cache
