@@ -309,9 +309,11 @@ constexpr int buffers_of(int blocks) {
                   static_cast<int>((bytes - S::bytes(0)) / sizeof(typename S::Tiles)));
 }
 
-template <int BM, int BN>
-int64_t tiles_of(const Gemm<half, half>& p) {
-  return int64_t{ceil_div(p.M, BM)} * ceil_div(p.N, BN);
+// What Gemm::workspace has to have with Sums::WORKSPACE: each block's part of a tile.
+template <int BM, int BN, int SPLIT>
+uint64_t workspace_bytes(const Gemm<half, half>& p) {
+  const int64_t tiles = int64_t{ceil_div(p.M, BM)} * ceil_div(p.N, BN);
+  return static_cast<uint64_t>(tiles) * SPLIT * BM * BN * sizeof(float);
 }
 
 // Throws CudaError where there is no TMA.
@@ -319,6 +321,7 @@ template <int BM, int BN, int SPLIT, Sums SUMS>
 void launch_configuration(const Gemm<half, half>& p, int buffers, Otherwise otherwise) {
   using S = Shared<BM, BN, SPLIT>;
   if (done_without_kernel(p)) return;
+  if (SUMS == Sums::WORKSPACE) require_workspace(p, workspace_bytes<BM, BN, SPLIT>(p));
   const int tiles_m = ceil_div(p.M, BM), tiles_n = ceil_div(p.N, BN);
   const unsigned cluster = SUMS == Sums::SENT || SUMS == Sums::FETCHED ? SPLIT : 1;
   float4* const workspace = static_cast<float4*>(p.workspace);
@@ -379,10 +382,6 @@ inline int fitting(int split) {
   const int multiprocessors = device_attribute(cudaDevAttrMultiProcessorCount);
   return std::max(1, (split <= 2 ? multiprocessors : multiprocessors * 10 / 11) / split);
 }
-// Few rows in several tiles: each of them would read all of B.
-constexpr bool divides_few_rows(int M, int BM) {
-  return M <= 64 && BM < M;
-}
 struct Choice {
   const Configuration* configuration;
   int blocks;
@@ -394,7 +393,6 @@ inline Choice chosen(const Gemm<half, half>& p) {
   Choice best{};
   double least = 0;
   for (const Configuration& c : CONFIGURATIONS) {
-    if (divides_few_rows(p.M, c.BM)) continue;
     const double waves = static_cast<double>(ceil_div(p.M, c.BM)) * ceil_div(p.N, c.BN) /
                          static_cast<double>(fitting(c.split));
     const int blocks = waves <= 1 ? 1 : c.buffers(3) >= 4 ? 3 : c.buffers(2) >= 4 ? 2 : 1;
@@ -412,14 +410,9 @@ inline void gemm(const Gemm<half, half>& p) {
   gemm_as(*choice.configuration, p, choice.blocks);
 }
 
-template <int SPLIT>
-uint64_t workspace_bytes_16x64(const Gemm<half, half>& p) {
-  return static_cast<uint64_t>(tiles_of<16, 64>(p)) * SPLIT * 16 * 64 * sizeof(float);
-}
 // Variants, each with tiles of 16 x 64.
 template <int SPLIT, Sums SUMS>
 void gemm_16x64(const Gemm<half, half>& p) {
-  if (SUMS == Sums::WORKSPACE) require_workspace(p, workspace_bytes_16x64<SPLIT>(p));
   launch_configuration<16, 64, SPLIT, SUMS>(p, buffers_of<16, 64, SPLIT>(1), {});
 }
 inline void gemm_k_in_a_row(const Gemm<half, half>& p) {

@@ -189,7 +189,7 @@ size_t chosen(const Gemm<half, half>& p, const Device& device) {
   Estimate of_first{};
   of_first.total = std::numeric_limits<double>::infinity();
   for (size_t i = 0; i < COUNT; ++i) {
-    if (!constants[i] || few_rows::divides_few_rows(p.M, CONFIGURATIONS[i].candidate.BM)) continue;
+    if (!constants[i]) continue;
     const Estimate e = estimate<LEFT_OUT>(p, device, i);
     if (e.less_than(of_first)) first = i, of_first = e;
   }
@@ -224,7 +224,7 @@ inline std::string explain(const Gemm<half, half>& p, const Device& device, size
   std::array<Estimate, COUNT> estimates{};
   size_t count = 0;
   for (size_t i = 0; i < COUNT; ++i)
-    if (constants[i] && !few_rows::divides_few_rows(p.M, CONFIGURATIONS[i].candidate.BM)) {
+    if (constants[i]) {
       estimates[i] = estimate(p, device, i);
       order[count++] = i;
     }

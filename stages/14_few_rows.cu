@@ -17,7 +17,7 @@ int main(int argc, char** argv) {
       ladder::STAGE,
       {
           {"one_block_a_tile", gemm_16x64<1, Sums::ALONE>},
-          {"workspace", gemm_16x64<2, Sums::WORKSPACE>, workspace_bytes_16x64<2>},
+          {"workspace", gemm_16x64<2, Sums::WORKSPACE>, workspace_bytes<16, 64, 2>},
           {"fetched", gemm_16x64<2, Sums::FETCHED>},
           {"k_in_a_row", gemm_k_in_a_row},
           {"barriers_first", gemm_barriers_first},

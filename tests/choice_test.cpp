@@ -70,7 +70,8 @@ double nanoseconds(const Json& c, Shape s, int multiprocessors) {
   const double step =
       std::max(std::min(of_all, 1.2 * of("step_alone_ns")), of_all * tiles / (waves * at_once));
   const double work = waves * steps * step + (waves - 1) * of("tile_ns");
-  const double bytes = 2.0 * (1.0 * s.m * s.k + 1.0 * s.k * s.n + 1.0 * s.m * s.n);
+  const double reads_of_b = s.m > 64 ? 1.0 : std::ceil(s.m / rows);
+  const double bytes = 2.0 * (1.0 * s.m * s.k + reads_of_b * s.k * s.n + 1.0 * s.m * s.n);
   return of("start_ns") + std::max(work, bytes / of("bytes_per_ns")) + of("tile_ns");
 }
 
@@ -105,7 +106,7 @@ void expect_cheapest(const Table& table, const std::vector<Tunable>& candidates,
   const std::string gpu = table.json.at("gpu");
   double least = INFINITY;
   for (const Json& c : table.json.at("candidates"))
-    if (s.m > 64 || c.at("BM") >= s.m) least = std::min(least, nanoseconds(c, s, multiprocessors));
+    least = std::min(least, nanoseconds(c, s, multiprocessors));
   const size_t number = choose(problem_of(s), gpu, multiprocessors);
   EXPECT_EQ(choose(problem_of(s), gpu, multiprocessors), number);
   const Json* const row = find(table.json, candidates.at(number).candidate);
@@ -209,14 +210,18 @@ TEST(Probes, AreWholeWaves) {
       }
 }
 
-// What is measured where a candidate takes exactly what the model says.
+// What is measured where a candidate takes exactly what the model says, and one cluster alone has
+// the highest clock, which the model does not expect of any product.
 std::vector<ProbeTimes> times_of(const std::vector<Candidate>& candidates,
                                  const std::vector<Constants>& truth) {
   std::vector<ProbeTimes> ns(candidates.size());
   for (size_t i = 0; i < candidates.size(); ++i)
     for (size_t probe = 0; probe < PROBES; ++probe) {
       const Shape s = shape_of(candidates[i], static_cast<Probe>(probe), 132);
-      ns[i][probe] = tuned::estimate(problem_of(s), candidates[i], truth[i], 132).total;
+      const auto e = tuned::estimate(problem_of(s), candidates[i], truth[i], 132);
+      const bool is_alone = probe == SHORT_ALONE || probe == LONG_ALONE;
+      ns[i][probe] =
+          is_alone ? truth[i].start + static_cast<double>(e.steps) * truth[i].step_alone : e.total;
     }
   return ns;
 }

@@ -76,8 +76,12 @@ __global__ void waiting_kernel(int64_t ns) {
   for (const uint64_t begin = now(); static_cast<int64_t>(now() - begin) < ns;) {
   }
 }
-__global__ void empty_maps_kernel(const __grid_constant__ CUtensorMap,
-                                  const __grid_constant__ CUtensorMap) {}
+template <int BYTES>
+struct Parameters {
+  char bytes[BYTES];
+};
+template <int BYTES>
+__global__ void empty_kernel_with(Parameters<BYTES>) {}
 __global__ void meeting_kernel() {
   ptx::cluster_arrive_relaxed();
   ptx::cluster_wait();
@@ -242,18 +246,15 @@ __global__ void __launch_bounds__(few_rows::Shared<BM, BN, SPLIT>::THREADS, 1)
   const int rank = blockIdx.x % SPLIT;
   const Tile tile = {0, static_cast<int>(blockIdx.x / SPLIT) * BN};
   const few_rows::Steps steps = few_rows::steps_of<SPLIT>(rank, K, {});
+  if (threadIdx.x == CONSUMER_THREADS) few_rows::fill(s, map_A, map_B, tile, steps, buffers, {});
+  if (threadIdx.x == 0)
+    for (int i = 0; i < buffers; ++i) ptx::mbarrier_init(&s.empty[i], S::CONSUMERS);
+  __syncthreads();
   if (threadIdx.x >= CONSUMER_THREADS) {
-    if (threadIdx.x == CONSUMER_THREADS) few_rows::fill(s, map_A, map_B, tile, steps, buffers, {});
-    __syncwarp();
-    ptx::named_barrier_sync(1, S::THREADS);
     if (threadIdx.x == CONSUMER_THREADS)
       few_rows::refill(s, map_A, map_B, tile, steps, few_rows::Ring{buffers});
     return;
   }
-  if (threadIdx.x == 0)
-    for (int i = 0; i < buffers; ++i) ptx::mbarrier_init(&s.empty[i], S::CONSUMERS);
-  __syncwarp();
-  ptx::named_barrier_sync(1, S::THREADS);
   uint64_t first = 0;
   if (moments != nullptr) {
     ptx::mbarrier_wait_parity(&s.full[0], 0);
@@ -325,6 +326,10 @@ class Contenders {
       launch_clusters(cluster, kernel, dim3(128), dim3(160), smem, nullptr);
     };
     constexpr size_t LARGE = 200 * 1024;
+    const auto with = [](auto parameters) {
+      launch(empty_kernel_with<sizeof parameters>, dim3(128), dim3(160), LARGE, nullptr,
+             parameters);
+    };
     add("128 blocks", [=](int) { empty(1, 0, empty_kernel); });
     add("128 blocks, 200 KB", [=](int) { empty(1, LARGE, empty_kernel); });
     add("twice, 200 KB",
@@ -337,12 +342,10 @@ class Contenders {
     for (const unsigned cluster : {2, 4, 8})
       add(fmt::format("clusters of {} that meet, 200 KB", cluster),
           [=](int) { empty(cluster, LARGE, meeting_kernel); });
-    std::vector<CUtensorMap> maps;
-    for (const auto& B : sets_.B) maps.push_back(ptx::tensor_map(B.get(), K, N, N, 64));
-    add("two maps as parameters, 200 KB", [=](int set) {
-      const CUtensorMap& map = maps[static_cast<size_t>(set)];
-      launch(empty_maps_kernel, dim3(128), dim3(160), LARGE, nullptr, map, map);
-    });
+    add("64 bytes of parameters, 200 KB", [=](int) { with(Parameters<64>()); });
+    add("128 bytes of parameters, 200 KB", [=](int) { with(Parameters<128>()); });
+    add("256 bytes of parameters, 200 KB", [=](int) { with(Parameters<256>()); });
+    add("384 bytes of parameters, 200 KB", [=](int) { with(Parameters<384>()); });
   }
 
   template <int THREADS, int FLIGHT, Hint HINT = Hint::NO_ALLOCATE>

@@ -43,6 +43,7 @@ inline std::string name(const Candidate& c) {
 
 constexpr int STEP = 64;   // of K
 constexpr int LINE = 128;  // bytes, of L2
+constexpr int FEW_ROWS = 64;
 
 // What a candidate takes on a GPU, in ns.
 struct Constants {
@@ -93,9 +94,10 @@ constexpr T divided_up(T a, T b) {
 struct Estimate {
   int64_t waves, steps;  // rounds of one tile for each cluster; of 64 of K, in each
   double busy;           // of the places, the part that has a tile
-  double step;    // ns, less than of all blocks where those that are not busy leave L2 to them
+  // ns, less than of all blocks where those that are not busy leave L2 to them
+  double step;
   double work;    // waves * steps * step, and tile between the waves
-  double memory;  // ns, to read A and B once and to write C
+  double memory;  // ns, to read A and B and to write C
   double total;   // start + max(work, memory) + tile
 
   // Where memory is what takes the time, candidates can come out the same.
@@ -107,7 +109,9 @@ struct Estimate {
 template <class In, class Out>
 Estimate estimate(const Gemm<In, Out>& p, const Candidate& c, const Constants& constants,
                   int multiprocessors) {
-  const int64_t tiles = int64_t{divided_up(p.M, c.BM * c.down)} * divided_up(p.N, c.BN * c.across);
+  const int64_t tiles_m = divided_up(p.M, c.BM * c.down),
+                tiles_n = divided_up(p.N, c.BN * c.across);
+  const int64_t tiles = tiles_m * tiles_n;
   const double off_lines =
       part_off_lines(c, p.lda * sizeof(In) % LINE != 0, p.ldb * sizeof(In) % LINE != 0);
   const double M = p.M, N = p.N, K = p.K;
@@ -120,7 +124,10 @@ Estimate estimate(const Gemm<In, Out>& p, const Candidate& c, const Constants& c
   e.step = std::max(e.busy * of_all, std::min(of_all, SLOWER_CLOCK * constants.step_alone));
   e.work = static_cast<double>(e.waves * e.steps) * e.step +
            static_cast<double>(e.waves - 1) * constants.tile;
-  e.memory = ((M * K + K * N) * sizeof(In) + M * N * sizeof(Out)) / constants.bytes_per_ns;
+  // Each tile of few rows reads its part of B by itself. With more rows L2 has it for most of them.
+  const double reads_of_B = p.M <= FEW_ROWS ? static_cast<double>(tiles_m) : 1;
+  e.memory =
+      ((M * K + reads_of_B * K * N) * sizeof(In) + M * N * sizeof(Out)) / constants.bytes_per_ns;
   e.total = constants.start + std::max(e.work, e.memory) + constants.tile;
   return e;
 }
