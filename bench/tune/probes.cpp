@@ -68,22 +68,16 @@ Constants without_memory(const ProbeTimes& ns) {
 std::vector<Constants> constants_of(const std::vector<Candidate>& candidates,
                                     const std::vector<ProbeTimes>& ns, int multiprocessors) {
   std::vector<Constants> all;
-  double highest = 0;
   for (size_t i = 0; i < candidates.size(); ++i) {
     Constants c = without_memory(ns[i]);
     const auto bytes = [&](Probe probe) {
       return bytes_of(shape_of(candidates[i], probe, multiprocessors));
     };
+    // Who has so much to multiply that its steps take no longer in a row has less than it could
+    // draw. That does no harm: with more rows of tiles there are fewer bytes for as many products.
     c.bytes_per_ns = (bytes(LONG_ROW) - bytes(SHORT_ROW)) / (ns[i][LONG_ROW] - ns[i][SHORT_ROW]);
-    highest = std::max(highest, c.bytes_per_ns);
     all.push_back(c);
   }
-  // Who has so much to multiply that its steps take no longer in a row has not shown what it could
-  // draw from memory: as much as anybody.
-  constexpr double LONGER = 1.25;
-  for (size_t i = 0; i < all.size(); ++i)
-    if ((ns[i][LONG_ROW] - ns[i][SHORT_ROW]) / MORE_STEPS < LONGER * all[i].step)
-      all[i].bytes_per_ns = highest;
   return all;
 }
 
