@@ -8,8 +8,8 @@
 //         added in shared memory, of this block or of another one of its cluster. Of seven tilings
 //         and 05c the launcher takes what a small formula says is done first.
 // Step    the choice is useless without the tilings that it chooses among.
-// Limit   at 512 launch, first copies and sums, half of the time; with 16 rows the tiles, made for
-//         twice as many and busy on 64 multiprocessors (FMA pipe 70%). Next: 05e.
+// Limit   at 512 launch, first copies and sums (FMA pipe 47%); with 16 rows the tiles, which are
+//         made for twice as many, on 64 multiprocessors (70%). Next: 05e.
 #include <algorithm>
 #include <string>
 
