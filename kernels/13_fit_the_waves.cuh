@@ -8,7 +8,8 @@
 //         choice of the tile, and no more blocks than are done in as many waves, both as in 11c;
 //         a warpgroup number that ptxas sees as one for a warp.
 // Step    a tile of any height is useless without the choice of it.
-// Limit   to be measured.
+// Limit   the clock, where the waves are full: at 8192 the tensor pipe is busy in 94% of all. With
+//         few steps along K the tiles' stores, during which nothing is multiplied: 13b.
 #include <algorithm>
 #include <string>
 

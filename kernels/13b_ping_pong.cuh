@@ -3,7 +3,8 @@
 // Idea    a tile a warpgroup, in turn: while one stores its tile, the other multiplies its own.
 // vs 13   a consumer has all columns of a tile, and every other tile; it begins to multiply when
 //         the other has seen all of its operands, and hands its turn on likewise.
-// Limit   to be measured.
+// Limit   what arrives: 38% more from L2 than in 13 at 8192x8192x1024, with tiles half as wide.
+//         Where the store does not show it is slower than 13: at 5000^3 and 3000^3.
 #include <algorithm>
 #include <string>
 
