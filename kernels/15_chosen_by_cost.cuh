@@ -207,14 +207,11 @@ inline void gemm(const Gemm<half, half>& p) {
 
 // ---- Its reasons -------------------------------------------------------------------------------
 
-// "", or a line: that the constants are not this device's own, or that nobody has measured them.
+// "", or a line: that the constants are not this device's own.
 inline std::string remark(const Device& device, const std::string& name) {
-  const Gpu& gpu = *tuned::GPUS[device.gpu];
-  if (!device.is_known)
-    return "no constants for " + name + ": those of " + gpu.name +
-           " are taken; scripts/tune.sh measures its own";
-  if (gpu.provisional) return std::string("the constants of ") + gpu.name + " are provisional";
-  return "";
+  if (device.is_known) return "";
+  return "no constants for " + name + ": those of " + tuned::GPUS[device.gpu]->name +
+         " are taken; scripts/tune.sh measures its own";
 }
 
 // The configurations nearest to the fastest, a line each, and what the model says of them.
