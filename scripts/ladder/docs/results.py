@@ -28,7 +28,7 @@ def with_best(head: list[str], rows: list[list[str]], variants: list[dict]) -> N
 
 
 def elsewhere(stage: str, size: str, gpu: str) -> dict[str, str]:
-    """Percent of cuBLAS by variant on another GPU than the reference; under "", one answer for all."""
+    """Percent of cuBLAS by variant on a GPU beside the reference; under "" one answer for all."""
     if (stage, size) not in sources.reports(gpu):
         return {"": sources.lacks(gpu, stage) or "not measured"}
     found = sources.report(stage, size, gpu)
