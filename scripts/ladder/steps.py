@@ -39,7 +39,7 @@ NOT_CODE = re.compile(
     re.DOTALL,
 )
 DIRECTIVE = re.compile(r"^[ \t]*#(?:\\\n|[^\n])*", re.MULTILINE)
-STEP = re.compile(r"^// Step\b[ :]*(\S.*)", re.MULTILINE)
+STEP = re.compile(r"^// Step\b[ :]*(\S.*(?:\n//   +\S.*)*)", re.MULTILINE)
 CLOSING = {")": "(", "}": "{", "]": "["}
 
 
