@@ -178,7 +178,7 @@ def step(stage: str, text: str, parent: str, parents_text: str) -> Step:
         removed=len(old) - len(same),
         kept=sum(i in same for i in kernel) / len(kernel) if kernel else None,
         included=f'#include "{parent}.cuh"' in text,
-        reason=reason[1] if reason else None,
+        reason=re.sub(r"\n// +", " ", reason[1]) if reason else None,
     )
 
 
