@@ -208,14 +208,11 @@ inline void gemm(const Gemm<half, half>& p) {
 
 // ---- Its reasons -------------------------------------------------------------------------------
 
-// "", or a line: that the constants are not this device's own, or that nobody has measured them.
+// "", or a line: that the constants are not this device's own.
 inline std::string remark(const Device& device, const std::string& name) {
-  const Gpu& gpu = *tuned::GPUS[device.gpu];
-  if (!device.is_known)
-    return "no constants for " + name + ": those of " + gpu.name +
-           " are taken; scripts/tune.sh measures its own";
-  if (gpu.provisional) return std::string("the constants of ") + gpu.name + " are provisional";
-  return "";
+  if (device.is_known) return "";
+  return "no constants for " + name + ": those of " + tuned::GPUS[device.gpu]->name +
+         " are taken; scripts/tune.sh measures its own";
 }
 
 // The configurations nearest to the fastest, a line each, and what the model says of them.
@@ -237,11 +234,12 @@ inline std::string explain(const Gemm<half, half>& p, const Device& device, size
     const Estimate& e = estimates[i];
     char formatted[256];
     std::snprintf(formatted, sizeof formatted,
-                  "%-24s %3lld x (%3lld x %5.1f ns + %5.0f ns) = %7.1f us, memory %6.1f us; "
-                  "with %4.1f us to start %7.1f us\n",
+                  "%-24s %3lld x %3lld x %5.1f ns + %3lld x %5.0f ns = %7.1f us, memory %6.1f us; "
+                  "with %4.1f us to start and the last tile %7.1f us\n",
                   tuned::name(CONFIGURATIONS[i].candidate).c_str(), static_cast<long long>(e.waves),
-                  static_cast<long long>(e.steps), e.step, constants[i]->tile, e.work / 1e3,
-                  e.memory / 1e3, constants[i]->start / 1e3, e.total / 1e3);
+                  static_cast<long long>(e.steps), e.step, static_cast<long long>(e.waves - 1),
+                  constants[i]->tile, e.work / 1e3, e.memory / 1e3, constants[i]->start / 1e3,
+                  e.total / 1e3);
     text += formatted;
   }
   return text;

@@ -144,12 +144,8 @@ TEST(Choice, OfAnUnknownGpuIsTheFirstTables) {
     EXPECT_EQ(choose(problem_of(s), "NVIDIA A1", 132), choose(problem_of(s), "NVIDIA H200", 132));
 }
 
-TEST(Choice, OfAKnownGpuIsRemarkedOnWhereNobodyHasMeasured) {
-  for (const Table& table : tables()) {
-    const std::string gpu = table.json.at("gpu");
-    EXPECT_EQ(remark(gpu),
-              table.json.at("provisional") ? "the constants of " + gpu + " are provisional" : "");
-  }
+TEST(Choice, OfAKnownGpuNeedsNoRemark) {
+  for (const Table& table : tables()) EXPECT_EQ(remark(table.json.at("gpu")), "");
 }
 
 TEST(Choice, ExplainsItselfFastestFirst) {

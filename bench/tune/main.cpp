@@ -356,7 +356,6 @@ void tune(const Options& options, const std::vector<Shape>& shapes) {
   if (!remark(device.name).empty()) fmt::print("{}\n", remark(device.name));
   print_constants(candidates, measured);
   Json json = {{"gpu", device.name},
-               {"provisional", false},
                {"date", today()},
                {"driver", device.driver},
                {"toolkit", device.toolkit},

@@ -129,8 +129,7 @@ inline constexpr Row H100_ROWS[] = {
     {{Kernel::FEW_ROWS, 128, 128, 1, 1, 1, 1}, {3637, 331.7, 674.6, 282.3, 3517, 2953}},
 };
 inline constexpr Gpu H100 = {
-    "NVIDIA H100 80GB HBM3", /*provisional*/ false,
-    /*multiprocessors*/ 132,
+    "NVIDIA H100 80GB HBM3", /*multiprocessors*/ 132,
     H100_ROWS, sizeof H100_ROWS / sizeof *H100_ROWS};
 
 }  // namespace ladder::tuned

@@ -129,8 +129,7 @@ inline constexpr Row H200_ROWS[] = {
     {{Kernel::FEW_ROWS, 128, 128, 1, 1, 1, 1}, {4155, 340, 615.4, 285.7, 2965, 4285}},
 };
 inline constexpr Gpu H200 = {
-    "NVIDIA H200", /*provisional*/ false,
-    /*multiprocessors*/ 132,
+    "NVIDIA H200", /*multiprocessors*/ 132,
     H200_ROWS, sizeof H200_ROWS / sizeof *H200_ROWS};
 
 }  // namespace ladder::tuned

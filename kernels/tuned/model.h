@@ -63,7 +63,6 @@ struct Row {
 // A table.
 struct Gpu {
   const char* name;     // as CUDA has it
-  bool provisional;     // computed, not measured
   int multiprocessors;  // where it was measured
   const Row* rows;
   size_t count;

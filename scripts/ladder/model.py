@@ -122,15 +122,18 @@ class Shape:
     calibrates: str | None = None
 
 
-def read_shapes() -> dict[str, Shape]:
+def read_shapes() -> tuple[dict[str, Shape], dict[str, str]]:
+    """And the stages that are not predicted, with the reasons."""
     entries = yaml.safe_load((ROOT / "stages/model.yaml").read_text())
-    return {
+    not_predicted = entries.pop("not_predicted")
+    shapes = {
         variant: Shape(**entry | {"merged": frozenset(entry.get("merged", ()))})
         for variant, entry in entries.items()
     }
+    return shapes, not_predicted
 
 
-SHAPES = read_shapes()
+SHAPES, NOT_PREDICTED = read_shapes()
 
 
 def shape_of(variant: str) -> Shape:

@@ -37,6 +37,8 @@ SHOWN = (
     "kernels/*.h",
     "kernels/parts/*.cuh",
     "kernels/ptx/*.cuh",
+    "kernels/tuned/*.h",
+    "bench/tune/probes.cpp",
     "stages/*.cu",
     "tests/*.cu",
 )

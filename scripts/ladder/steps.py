@@ -39,7 +39,7 @@ NOT_CODE = re.compile(
     re.DOTALL,
 )
 DIRECTIVE = re.compile(r"^[ \t]*#(?:\\\n|[^\n])*", re.MULTILINE)
-STEP = re.compile(r"^// Step\b[ :]*(\S.*)", re.MULTILINE)
+STEP = re.compile(r"^// Step\b[ :]*(\S.*(?:\n//   +\S.*)*)", re.MULTILINE)
 CLOSING = {")": "(", "}": "{", "]": "["}
 
 
@@ -178,7 +178,7 @@ def step(stage: str, text: str, parent: str, parents_text: str) -> Step:
         removed=len(old) - len(same),
         kept=sum(i in same for i in kernel) / len(kernel) if kernel else None,
         included=f'#include "{parent}.cuh"' in text,
-        reason=reason[1] if reason else None,
+        reason=re.sub(r"\n// +", " ", reason[1]) if reason else None,
     )
 
 

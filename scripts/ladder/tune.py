@@ -1,20 +1,17 @@
 """Makes the tables of constants with which 15_chosen_by_cost chooses, kernels/tuned/NAME.h.
 
 tune.py --adopt h200 [FILE]         from what build/tune --json wrote, build/tune.json by default
-tune.py --provisional h200          until there is a measurement: computed by a formula
 tune.py --headers                   the headers again, from the kernels/tuned/NAME.json there are
 
 Keeps the measurement beside the table, as kernels/tuned/NAME.json, and lists all tables in
-kernels/tuned/gpus.h. NAME is a part of the GPU's name. --provisional asks build/tune, or the
-program of --program, for the candidates. Exit code: 0 all right, 2 bad input; then nothing was
-changed.
+kernels/tuned/gpus.h. NAME is a part of the GPU's name. Exit code: 0 all right, 2 bad input; then
+nothing was changed.
 """
 
 import argparse
 import json
 import math
 import re
-import subprocess
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -22,10 +19,8 @@ from pathlib import Path
 from ladder.project import GPU_NAMES, ROOT, BadInput, read_json
 
 MEASURED = ROOT / "build/tune.json"
-PROGRAM = ROOT / "build/tune"
 FACTS = {
     "gpu": str,
-    "provisional": bool,
     "date": str,
     "driver": str,
     "toolkit": str,
@@ -49,8 +44,6 @@ CONSTANTS = (
     "tile_ns",
     "bytes_per_ns",
 )
-# Of the GPUs of which there are only provisional tables: name, multiprocessors, bytes a ns.
-KNOWN = {"h200": ("NVIDIA H200", 132, 4300), "h100": ("NVIDIA H100 80GB HBM3", 132, 3000)}
 
 
 def named(candidate: dict) -> str:
@@ -79,7 +72,7 @@ def checked(path: Path) -> dict:
         raise BadInput(f"{path} is no table of constants")
     for fact, kind in FACTS.items():
         value = table.get(fact)
-        if not isinstance(value, kind) or (kind is not bool and isinstance(value, bool)):
+        if not isinstance(value, kind) or isinstance(value, bool):
             raise BadInput(f"{path}: {fact} is missing" if value is None else f"{path}: bad {fact}")
     if table["multiprocessors"] < 1 or not re.fullmatch(r"[\w .()/+-]+", table["gpu"]):
         raise BadInput(f"{path}: no GPU: {table['gpu']}, {table['multiprocessors']} of it")
@@ -109,14 +102,12 @@ def row(candidate: dict) -> str:
 
 def header(name: str, table: dict) -> str:
     upper = name.upper()
-    provisional = "true" if table["provisional"] else "false"
-    how = f"driver {table['driver']}, {table['date']}"
     return "\n".join(
         [
             "#pragma once",
             "// clang-format off",
             f"// Made by scripts/tune.sh from {name}.json: {table['gpu']},",
-            f"// {'computed by a formula, not measured' if table['provisional'] else how}.",
+            f"// driver {table['driver']}, {table['date']}.",
             '#include "model.h"',
             "",
             "namespace ladder::tuned {",
@@ -127,8 +118,7 @@ def header(name: str, table: dict) -> str:
             *map(row, table["candidates"]),
             "};",
             f"inline constexpr Gpu {upper} = {{",
-            f'    "{table["gpu"]}", /*provisional*/ {provisional},',
-            f"    /*multiprocessors*/ {table['multiprocessors']},",
+            f'    "{table["gpu"]}", /*multiprocessors*/ {table["multiprocessors"]},',
             f"    {upper}_ROWS, sizeof {upper}_ROWS / sizeof *{upper}_ROWS}};",
             "",
             "}  // namespace ladder::tuned",
@@ -193,68 +183,22 @@ def adopt(table: dict, name: str, folder: Path) -> str:
     return said + (f", without {len(lost)} that were there: {lost[0]}, ..." if lost else "")
 
 
-# ---- Before there is a measurement -------------------------------------------------------------
-
-
-def provisional(name: str, candidates: list[dict]) -> dict:
-    """A step takes 9.16e-3 ns a product of a tile and 0.976 ns a row and column of it, which fits
-    what tiles of 128x128 and 128x256 take on an H200 (docs/notes/hopper_tuning.md); off the lines
-    20% more, in pairs 10% (docs/notes/hopper_shapes.md); a launch 5 us."""
-    if name not in KNOWN:
-        raise BadInput(
-            f"no GPU '{name}' that a formula is known for; there are: {', '.join(KNOWN)}"
-        )
-    gpu, multiprocessors, bytes_per_ns = KNOWN[name]
-    rows = []
-    for candidate in candidates:
-        height, width = candidate["BM"], candidate["BN"]
-        step = 9.16e-3 * height * width + 0.976 * (height + width)
-        step *= candidate["resident"]  # they share the multiprocessor
-        off = 1.1 if candidate["down"] * candidate["across"] > 1 else 1.2
-        constants = (5000, round(step, 1), round(off * step, 1), round(step, 1), 0, bytes_per_ns)
-        shape = {key: candidate[key] for key in ("stage", *SHAPE)}
-        rows.append(shape | dict(zip(CONSTANTS, constants, strict=True)))
-    return {
-        "gpu": gpu,
-        "provisional": True,
-        "date": "not measured",
-        "driver": "none",
-        "toolkit": "none",
-        "multiprocessors": multiprocessors,
-        "count": len(rows),
-        "candidates": rows,
-    }
-
-
-def listed(program: Path) -> list[dict]:
-    try:
-        done = subprocess.run([program, "--list"], capture_output=True, text=True, check=True)
-        return json.loads(done.stdout)
-    except (OSError, subprocess.CalledProcessError, ValueError) as error:
-        raise BadInput(f"{program} --list: {error}") from error
-
-
 def main(arguments: list[str], folder: Path = ROOT / "kernels/tuned") -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--adopt", metavar="NAME")
-    what.add_argument("--provisional", metavar="NAME")
     what.add_argument("--headers", action="store_true")
     parser.add_argument("file", type=Path, nargs="?", default=MEASURED)
-    parser.add_argument("--program", type=Path, default=PROGRAM)
     options = parser.parse_args(arguments)
     try:
         if options.headers:
             write_headers(
                 folder, {stem: checked(folder / f"{stem}.json") for stem in stems(folder)}
             )
-        elif options.adopt:
-            print(adopt(checked(options.file), options.adopt, folder))
         else:
-            table = provisional(options.provisional, listed(options.program))
-            print(adopt(table, options.provisional, folder))
+            print(adopt(checked(options.file), options.adopt, folder))
     except BadInput as error:
         print(f"tune.py: {error}", file=sys.stderr)
         return 2

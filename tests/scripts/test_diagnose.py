@@ -39,6 +39,8 @@ LEADS_TO = {
     "05b_split_barrier/single_fragments": "05c_split_k",
     "05b_split_barrier/split_barrier": "05c_split_k",
     "05c_split_k/split_k": "05c_split_k",
+    "05d_split_in_cluster/split_in_cluster": "05c_split_k",
+    "05e_few_rows/few_rows": "05c_split_k",
     "06_wmma/wmma_global": "02_smem_tiled",
     "06_wmma/unpadded": "07b_swizzle",
     "06_wmma/wmma": "06b_wmma_pipelined",
@@ -68,7 +70,28 @@ LEADS_TO = {
     "11c_chosen_by_shape/no_clusters": "11_persistent",
     "11c_chosen_by_shape/all_blocks": "11_persistent",
     "11c_chosen_by_shape/chosen_by_shape": "11_persistent",
+    "13_fit_the_waves/not_transposed": "11_persistent",
+    "13_fit_the_waves/one_tile": "11_persistent",
+    "13_fit_the_waves/multiples_of_64": "11_persistent",
+    "13_fit_the_waves/no_pairs": "11_persistent",
+    "13_fit_the_waves/fit_the_waves": "11_persistent",
+    "13b_ping_pong/together": "11_persistent",
+    "13b_ping_pong/stores_in_turn": "11_persistent",
+    "13b_ping_pong/ping_pong": "11_persistent",
+    "14_few_rows/one_block_a_tile": "06b_wmma_pipelined",
+    "14_few_rows/workspace": "06b_wmma_pipelined",
+    "14_few_rows/fetched": "06b_wmma_pipelined",
+    "14_few_rows/k_in_a_row": "06b_wmma_pipelined",
+    "14_few_rows/barriers_first": "06b_wmma_pipelined",
+    "14_few_rows/sent": "06b_wmma_pipelined",
+    "14_few_rows/few_rows": "11_persistent",
+    "15_chosen_by_cost/products_alone": "06b_wmma_pipelined",
+    "15_chosen_by_cost/lines_alike": "11_persistent",
+    "15_chosen_by_cost/tiles_for_nothing": "11_persistent",
+    "15_chosen_by_cost/memory_for_nothing": "11_persistent",
+    "15_chosen_by_cost/chosen_by_cost": "11_persistent",
 }
+SMALL = "tiles of 16 rows are too small for 4096, which shows; with few rows another report is needed"
 # What leaves a stage's idea out has to lead to that stage, by the counter that shows it...
 OWN_REMEDY = {
     "01_naive/uncoalesced": "sectors a request",
@@ -109,6 +132,22 @@ NOT_FROM_ONE_REPORT = {
     "11c_chosen_by_shape/one_width": "the same launch at 4096",
     "11c_chosen_by_shape/no_clusters": "the same launch at 4096",
     "11c_chosen_by_shape/all_blocks": "the clock, which another report has to be compared for",
+    "13_fit_the_waves/not_transposed": "another kernel at the same limit",
+    "13_fit_the_waves/one_tile": "it is the better choice at 4096",
+    "13_fit_the_waves/multiples_of_64": "the tensor pipe is the limit, as in the stage",
+    "13_fit_the_waves/no_pairs": "the same launch at 4096",
+    "13b_ping_pong/together": "the tensor pipe is the limit, as in the stage",
+    "13b_ping_pong/stores_in_turn": "the tensor pipe is the limit, as in the stage",
+    "14_few_rows/one_block_a_tile": SMALL,
+    "14_few_rows/workspace": SMALL,
+    "14_few_rows/fetched": SMALL,
+    "14_few_rows/k_in_a_row": SMALL,
+    "14_few_rows/barriers_first": SMALL,
+    "14_few_rows/sent": SMALL,
+    "15_chosen_by_cost/products_alone": "that its tile is small shows, not what else there was",
+    "15_chosen_by_cost/lines_alike": "the same launch at 4096",
+    "15_chosen_by_cost/tiles_for_nothing": "the same launch at 4096",
+    "15_chosen_by_cost/memory_for_nothing": "the same launch at 4096",
 }
 
 
@@ -124,7 +163,8 @@ def of_gpu(gpu):
 @pytest.mark.parametrize("gpu", GPUS)
 def test_where_every_variant_leads(gpu):
     found = {name: diagnose.walk(kernel)[1].stages[0] for name, kernel in of_gpu(gpu).items()}
-    assert found == LEADS_TO
+    assert found == {name: LEADS_TO[name] for name in found}
+    assert gpu != next(iter(GPUS)) or found == LEADS_TO  # not all is measured elsewhere
 
 
 @pytest.mark.parametrize("gpu", GPUS)

@@ -164,7 +164,7 @@ def kernels_shared_bytes(stage, t):
     return tile, tile + t.pipe * 16 * (t.bm + 2 * t.bk) + 40 * 1024
 
 
-@pytest.mark.parametrize("stage", manifest.load())
+@pytest.mark.parametrize("stage", tiles.WITH_A_TILE)
 def test_tiles_are_those_that_were_measured(stage):
     t = tiles.of_stage(stage)
     variant = tiles.own(tiles.read_json(tiles.RESULTS / f"{stage}_4096.json"))
@@ -198,6 +198,16 @@ def test_a_threads_elements_are_single_ones_quads_and_pairs():
     assert lane("05_cp_async") == ([(0, 4), (16, 4), (32, 4), (48, 4)], [(0, 4), (32, 4)])
     assert lane("07_mma_sync")[1] == [(n, 2) for n in range(0, 64, 8)]
     assert lane("09_wgmma") == ([(0, 1), (8, 1)], [(n, 2) for n in range(0, 256, 8)])
+
+
+def test_stages_that_choose_among_many_tiles_have_no_figure_of_one():
+    labels = {s.label for s in manifest.load().values() if s.name not in tiles.WITH_A_TILE}
+    assert labels == {"05d", "05e", "13", "13b", "14", "15"}
+
+
+def test_of_two_stages_with_a_name_the_type_says_which():
+    assert sources.stage_of("few_rows", "fp32").startswith("05e")
+    assert sources.stage_of("few_rows", "fp16").startswith("14")
 
 
 def test_swizzled_chunks_lie_in_different_banks():

@@ -69,6 +69,18 @@ def test_every_stage_of_the_project_has_its_files_and_every_file_is_a_stages():
         assert stage.page == f"docs/{stage.name}.md"
 
 
+def test_no_two_stages_share_a_namespace():
+    """A program with both would have two definitions of one name, of which it takes either."""
+    stages_of: dict[str, list[str]] = {}
+    for path in sorted((ROOT / "kernels").glob("[0-9]*.cuh")):
+        for name in set(re.findall(r"^namespace (ladder::\w+) \{$", path.read_text(), re.M)):
+            stages_of.setdefault(name, []).append(path.stem)
+    assert {stem for stems in stages_of.values() for stem in stems} == {
+        path.stem for path in (ROOT / "kernels").glob("[0-9]*.cuh")
+    }
+    assert {name: stems for name, stems in stages_of.items() if len(stems) > 1} == {}
+
+
 def test_the_entry_points_run_from_anywhere(tmp_path):
     for script in sorted((ROOT / "scripts").glob("*.py")):
         if script.name != "mkdocs_hooks.py":

@@ -112,6 +112,11 @@ def test_a_step_over_the_limit_needs_a_line_in_its_header(project, count, header
         assert "Step: the two kernels share nothing." in text.out
 
 
+def test_a_reason_may_take_several_lines(project, capsys):
+    assert project(61, "// Step    the kernels\n//         share nothing.\n// Limit   L2.\n") == 0
+    assert "Step: the kernels share nothing.\n" in capsys.readouterr().out
+
+
 def test_comments_and_what_is_included_are_free(project):
     assert project(0, '#include "parts/a.cuh"\n' * 70 + "// a;\n" * 70) == 0
 

@@ -28,10 +28,9 @@ def with_best(head: list[str], rows: list[list[str]], variants: list[dict]) -> N
 
 
 def elsewhere(stage: str, size: str, gpu: str) -> dict[str, str]:
-    """Percent of cuBLAS by variant on a GPU beside the reference, or one answer for all, under "".
-    Raises BadInput where it could have been measured."""
-    if (stage, size) not in sources.reports(gpu) and (why := sources.lacks(gpu, stage)):
-        return {"": why}
+    """Percent of cuBLAS by variant on a GPU beside the reference; under "" one answer for all."""
+    if (stage, size) not in sources.reports(gpu):
+        return {"": sources.lacks(gpu, stage) or "not measured"}
     found = sources.report(stage, size, gpu)
     return {v["name"]: f"{v['percent_of_cublas']:.1f}" for v in found["variants"]}
 
@@ -74,10 +73,7 @@ def stages() -> str:
                 shares.append(f"{best_cell(v)}% at {size}")
         for gpu in sources.others():
             for size in DOCUMENTED:
-                try:
-                    row.append(own_elsewhere(stage.name, size, gpu))
-                except BadInput as error:
-                    missing += error.args
+                row.append(own_elsewhere(stage.name, size, gpu))
         rows.append(row)
         if shares:
             best.append(f"{stage.name} {' and '.join(shares)}")
@@ -143,13 +139,6 @@ def steady_state(variant: dict) -> str:
     return f"{variant['sustained']['percent_of_cublas']:.1f}"
 
 
-def measured_elsewhere(stage: str, size: str, gpu: str) -> str:
-    """Not every shape is measured on every GPU."""
-    if (stage, size) not in sources.reports(gpu):
-        return sources.lacks(gpu, stage) or "not measured"
-    return own_elsewhere(stage, size, gpu)
-
-
 def shapes(stage: str) -> str:
     of_stage = [size for name, size in sources.reports(sources.reference()) if name == stage]
     if not of_stage:
@@ -160,7 +149,7 @@ def shapes(stage: str) -> str:
     for gpu in sources.others():
         head.append(on(gpu))
         for row in rows:
-            row.append(measured_elsewhere(stage, row[0], gpu))
+            row.append(own_elsewhere(stage, row[0], gpu))
     with_best(head, rows, [*variants.values()])
     after = ""
     if any("sustained" in v for v in variants.values()):
@@ -173,9 +162,8 @@ def shapes(stage: str) -> str:
     runs = sum(bool(files & {*run["files"]}) for run in sources.provenance())
     if runs > 1:
         text += (
-            f"\n\nThese rows are from {runs} runs, and H200s differ by about a point: two stages "
-            "compare no closer than that. Which row is of which run is in "
-            "`docs/results/h200/provenance.json`."
+            f"\n\nThese rows are from {runs} runs (`docs/results/h200/provenance.json`). H200s differ by "
+            "about a point: two stages compare no closer than that."
         )
     return text
 

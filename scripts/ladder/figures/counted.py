@@ -13,6 +13,7 @@ from ladder.project import BadInput
 from ladder.results import own
 
 SECTOR = 32  # bytes
+IN_A_ROW = 8  # labels of points that share one
 LEFT, RIGHT, ROW = 168, 472, 21  # where bars begin, where numbers end, the height of a row
 
 
@@ -72,7 +73,9 @@ def roofline(results: Path) -> Figure:
         canvas.text(left + width - 6, at(1, peak)[1] - 6, words, "small", "end")
     canvas.text(*at(1.3, bandwidth * 0.75), f"{bandwidth:.1f} TB/s", "small")
     for x, y, labels, kinds in clusters(points, at):
-        canvas.text(x - 8, y + 4, ", ".join(labels), "small", "end")
+        rows = [", ".join(labels[i : i + IN_A_ROW]) for i in range(0, len(labels), IN_A_ROW)]
+        for place, row in enumerate(rows):
+            canvas.text(x - 8, y + 4 + (place - (len(rows) - 1) / 2) * 15, row, "small", "end")
         for (px, py), kind in kinds:
             canvas.circle(px, py, 4, kind)
     canvas.text(left, top + height + 36, "operations for each byte of device memory, as counted")

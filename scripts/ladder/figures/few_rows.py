@@ -5,7 +5,7 @@ from collections.abc import Callable
 from ladder.figures import sources
 from ladder.figures.svg import Canvas, Figure
 
-STAGE = "14_few_rows"
+STAGE = sources.stage_of("few_rows", "fp16")
 BM, SPLIT = 16, 2  # of the tiles of its variants
 STEPS = 8  # that are drawn
 COLORS = ("a", "b")

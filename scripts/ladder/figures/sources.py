@@ -10,11 +10,11 @@ from ladder.project import ROOT, BadInput
 KERNELS = ROOT / "kernels"
 
 
-def stage_of(idea: str) -> str:
-    """The stage that has this name after its number."""
-    for name in manifest.load():
-        if name.partition("_")[2] == idea:
-            return name
+def stage_of(idea: str, kind: str = "") -> str:
+    """The stage that has this name after its number; the one of this type, where two have it."""
+    for stage in manifest.load().values():
+        if stage.name.partition("_")[2] == idea and (not kind or kind in stage.types):
+            return stage.name
     raise BadInput(f"no stage is called {idea}")
 
 

@@ -89,6 +89,12 @@ def tiling(c, group, wm, wn, period, lane) -> Tiling:
     return Tiling(c["BM"], c["BN"], bk, pipe, threads, group, wm, wn, period, lane, reads)
 
 
+def has_a_tile(stage: str) -> bool:
+    """Of stages that choose, those whose tiles differ in width alone."""
+    text = sources.header(stage)
+    return " CONFIGURATIONS" not in text or bool(re.search(r"^constexpr int BM = ", text, re.M))
+
+
 def of_stage(stage: str) -> Tiling:
     c, text = dict(sources.constants(stage)), sources.header(stage)
     if "BN" not in c:
@@ -302,6 +308,7 @@ def caption(stage: str, t: Tiling) -> str:
     return f"{what}. Solid is what one lane computes, and what it reads for that."
 
 
+WITH_A_TILE = [name for name in manifest.load() if has_a_tile(name)]
 FIGURES: dict[str, Callable[[], Figure]] = {
-    f"tiles_{s.label}": partial(draw, s.name) for s in manifest.load().values()
+    f"tiles_{manifest.stage(name).label}": partial(draw, name) for name in WITH_A_TILE
 }
