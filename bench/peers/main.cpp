@@ -12,6 +12,7 @@
 
 #include "arena.h"
 #include "competitors.h"
+#include "harness/command_line.h"
 #include "harness/device.h"
 #include "harness/program.h"
 #include "harness/statistics.h"
@@ -324,14 +325,7 @@ std::optional<Options> parse(int argc, char** argv) {
   app.add_option("--device", o.device, "number of the GPU")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::CallForHelp&) {
-    fmt::print("{}", app.help());
-    return std::nullopt;
-  } catch (const CLI::ParseError& error) {
-    throw UsageError(error.what());
-  }
+  if (!harness::parse_arguments(app, argc, argv)) return std::nullopt;
   return o;
 }
 

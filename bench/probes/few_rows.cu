@@ -19,6 +19,7 @@
 
 #include "../../kernels/14_few_rows.cuh"
 #include "harness/buffers.h"
+#include "harness/command_line.h"
 #include "harness/cublas.h"
 #include "harness/device.h"
 #include "harness/options.h"
@@ -691,15 +692,7 @@ bool parse(int argc, char** argv, Arguments& arguments) {
   app.footer(
       "Exit codes: 0 all right; 1 a CUDA error; 2 bad input; 77 no usable GPU (it needs compute "
       "capability 9.0).");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::CallForHelp&) {
-    fmt::print("{}", app.help());
-    return false;
-  } catch (const CLI::ParseError& error) {
-    throw UsageError(fmt::format("{}; see --help", error.what()));
-  }
-  return true;
+  return parse_arguments(app, argc, argv);
 }
 
 }  // namespace

@@ -15,6 +15,7 @@
 #include <numeric>
 #include <optional>
 
+#include "harness/command_line.h"
 #include "harness/device.h"
 #include "harness/nvml.h"
 #include "harness/program.h"
@@ -412,14 +413,7 @@ std::optional<Options> parse(int argc, char** argv) {
   app.add_option("--multiprocessors", o.multiprocessors, "with --explain, how many it has")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::CallForHelp&) {
-    fmt::print("{}", app.help());
-    return std::nullopt;
-  } catch (const CLI::ParseError& error) {
-    throw UsageError(error.what());
-  }
+  if (!harness::parse_arguments(app, argc, argv)) return std::nullopt;
   if (o.shapes == std::vector<std::string>{"usual"}) o.shapes = USUAL;
   return o;
 }

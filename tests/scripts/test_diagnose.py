@@ -91,7 +91,9 @@ LEADS_TO = {
     "15_chosen_by_cost/memory_for_nothing": "11_persistent",
     "15_chosen_by_cost/chosen_by_cost": "11_persistent",
 }
-SMALL = "tiles of 16 rows are too small for 4096, which shows; with few rows another report is needed"
+SMALL = (
+    "tiles of 16 rows are too small for 4096, which shows; with few rows another report is needed"
+)
 # What leaves a stage's idea out has to lead to that stage, by the counter that shows it...
 OWN_REMEDY = {
     "01_naive/uncoalesced": "sectors a request",

@@ -162,8 +162,8 @@ def shapes(stage: str) -> str:
     runs = sum(bool(files & {*run["files"]}) for run in sources.provenance())
     if runs > 1:
         text += (
-            f"\n\nThese rows are from {runs} runs (`docs/results/h200/provenance.json`). H200s differ by "
-            "about a point: two stages compare no closer than that."
+            f"\n\nThese rows are from {runs} runs (`docs/results/h200/provenance.json`). H200s "
+            "differ by about a point: two stages compare no closer than that."
         )
     return text
 
