@@ -229,7 +229,13 @@ Team::Team(unsigned blocks) {
 }
 
 Team::~Team() {
-  if (stacks_ != nullptr) munmap(stacks_, stack_bytes_);
+  free_stacks();
+}
+
+void Team::free_stacks() {
+  if (stacks_ == nullptr) return;
+  Fiber::abandon(stacks_, stack_bytes_);  // whoever gets these addresses next may use all of them
+  munmap(stacks_, stack_bytes_);
 }
 
 Outcome Team::run(Index first, Index grid, Index size, size_t dynamic_bytes,
@@ -237,7 +243,7 @@ Outcome Team::run(Index first, Index grid, Index size, size_t dynamic_bytes,
   body_ = &body;
   const unsigned per_block = size.x * size.y * size.z, count = per_block * block_count();
   if (stack_bytes_ < count * STACK_BYTES) {
-    if (stacks_ != nullptr) munmap(stacks_, stack_bytes_);
+    free_stacks();
     stack_bytes_ = count * STACK_BYTES;
     void* map = mmap(nullptr, stack_bytes_, PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

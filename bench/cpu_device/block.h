@@ -251,6 +251,7 @@ class Team {
   bool resume(unsigned number);
   void cluster_complete();
   void report_waiting(const std::string& why);
+  void free_stacks();
 
   std::vector<std::unique_ptr<Block>> blocks_;
   std::vector<Thread> threads_;
