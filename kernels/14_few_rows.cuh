@@ -344,14 +344,8 @@ struct Configuration {
 };
 template <int BM, int BN, int SPLIT>
 constexpr Configuration configuration() {
-  return {BM,
-          BN,
-          SPLIT,
-          buffers_of<BM, BN, SPLIT>,
-          launch_configuration < BM,
-          BN,
-          SPLIT,
-          SPLIT == 1 ? Sums::ALONE : Sums::SENT > };
+  constexpr Sums SUMS = SPLIT == 1 ? Sums::ALONE : Sums::SENT;
+  return {BM, BN, SPLIT, buffers_of<BM, BN, SPLIT>, launch_configuration<BM, BN, SPLIT, SUMS>};
 }
 inline constexpr Configuration CONFIGURATIONS[] = {
     configuration<8, 64, 1>(),   configuration<8, 64, 2>(),   configuration<8, 64, 4>(),

@@ -17,12 +17,12 @@
 #include "harness/program.h"
 #include "harness/statistics.h"
 #include "race.h"
+#include "shapes.h"
 
 namespace ladder::peers {
 namespace {
 
 using harness::Shape;
-using harness::UsageError;
 using Json = nlohmann::ordered_json;
 
 struct Options {
@@ -43,24 +43,6 @@ constexpr double WARMUP_SECONDS = 0.3;
 void print(const Json& line) {
   fmt::print("{}\n", line.dump());
   std::fflush(stdout);
-}
-
-// "4096", or "16x4096x4096".
-Shape parse_shape(const std::string& text) {
-  Shape s{};
-  char rest = 0;
-  const int read = std::sscanf(text.c_str(), "%dx%dx%d%c", &s.m, &s.n, &s.k, &rest);
-  if (read == 1 && text.find('x') == std::string::npos) s.n = s.k = s.m;
-  const bool complete = read == 3 || (read == 1 && text.find('x') == std::string::npos);
-  constexpr int MOST = 1 << 17;
-  for (const int size : {s.m, s.n, s.k})
-    if (!complete || size < 1 || size > MOST)
-      throw UsageError(
-          fmt::format("no shape: '{}'; write 4096 or 16x4096x4096, up to {}", text, MOST));
-  return s;
-}
-std::string name(Shape s) {
-  return fmt::format("{}x{}x{}", s.m, s.n, s.k);
 }
 
 // The passes after each competitor has been checked and launched once or twice more: what a pass

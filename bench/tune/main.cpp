@@ -23,6 +23,7 @@
 #include "harness/statistics.h"
 #include "peers/arena.h"
 #include "peers/race.h"
+#include "peers/shapes.h"
 #include "probes.h"
 #include "tunables.h"
 
@@ -30,7 +31,7 @@ namespace ladder::tune {
 namespace {
 
 using harness::Shape;
-using harness::UsageError;
+using peers::name;
 using tuned::Constants;
 using tuned::Estimate;
 using Json = nlohmann::ordered_json;
@@ -68,23 +69,6 @@ const std::vector<std::string> USUAL = {"512",
                                         "1x4096x4096",
                                         "256x256x16384"};
 
-// "4096", or "16x4096x4096".
-Shape parse_shape(const std::string& text) {
-  Shape s{};
-  char rest = 0;
-  const bool cube = text.find('x') == std::string::npos;
-  const int read = std::sscanf(text.c_str(), "%dx%dx%d%c", &s.m, &s.n, &s.k, &rest);
-  if (cube) s.n = s.k = s.m;
-  constexpr int MOST = 1 << 17;
-  for (const int size : {s.m, s.n, s.k})
-    if (read != (cube ? 1 : 3) || size < 1 || size > MOST)
-      throw UsageError(
-          fmt::format("no shape: '{}'; write 4096 or 16x4096x4096, up to {}", text, MOST));
-  return s;
-}
-std::string name(Shape s) {
-  return fmt::format("{}x{}x{}", s.m, s.n, s.k);
-}
 // Without matrices, for those who only look at sizes.
 Problem problem_of(Shape s) {
   return {s.m,
@@ -427,7 +411,7 @@ int main(int argc, char** argv) {
     const auto options = tune::parse(argc, argv);
     if (!options) return;
     std::vector<harness::Shape> shapes;
-    for (const std::string& text : options->shapes) shapes.push_back(tune::parse_shape(text));
+    for (const std::string& text : options->shapes) shapes.push_back(peers::parse_shape(text));
     if (options->list)
       tune::list();
     else if (options->explain)
