@@ -8,7 +8,7 @@ namespace ladder::tuned {
 
 inline constexpr Row H100_ROWS[] = {
     // BM, BN, down, across, split, resident;
-    // start, step, step off lines and alone, in ns; later, times; tile, ns; bytes a ns
+    // start, step, step off lines, step alone, ns; later, times; tile, ns; bytes/ns
     {{Kernel::CHOSEN_BY_SHAPE, 128, 256, 1, 1, 1, 1}, {6669, 637.7, 1000, 570.9, 1.053, 1381, 3045}},
     {{Kernel::CHOSEN_BY_SHAPE, 128, 192, 1, 1, 1, 1}, {6766, 480, 838.9, 428.6, 1.068, 977.5, 3054}},
     {{Kernel::CHOSEN_BY_SHAPE, 128, 128, 1, 1, 1, 1}, {6668, 340.3, 675.4, 301.1, 1.265, 305.5, 2975}},
