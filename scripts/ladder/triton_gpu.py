@@ -31,6 +31,7 @@ from ladder.triton_twins import (
     progress,
     ptx_counts,
     resources,
+    shared_loads,
 )
 
 HOPPER = 90
@@ -377,13 +378,17 @@ def facts(kernel) -> dict:
         file.write(kernel.asm["cubin"])
         file.flush()
         tool = triton.knobs.nvidia.cuobjdump.path
-        usage = subprocess.run(
-            [tool, "-res-usage", file.name], capture_output=True, text=True, check=True
-        ).stdout
+        usage, sass = (
+            subprocess.run(
+                [tool, option, file.name], capture_output=True, text=True, check=True
+            ).stdout
+            for option in ("-res-usage", "-sass")
+        )
     return resources(usage) | {
         "shared_bytes": kernel.metadata.shared,
         "warps": kernel.metadata.num_warps,
         "counts": ptx_counts(kernel.asm["ptx"]),
+        "shared_loads": shared_loads(sass),
     }
 
 
@@ -418,6 +423,30 @@ def tried(kernels: ModuleType) -> list[dict]:
     return [
         record("tensor_cores on sm_80", "tensor_cores", 80),
         record("persistent, num_ctas=2", "persistent", HOPPER, num_ctas=2),
+        record("warp_specialized, num_warps=8", "warp_specialized", HOPPER, num_warps=8),
+    ]
+
+
+def refused(kernels: ModuleType) -> list[dict]:
+    """Tiles that the stages have, and what Triton says of them."""
+    twins = {twin.name: twin for twin in TWINS}
+
+    def record(of: str, stage: str, *tile: int) -> dict:
+        launch = kernels.grouped_launch(*problem_of_nothing(ALIGNED, twins[of]), *tile, stages=1)
+        with compiling_for(HOPPER):
+            try:
+                launch.compiled()
+                said = ""
+            except triton.compiler.errors.CompilationError as error:
+                first = error
+                while first.__cause__:
+                    first = first.__cause__
+                said = str(first)
+        return {"stage": stage, "tile": tile, "said": said.splitlines()[-1] if said else ""}
+
+    return [
+        record("grouped", "04_register_blocked", 128, 128, 8),
+        record("tensor_cores", "13_fit_the_waves", 152, 256, 64),
     ]
 
 
@@ -473,4 +502,5 @@ def run(twins: list[Twin], shapes: list[str], compile_only: bool) -> dict:
         "torch": torch.__version__,
         "twins": records,
         "tried": tried(kernels),
+        "refused": refused(kernels),
     }

@@ -14,8 +14,9 @@ the harness, too: kernel and torch.matmul, which is cuBLAS, in turn, in bursts w
 operands that are not in L2. A turn is a CUDA graph of a millisecond's launches, so that the host is
 in no time.
 
-Counted are PTX instructions, which stand in the text once, whether in a loop or not, for a shape of
-which all is divisible by 16, and for a ragged one.
+Counted are instructions of PTX, which stand in the text once, whether in a loop or not, for a shape
+of which all is divisible by 16, and for a ragged one; and loads from shared memory in SASS, where
+ptxas has made wide ones of narrow ones.
 
 The naive kernel is timed up to 4096^3: at 8192^3 each of its launches would take more than a tenth
 of a second.
@@ -37,6 +38,7 @@ from pathlib import Path
 
 from ladder import steps
 from ladder.project import ROOT, BadInput
+from ladder.sass import counted_as, kernels
 from ladder.sweep_shapes import full
 
 KERNELS = ROOT / "python/triton/kernels.py"
@@ -151,8 +153,6 @@ OPCODE = re.compile(r"^\s*\{?\s*(?:@!?%?\w+\s+)?(?P<opcode>[a-z]\w*(?:[.:]+\w+)*
 NAMES = (
     (r"ld\.global", "ld.global {bytes}"),
     (r"st\.global", "st.global {bytes}"),
-    (r"ld\.shared", "ld.shared {bytes}"),
-    (r"st\.shared", "st.shared {bytes}"),
     (r"cp\.async\.bulk\.tensor\S*\.multicast", "TMA load, multicast"),
     (r"cp\.async\.bulk\.tensor\S*\.shared::\w+\.global", "TMA load"),
     (r"cp\.async\.bulk\.tensor\S*\.global\.shared", "TMA store"),
@@ -198,6 +198,14 @@ def ptx_counts(ptx: str) -> dict[str, int]:
         if found and (name := named(found["opcode"], found["rest"])):
             counts[name] += 1
     return dict(sorted(counts.items()))
+
+
+def shared_loads(text: str) -> dict[str, int]:
+    """Of what cuobjdump -sass prints: loads from shared memory by their width, which ptxas may have
+    made of several narrower ones."""
+    executed = [i for kernel in kernels(text).values() for _, i in kernel if "@!PT" not in i]
+    names = map(counted_as, executed)
+    return dict(sorted(Counter(name for name in names if name.startswith("LDS")).items()))
 
 
 def resources(usage: str) -> dict[str, int]:

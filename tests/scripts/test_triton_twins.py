@@ -88,7 +88,6 @@ PTX = """
 	wgmma.commit_group.sync.aligned;
 	mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 { %r1 }, { %r2 }, { %r3 }, { %r4 };
 	ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%r1, %r2, %r3, %r4}, [%r5];
-	ld.shared.v2.b32 	{%r1, %r2}, [%r3];
 	fma.rn.f32 	%r1, %r2, %r3, %r1;
 	fma.rn.f32 	%r1, %r2, %r3, %r1;
 	st.global.v2.b16 [ %rd1 + 0 ], { %rs1, %rs2 };
@@ -106,12 +105,24 @@ def test_ptx_is_counted_by_what_a_lane_moves():
         "fma": 2,
         "ld.global 16": 1,
         "ld.global 2": 1,
-        "ld.shared 8": 1,
         "ldmatrix": 1,
         "mma.sync m16n8k16": 1,
         "st.global 4": 1,
         "wgmma m64n256k16": 1,
     }
+
+
+def test_loads_from_shared_memory_are_counted_by_width():
+    sass = (
+        "\t\tFunction : blocked_kernel\n"
+        "        /*0000*/                   LDS.128 R4, [R0] ;    /* 0x1 */\n"
+        "        /*0010*/              @!P0 LDS.128 R4, [R0+0x10] ;    /* 0x1 */\n"
+        "        /*0020*/                   LDS R4, [R0+0x10] ;    /* 0x1 */\n"
+        "        /*0030*/                   LDSM.16.M88.4 R4, [R0] ;    /* 0x1 */\n"
+        "        /*0038*/              @!PT LDS RZ, [RZ] ;    /* 0x1 */\n"
+        "        /*0040*/                   STS.128 [R0], R4 ;    /* 0x1 */\n"
+    )
+    assert triton_twins.shared_loads(sass) == {"LDS": 1, "LDS.128": 2, "LDSM": 1}
 
 
 def test_resources_are_those_of_the_function():
@@ -172,6 +183,7 @@ def test_a_wrong_result_is_said_and_nothing_is_written(monkeypatch, capsys, tmp_
 
 def compiled(**counts):
     at = {"registers": 172, "local_bytes": 0, "shared_bytes": 16384, "warps": 8, "counts": counts}
+    at["shared_loads"] = {"LDS.128": 96}
     return {ALIGNED: at, RAGGED: at}
 
 
@@ -232,10 +244,11 @@ def test_with_times_it_has_those_that_were_measured_and_the_stages(results):
 
 
 def test_the_table_of_what_the_compiler_did(results):
-    wide = {"TMA load": 6, "wgmma m64n256k16": 4, "st.global 16": 1, "barrier": 3}
+    wide = {"TMA load": 6, "wgmma m64n256k16": 4, "st.global 16": 1}
     results(record("one", "01_one", compiled=compiled(**wide)))
     assert twins.block("compiled").splitlines()[2] == (
-        "| `one` | 172 | 16.0 | 6 TMA loads |  | 4 `wgmma m64n256k16` | 1 `st.global` of 16 B |"
+        "| `one` | 172 | 16.0 | 6 TMA loads | 96 `LDS.128` | 4 `wgmma m64n256k16` "
+        "| 1 `st.global` of 16 B |"
     )
 
 
@@ -274,7 +287,9 @@ def test_what_the_page_says_of_the_instructions(committed):
 
     assert "cp.async 16" not in counts("grouped") and "cp.async 16" in counts("pipelined")
     assert counts("blocked") == counts("grouped")
-    assert counts("blocked")["ld.shared 4"] > counts("blocked")["ld.shared 16"]
+    assert committed["blocked"][ALIGNED]["shared_loads"] == {"LDS.128": 96}
+    assert [counts("naive")[name] for name in ("ld.global 4", "fma")] == [5, 4]
+    assert "ld.global 16" in counts("blocked")
     assert "wgmma m64n256k16" in counts("tensor_cores")
     assert not any(name.startswith("TMA") for name in counts("tensor_cores"))
     assert {"mma.sync m16n8k16", "ldmatrix"} <= {*counts("tensor_cores on sm_80")}
@@ -285,6 +300,7 @@ def test_what_the_page_says_of_the_instructions(committed):
     assert "TMA load" in counts("persistent, num_ctas=2")
     assert "TMA load, multicast" not in counts("persistent, num_ctas=2")
     assert "setmaxnreg" in counts("warp_specialized") and "setmaxnreg" not in counts("persistent")
+    assert "setmaxnreg" not in counts("warp_specialized, num_warps=8")
     assert "ex2.approx" in counts("fused_epilogue")
     assert "tanh.approx" not in counts("fused_epilogue")
 

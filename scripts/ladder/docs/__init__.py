@@ -25,8 +25,8 @@ Generated text stands between `<!-- KIND ARGUMENTS -->` and `<!-- end -->`. The 
   exercises                  all exercises
   references                 what ncu counted of the exercises' references and was not predicted
   around                     the kernels of exercises 49 to 58, as build/around_gemm timed them
-  triton twins|compiled|ragged|tried|versions   the kernels in Triton: speed and lines, and what
-                             the compiler made of them
+  triton twins|compiled|ragged|tried|refused|versions   the kernels in Triton: speed and lines, and
+                             what the compiler made of them
   diagnosis tree             the questions of scripts/diagnose.py; thresholds: a table of its limits
 
 A value in the prose stands between `<!--= EXPRESSION | FORMAT -->` and `<!--/-->`: an expression as

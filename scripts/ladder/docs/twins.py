@@ -10,7 +10,7 @@ from ladder.triton_twins import ALIGNED, RAGGED
 FILE = "docs/results/triton.json"
 # Columns of instructions, by how their names in the file begin.
 COPIES = ("ld.global", "cp.async", "TMA load")
-SHARED = ("ld.shared", "ldmatrix")
+SHARED = ("LDS",)
 PRODUCTS = ("fma", "mma.sync", "wgmma")
 STORES = ("st.global", "TMA store")
 
@@ -35,14 +35,15 @@ def instructions(counts: dict[str, int], families: tuple[str, ...]) -> str:
 
 def cells(facts: dict, *families: tuple[str, ...]) -> list[str]:
     resources = [str(facts["registers"]), f"{facts['shared_bytes'] / 1024:.1f}"]
-    return resources + [instructions(facts["counts"], family) for family in families]
+    counts = facts["counts"] | facts["shared_loads"]
+    return resources + [instructions(counts, family) for family in families]
 
 
 def name_of(record: dict) -> str:
-    stage = record["stage"]
-    if stage not in manifest.load():
+    if record["stage"] not in manifest.load():
         return f"`{record['name']}`"
-    return f"`{record['name']}`, as [{stage.split('_')[0]}](/{manifest.stage(stage).page})"
+    stage = manifest.stage(record["stage"])
+    return f"`{record['name']}`, as [{stage.label}](/{stage.page})"
 
 
 def percent(record: dict, shape: str) -> str:
@@ -112,6 +113,19 @@ def tried() -> str:
     return table(["", *HEAD], rows)
 
 
+def refused() -> str:
+    """Tiles of stages that Triton does not take."""
+    rows = []
+    for record in results()["refused"]:
+        if not record["said"]:
+            raise BadInput(f"{FILE}: Triton takes a tile of {record['tile']}")
+        stage = manifest.stage(record["stage"])
+        m, n, k = record["tile"]
+        label = f"[{stage.label}](/{stage.page})"
+        rows.append([label, f"{m}x{n}, {k} deep", f"`{record['said']}`"])
+    return table(["stage", "tile", "what Triton says"], rows)
+
+
 def versions() -> str:
     found = results()
     text = f"Compiled by Triton {found['triton']} for sm_90."
@@ -125,6 +139,7 @@ TABLES = {
     "compiled": compiled,
     "ragged": ragged,
     "tried": tried,
+    "refused": refused,
     "versions": versions,
 }
 
