@@ -185,7 +185,10 @@ def verify(p: Problem, bias: bool) -> str:
 def check(twin: Twin, launch: Callable, p: Problem) -> None:
     """`launch`: of kernels.py. Raises Wrong."""
     p.output.poison()
-    launch(*p.arguments(twin))()
+    try:
+        launch(*p.arguments(twin))()
+    except triton.runtime.errors.OutOfResources as error:
+        raise Wrong(f"{twin.name} cannot be launched: {error}") from error
     if p.a.is_cuda:
         torch.cuda.synchronize()
     if why := verify(p, twin.bias):
@@ -200,7 +203,7 @@ MIN_SAMPLES, MAX_SAMPLES = 20, 5000
 USUAL_MS, LONGEST_MS = 500.0, 5000.0
 BURST_MS, REST_S = 10.0, 0.01
 WARMUP_S = 0.1
-TURN_MS, MOST_LAUNCHES = 1.0, 1000  # of a graph
+TURN_MS, MOST_LAUNCHES = 1.0, 1000  # of a graph, if there are no more operands
 
 
 def rounds_of(round_ms: float) -> int:
@@ -223,7 +226,7 @@ class Turn:
         once.around(launches[0])
         torch.cuda.synchronize()
         enough = math.ceil(TURN_MS / max(once.ms(), 1e-3))
-        self.count = min(MOST_LAUNCHES, max(len(launches), enough))
+        self.count = max(len(launches), min(enough, MOST_LAUNCHES))
         self.graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(self.graph):
             for i in range(self.count):
@@ -453,6 +456,11 @@ def refused(kernels: ModuleType) -> list[dict]:
 # ---- all of it ---------------------------------------------------------------------------------
 
 
+def need_triton() -> None:
+    if tuple(map(int, triton.__version__.split(".")[:2])) < (3, 6):
+        raise Unavailable(f"it needs Triton 3.6, this is {triton.__version__}")
+
+
 def need_gpu() -> None:
     if not torch.cuda.is_available():
         raise Unavailable("PyTorch sees no GPU; with --compile none is needed")
@@ -463,6 +471,7 @@ def need_gpu() -> None:
 
 def run(twins: list[Twin], shapes: list[str], compile_only: bool) -> dict:
     """Raises Unavailable, Wrong, BadInput."""
+    need_triton()
     if not compile_only:
         need_gpu()
         for shape in shapes:
