@@ -22,8 +22,8 @@ The naive kernel is timed up to 4096^3: at 8192^3 each of its launches would tak
 of a second.
 
 Needs PyTorch, Triton 3.6 and, without --compile, a GPU of compute capability 9.0. Exit code: 0 all
-right, 1 a wrong result or a kernel that does not fit the GPU, 2 bad input, 77 PyTorch, Triton or the
-GPU is missing; where it is not 0, --out writes nothing.
+right, 1 a wrong result or a kernel that does not fit the GPU, 2 bad input, 77 PyTorch, Triton or
+the GPU is missing; where it is not 0, --out writes nothing.
 """
 
 import argparse

@@ -243,6 +243,14 @@ def test_with_times_it_has_those_that_were_measured_and_the_stages(results):
     assert twins.block("versions").endswith(" Timed on an H200 with PyTorch 2.11.0.")
 
 
+def test_the_fused_kernel_stands_beside_two_kernels(results):
+    fused = record("fused", "02_two", times={"4096": time(0.2, 90.0) | {"unfused_ms": 0.25}})
+    results(fused, gpu="NVIDIA H200")
+    assert twins.block("versions").endswith(
+        " At 4096 `fused` takes 0.2 ms; PyTorch's `addmm` and then `gelu` take 0.25 ms."
+    )
+
+
 def test_the_table_of_what_the_compiler_did(results):
     wide = {"TMA load": 6, "wgmma m64n256k16": 4, "st.global 16": 1}
     results(record("one", "01_one", compiled=compiled(**wide)))
@@ -299,6 +307,7 @@ def test_what_the_page_says_of_the_instructions(committed):
     assert counts("persistent") == counts("persistent", RAGGED)
     assert "TMA load" in counts("persistent, num_ctas=2")
     assert "TMA load, multicast" not in counts("persistent, num_ctas=2")
+    assert committed["warp_specialized"][ALIGNED]["warps"] == 12
     assert "setmaxnreg" in counts("warp_specialized") and "setmaxnreg" not in counts("persistent")
     assert "setmaxnreg" not in counts("warp_specialized, num_warps=8")
     assert "ex2.approx" in counts("fused_epilogue")

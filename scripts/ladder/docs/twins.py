@@ -2,7 +2,7 @@
 
 from ladder import manifest
 from ladder.docs import sources
-from ladder.docs.text import table
+from ladder.docs.text import number, table
 from ladder.project import BadInput, read_json
 from ladder.results import own
 from ladder.triton_twins import ALIGNED, RAGGED
@@ -131,6 +131,13 @@ def versions() -> str:
     text = f"Compiled by Triton {found['triton']} for sm_90."
     if found["gpu"]:
         text += f" Timed on an {found['gpu'].replace('NVIDIA ', '')} with PyTorch {found['torch']}."
+    for record in found["twins"]:
+        for shape, time in record.get("times", {}).items():
+            if "unfused_ms" in time:
+                text += (
+                    f" At {shape} `{record['name']}` takes {number(time['ms'])} ms; PyTorch's "
+                    f"`addmm` and then `gelu` take {number(time['unfused_ms'])} ms."
+                )
     return text
 
 
