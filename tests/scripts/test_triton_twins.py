@@ -351,6 +351,7 @@ def findings(part, name, edit=None, tmp_path=None):
         assert edit[0] in text
         part.KERNELS = tmp_path / "kernels.py"
         part.KERNELS.write_text(text.replace(*edit))
+    part.torch.manual_seed(1)
     kernels = part.load_kernels()
     part.KERNELS = KERNELS
     twin = next(twin for twin in TWINS if twin.name == name)
@@ -369,6 +370,10 @@ def test_every_kernel_is_right(gpu_part, name):
     assert findings(gpu_part, name) == ""
 
 
+def test_blocks_share_out_the_tiles(gpu_part, tmp_path):
+    assert findings(gpu_part, "persistent", ("return 1\n", "return 3\n"), tmp_path) == ""
+
+
 @pytest.mark.parametrize(
     ("name", "edit", "finding"),
     [
@@ -377,7 +382,7 @@ def test_every_kernel_is_right(gpu_part, name):
         ("grouped", ("min(GROUP, tiles_m - first_m)", "GROUP"), "got nothing"),
         ("persistent", ("[M, N], [ldc", "[M, N + 1], [ldc"), "wrote past the end of a row"),
         ("persistent", ("[M, K], [lda", "[M, K + 1], [lda"), "got nan"),
-        ("fused_epilogue", ("0.044715 * x", "0.04 * x"), "random data: row"),
+        ("fused_epilogue", ("0.044715 * x", "0.04 * x"), "expected"),
         ("tensor_cores", ("tl.zeros((BM, BN)", "0.01 + tl.zeros((BM, BN)"), "expected"),
     ],
 )
