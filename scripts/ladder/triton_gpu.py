@@ -27,11 +27,11 @@ from ladder.triton_twins import (
     Twin,
     Unavailable,
     Wrong,
-    lines_of,
     progress,
     ptx_counts,
     resources,
     shared_loads,
+    triton_lines,
 )
 
 HOPPER = 90
@@ -487,7 +487,7 @@ def run(twins: list[Twin], shapes: list[str], compile_only: bool) -> dict:
             "name": twin.name,
             "stage": twin.stage,
             "type": twin.type,
-            "lines": lines_of(twin),
+            "lines": triton_lines(KERNELS.read_text(), twin.kernel),
             "compiled": compiled(kernels, twin),
         }
         if not compile_only:

@@ -147,6 +147,12 @@ def cuda_lines(path: Path) -> int:
     return sum(bool(line.strip()) for body in bodies for line in body.splitlines())
 
 
+def lines_of_stage(stage: str, root: Path) -> int | None:
+    """None where a stage's kernel is another's with an epilogue, or is not there."""
+    twin, header = twin_of(stage), root / f"kernels/{stage}.cuh"
+    return None if not header.exists() or (twin and twin.bias) else cuda_lines(header)
+
+
 # ---- what the compiler did ---------------------------------------------------------------------
 
 OPCODE = re.compile(r"^\s*\{?\s*(?:@!?%?\w+\s+)?(?P<opcode>[a-z]\w*(?:[.:]+\w+)*)(?P<rest>.*)")
@@ -228,13 +234,6 @@ def parser() -> argparse.ArgumentParser:
     names = [twin.name for twin in TWINS]
     p.add_argument("--leave-out", action="append", default=[], choices=names, metavar="KERNEL")
     return p
-
-
-def lines_of(twin: Twin) -> dict[str, int]:
-    lines = {"triton": triton_lines(KERNELS.read_text(), twin.kernel)}
-    if not twin.bias:  # that stage's kernel is another stage's
-        lines["cuda"] = cuda_lines(ROOT / f"kernels/{twin.stage}.cuh")
-    return lines
 
 
 def progress(text: str) -> None:

@@ -5,7 +5,7 @@ from ladder.docs import sources
 from ladder.docs.text import number, table
 from ladder.project import BadInput, read_json
 from ladder.results import own
-from ladder.triton_twins import ALIGNED, RAGGED
+from ladder.triton_twins import ALIGNED, RAGGED, lines_of_stage
 
 FILE = "docs/results/triton.json"
 # Columns of instructions, by how their names in the file begin.
@@ -73,8 +73,8 @@ def twins() -> str:
         head += [f"{shape}: TFLOP/s", "% of cuBLAS (the stage)"]
     rows = []
     for record in records:
-        lines = record["lines"]
-        row = [name_of(record), record["type"], str(lines["triton"]), str(lines.get("cuda", ""))]
+        cuda = lines_of_stage(record["stage"], sources.ROOT)
+        row = [name_of(record), record["type"], str(record["lines"]), str(cuda or "")]
         for shape in shapes:
             row += [tflops(record, shape), percent(record, shape)]
         rows.append(row)
