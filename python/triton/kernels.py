@@ -152,6 +152,18 @@ def tensor_cores(a, b, c):
 # ---- persistent, as 08 and 11: TMA brings the tiles, a block takes one tile after another ------
 
 
+# A store by TMA writes whole 16 bytes: where rows of C do not end so, STORE_MASKED, it would write
+# past their ends.
+@triton.jit
+def store_tile(C, c_map, m0, n0, tile, M, N, ldc, STORE_MASKED: tl.constexpr):
+    if STORE_MASKED:
+        m = m0 + tl.arange(0, tile.shape[0])[:, None].to(tl.int64)
+        n = n0 + tl.arange(0, tile.shape[1])[None, :]
+        tl.store(C + m * ldc + n, tile, mask=(m < M) & (n < N))
+    else:
+        c_map.store([m0, n0], tile)
+
+
 # SPECIALIZED, as 10: some warps bring tiles, others multiply. Where they are the same, both loops
 # are made one (flatten): loads of the next tile begin before this one is stored.
 @triton.jit(do_not_specialize=["M"])
@@ -169,6 +181,7 @@ def persistent_kernel(
     BN: tl.constexpr,
     BK: tl.constexpr,
     GROUP: tl.constexpr,
+    STORE_MASKED: tl.constexpr,
     SPECIALIZED: tl.constexpr = False,
 ):
     a_map = tl.make_tensor_descriptor(A, [M, K], [lda, 1], [BM, BK])
@@ -186,14 +199,14 @@ def persistent_kernel(
         acc = tl.zeros((BM, BN), tl.float32)
         for k0 in range(0, K, BK):
             acc = tl.dot(a_map.load([m0, k0]), b_map.load([k0, n0]), acc)
-        c_map.store([m0, n0], acc.to(tl.float16))
+        store_tile(C, c_map, m0, n0, acc.to(tl.float16), M, N, ldc, STORE_MASKED)
 
 
 def persistent_launch(kernel, a, b, c, bias=(), **options):
     BM, BN, BK = 128, 256, 64
     triton.set_allocator(memory_for_maps)
     tiles = triton.cdiv(a.shape[0], BM) * triton.cdiv(b.shape[1], BN)
-    arguments = (a, b, c, *bias, *sizes(a, b, c), BM, BN, BK, GROUP)
+    arguments = (a, b, c, *bias, *sizes(a, b, c), BM, BN, BK, GROUP, c.shape[1] % 8 != 0)
     grid = (min(tiles, multiprocessors()),)
     return Launch(kernel, grid, arguments, {"num_warps": 8, "num_stages": 3} | options)
 
@@ -238,6 +251,7 @@ def fused_epilogue_kernel(
     BN: tl.constexpr,
     BK: tl.constexpr,
     GROUP: tl.constexpr,
+    STORE_MASKED: tl.constexpr,
 ):
     a_map = tl.make_tensor_descriptor(A, [M, K], [lda, 1], [BM, BK])
     b_map = tl.make_tensor_descriptor(B, [K, N], [ldb, 1], [BK, BN])
@@ -250,7 +264,7 @@ def fused_epilogue_kernel(
             acc = tl.dot(a_map.load([m0, k0]), b_map.load([k0, n0]), acc)
         n = n0 + tl.arange(0, BN)
         acc += tl.load(bias + n, mask=n < N)[None, :].to(tl.float32)
-        c_map.store([m0, n0], gelu(acc).to(tl.float16))
+        store_tile(C, c_map, m0, n0, gelu(acc).to(tl.float16), M, N, ldc, STORE_MASKED)
 
 
 def fused_epilogue(a, b, c, bias):

@@ -183,18 +183,18 @@ def verify(p: Problem, bias: bool) -> str:
 
 
 def check(twin: Twin, launch: Callable, p: Problem) -> None:
-    """`launch`: of kernels.py. Raises Wrong."""
+    """`launch`: of kernels.py. Raises Wrong, RuntimeError (CUDA's or the compiler's)."""
     p.output.poison()
     try:
         launch(*p.arguments(twin))()
     except triton.runtime.errors.OutOfResources as error:
-        raise Wrong(f"{twin.name} cannot be launched: {error}") from error
+        raise Wrong(f"cannot be launched: {error}") from error
     if p.a.is_cuda:
         torch.cuda.synchronize()
     if why := verify(p, twin.bias):
         m, n, k = *p.output.c.shape, p.a.shape[1]
         data = "exact" if p.exact else "random"
-        raise Wrong(f"{twin.name}, {m}x{n}x{k}, {data} data: {why}")
+        raise Wrong(f"{m}x{n}x{k}, {data} data: {why}")
 
 
 # ---- times, as schedule.h and timer.cpp of the harness have them -------------------------------
@@ -469,8 +469,28 @@ def need_gpu() -> None:
         raise Unavailable(f"it needs compute capability 9.0, the GPU has {major}.{minor}")
 
 
-def run(twins: list[Twin], shapes: list[str], compile_only: bool) -> dict:
-    """Raises Unavailable, Wrong, BadInput."""
+def checked_and_timed(twin: Twin, launch: Callable, shapes: list[str]) -> dict[str, dict]:
+    """By shape; raises as check does."""
+    progress(f"checking {twin.name}")
+    for shape in CHECKED:
+        for exact in (True, False):
+            check(twin, launch, problem(shape, twin.type, exact, "cuda"))
+    found = {}
+    for shape in shapes:
+        if math.prod(sizes(shape)) > twin.products:
+            progress(f"{twin.name} is not timed at {short(shape)}, see --help")
+            continue
+        progress(f"timing {twin.name} at {short(shape)}")
+        found[short(shape)] = times(twin, launch, shape)
+        torch.cuda.empty_cache()
+    return found
+
+
+def run(
+    twins: list[Twin], shapes: list[str], compile_only: bool, save: Callable[[dict], None]
+) -> dict:
+    """What --out writes. `save` gets it before and after each kernel is run: one that hangs stands
+    there as failed, with what was found before. Raises Unavailable, BadInput."""
     need_triton()
     if not compile_only:
         need_gpu()
@@ -480,7 +500,15 @@ def run(twins: list[Twin], shapes: list[str], compile_only: bool) -> dict:
         # The same contract as everybody's: parts of K are not added up in fp16.
         torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = False
     torch.manual_seed(1)
-    kernels, records = load_kernels(), []
+    kernels = load_kernels()
+    found = {
+        "gpu": None if compile_only else torch.cuda.get_device_name(),
+        "triton": triton.__version__,
+        "torch": torch.__version__,
+        "twins": [],
+        "tried": tried(kernels),
+        "refused": refused(kernels),
+    }
     for twin in twins:
         progress(f"compiling {twin.name}")
         record = {
@@ -490,26 +518,15 @@ def run(twins: list[Twin], shapes: list[str], compile_only: bool) -> dict:
             "lines": triton_lines(KERNELS.read_text(), twin.kernel),
             "compiled": compiled(kernels, twin),
         }
+        found["twins"].append(record)
         if not compile_only:
-            launch = getattr(kernels, twin.name)
-            progress(f"checking {twin.name}")
-            for shape in CHECKED:
-                for exact in (True, False):
-                    check(twin, launch, problem(shape, twin.type, exact, "cuda"))
-            record["times"] = {}
-            for shape in shapes:
-                if math.prod(sizes(shape)) > twin.products:
-                    progress(f"{twin.name} is not timed at {short(shape)}, see --help")
-                    continue
-                progress(f"timing {twin.name} at {short(shape)}")
-                record["times"][short(shape)] = times(twin, launch, shape)
-                torch.cuda.empty_cache()
-        records.append(record)
-    return {
-        "gpu": None if compile_only else torch.cuda.get_device_name(),
-        "triton": triton.__version__,
-        "torch": torch.__version__,
-        "twins": records,
-        "tried": tried(kernels),
-        "refused": refused(kernels),
-    }
+            record["failed"] = "it did not come to an end"
+            save(found)
+            try:
+                record["times"] = checked_and_timed(twin, getattr(kernels, twin.name), shapes)
+                del record["failed"]
+            except (Wrong, RuntimeError) as error:
+                record["failed"] = str(error).splitlines()[0]
+                progress(f"{twin.name} failed: {record['failed']}")
+        save(found)
+    return found

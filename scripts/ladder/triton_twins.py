@@ -21,9 +21,11 @@ ptxas has made wide ones of narrow ones.
 The naive kernel is timed up to 4096^3: at 8192^3 each of its launches would take more than a tenth
 of a second.
 
+FILE is written anew with each kernel. One that fails has no times there, and the others go on.
+
 Needs PyTorch, Triton 3.6 and, without --compile, a GPU of compute capability 9.0. Exit code: 0 all
-right, 1 a wrong result or a kernel that does not fit the GPU, 2 bad input, 77 PyTorch, Triton or
-the GPU is missing; where it is not 0, --out writes nothing.
+right, 1 a kernel failed: a wrong result, or it does not fit the GPU, 2 bad input, 77 PyTorch,
+Triton or the GPU is missing.
 """
 
 import argparse
@@ -53,7 +55,7 @@ class Unavailable(Exception):
 
 
 class Wrong(Exception):
-    """A kernel is, and why."""
+    """What is wrong with a kernel."""
 
 
 @dataclass(frozen=True)
@@ -241,8 +243,9 @@ def progress(text: str) -> None:
 
 
 def said(record: dict) -> str:
-    """A line for the terminal for each shape that was timed, or of what was compiled."""
-    lines = [
+    """A line for the terminal for each shape that was timed, and of what was compiled."""
+    lines = [f"{record['name']:15} failed: {record['failed']}"] if "failed" in record else []
+    lines += [
         f"{record['name']:15} {shape:>15} {t['ms']:10.4f} ms {t['tflops']:8.1f} TFLOP/s "
         f"{t['percent_of_cublas']:6.1f}% of cuBLAS"
         for shape, t in record.get("times", {}).items()
@@ -254,7 +257,7 @@ def said(record: dict) -> str:
 
 
 def measured(options: argparse.Namespace) -> dict:
-    """What --out writes. Raises Unavailable, Wrong, BadInput."""
+    """What --out writes, and it is written. Raises Unavailable, BadInput, OSError."""
     if options.compile and options.shapes:
         raise BadInput("--compile has its own two shapes, and takes no others")
     shapes = [full(shape) for shape in options.shapes or USUAL]
@@ -264,25 +267,27 @@ def measured(options: argparse.Namespace) -> dict:
         from ladder import triton_gpu
     except ImportError as error:
         raise Unavailable(f"it needs PyTorch and Triton: {error}") from error
+
+    def save(found: dict) -> None:
+        if options.out:
+            options.out.write_text(json.dumps(found, indent=1) + "\n")
+
     twins = [twin for twin in TWINS if twin.name not in options.leave_out]
-    return triton_gpu.run(twins, shapes, compile_only=options.compile)
+    return triton_gpu.run(twins, shapes, options.compile, save)
 
 
 def main(arguments: list[str]) -> int:
     options = parser().parse_args(arguments)
     try:
         found = measured(options)
-        text = json.dumps(found, indent=1) + "\n"
-        if options.out:
-            options.out.write_text(text)
     except Unavailable as error:
         print(f"triton_twins.py: {error}", file=sys.stderr)
         return NO_DEVICE
-    except Wrong as error:
-        print(f"triton_twins.py: {error}", file=sys.stderr)
-        return 1
     except (BadInput, OSError) as error:
         print(f"triton_twins.py: {error}", file=sys.stderr)
         return 2
     print("\n".join(map(said, [*found["twins"], *found["tried"]])))
-    return 0
+    failed = [record["name"] for record in found["twins"] if "failed" in record]
+    if failed:
+        print(f"triton_twins.py: failed: {', '.join(failed)}", file=sys.stderr)
+    return 1 if failed else 0

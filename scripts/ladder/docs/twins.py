@@ -48,6 +48,8 @@ def name_of(record: dict) -> str:
 
 def percent(record: dict, shape: str) -> str:
     """Of cuBLAS; in brackets that of the CUDA stage."""
+    if "failed" in record:
+        return "failed"
     time = record["times"].get(shape)
     if time is None:
         return "not timed"
@@ -60,14 +62,14 @@ def percent(record: dict, shape: str) -> str:
 
 
 def tflops(record: dict, shape: str) -> str:
-    time = record["times"].get(shape)
+    time = record.get("times", {}).get(shape)
     return f"{time['tflops']:.1f}" if time else ""
 
 
 def twins() -> str:
     """Lines, and speed where it was measured."""
     records = results()["twins"]
-    shapes = list(records[-1].get("times", {}))
+    shapes = list(dict.fromkeys(shape for r in records for shape in r.get("times", {})))
     head = ["kernel", "type", "lines", "in CUDA"]
     for shape in shapes:
         head += [f"{shape}: TFLOP/s", "% of cuBLAS (the stage)"]
@@ -132,6 +134,8 @@ def versions() -> str:
     if found["gpu"]:
         text += f" Timed on an {found['gpu'].replace('NVIDIA ', '')} with PyTorch {found['torch']}."
     for record in found["twins"]:
+        if "failed" in record:
+            text += f" `{record['name']}` failed: {record['failed']}."
         for shape, time in record.get("times", {}).items():
             if "unfused_ms" in time:
                 text += (
