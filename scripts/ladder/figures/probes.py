@@ -81,9 +81,9 @@ def probes() -> Figure:
     )
     return canvas.figure(
         BOTTOM + 54,
-        f"An example with round numbers: one wave (blue) rises by {STEP:g} us a step; {waves} waves "
-        f"(orange) begin {waves - 1} tiles higher and rise by more than {waves} times as much, for "
-        f"a step takes {LATER:g} times as long in the later ones.",
+        f"An example with round numbers: one wave (blue) rises by {STEP:g} us a step; {waves} "
+        f"waves (orange) begin {waves - 1} tiles higher and rise by more than {waves} times as "
+        f"much, for a step takes {LATER:g} times as long in the later ones.",
     )
 
 
