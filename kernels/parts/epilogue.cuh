@@ -4,6 +4,7 @@
 // by sixteen columns of C a lane has four, v[0] and v[1] of rows lane % 4 * 2 and the one below it
 // in column lane / 4, v[2] and v[3] of the same rows eight columns further on.
 #include "../launch.cuh"
+#include "../ptx/forgotten.cuh"
 #include "../ptx/movmatrix.cuh"
 #include "../ptx/tanh.cuh"
 
@@ -95,6 +96,8 @@ struct Fused {
   template <int ROWS>
   __device__ __forceinline__ void piece(float* acc, int row0, int rows, const Columns& c, int m0,
                                         int n0, int M, int N, int lane) const {
+    // No offset of a row is kept from one box of columns for the next: there are not the registers.
+    if (MATRICES) row0 = ptx::forgotten(row0);
 #pragma unroll
     for (int row = 0; row < ROWS; row += 8)
       if (row < rows) eight_rows(&acc[row / 2], row0 + row, c, m0, n0, M, N, lane);
