@@ -46,12 +46,11 @@ __global__ void __launch_bounds__(WARPS * 32)
   const int valid = min(8, N - n), rows = min(ROWS, M - m0);
   if (valid <= 0) return;
 
-  float factor[8], bias[8];
+  const Eight bias = e.bias ? load8(e.bias, 0, 0, n, valid) : Eight{};
+  float factor[8];
 #pragma unroll
-  for (int i = 0; i < 8; ++i) {
+  for (int i = 0; i < 8; ++i)
     factor[i] = e.column_scale && i < valid ? e.alpha * e.column_scale[n + i] : e.alpha;
-    bias[i] = e.bias && i < valid ? __half2float(e.bias[n + i]) : 0.0f;
-  }
   Eight products[ROWS] = {}, addends[ROWS] = {}, residuals[ROWS] = {};
 #pragma unroll
   for (int r = 0; r < ROWS; ++r) {
@@ -67,7 +66,7 @@ __global__ void __launch_bounds__(WARPS * 32)
     __align__(16) float v[8];
 #pragma unroll
     for (int i = 0; i < 8; ++i) {
-      v[i] = __half2float(products[r].v[i]) * row_factor * factor[i] + bias[i];
+      v[i] = __half2float(products[r].v[i]) * row_factor * factor[i] + __half2float(bias.v[i]);
       if (e.beta != 0) v[i] += e.beta * __half2float(addends[r].v[i]);
       v[i] = activation(v[i]);
       if (e.residual) v[i] += __half2float(residuals[r].v[i]);
@@ -114,8 +113,7 @@ void launch_in_turn(const Gemm<half, half>& p, int tiles_of_C, int clusters) {
   });
 }
 
-// 13's tiles and 13b's, of which each is the best for some shapes. With 192 x 256 the sums leave
-// too few registers for an epilogue.
+// Some of 13's tiles and of 13b's: each of these is compiled for every kind of epilogue.
 template <int BM, int BN>
 constexpr fit_the_waves::Configuration together() {
   return {BM, BN, fit_the_waves::Pairs::NONE, launch_together<BM, BN>};
@@ -125,10 +123,9 @@ constexpr ping_pong::Configuration in_turn() {
   return {BM, BN, ping_pong::Pairs::NONE, launch_in_turn<BM, BN>};
 }
 inline constexpr fit_the_waves::Configuration TOGETHER[] = {
-    together<64, 128>(),  together<128, 128>(), together<104, 256>(), together<128, 256>(),
-    together<160, 256>(), together<168, 256>(), together<176, 256>()};
-inline constexpr ping_pong::Configuration IN_TURN[] = {in_turn<64, 64>(), in_turn<128, 128>(),
-                                                       in_turn<160, 128>(), in_turn<176, 128>()};
+    together<64, 128>(), together<104, 256>(), together<128, 256>(), together<168, 256>(),
+    together<176, 256>()};
+inline constexpr ping_pong::Configuration IN_TURN[] = {in_turn<128, 128>(), in_turn<176, 128>()};
 
 // Whether C is done without a product: it is empty, or K is 0.
 inline bool done_without_product(const Gemm<half, half>& p) {
@@ -149,7 +146,7 @@ void launch_as(const Configuration& c, const Gemm<half, half>& p, Blocks blocks)
   c.launch(p, all, blocks == Blocks::THAT_STAY ? ceil_div(all, waves(p, c)) : all);
 }
 template <class Configuration>
-void gemm_as(const Configuration& c, const Gemm<half, half>& p) {
+void gemm_of_tiles(const Configuration& c, const Gemm<half, half>& p) {
   if (!done_without_product(p)) launch_as(c, p, Blocks::THAT_STAY);
 }
 

@@ -83,7 +83,8 @@ void require_valid_epilogue(const Gemm<In, Out>& p) {
     require_multiple(("the leading dimension of the " + name).c_str(), ld, 16 / sizeof(Out));
     require_multiple(("the address of the " + name).c_str(), reinterpret_cast<uintptr_t>(data), 16);
   };
-  if (e.beta != 0 && e.addend == nullptr)
+  const bool is_empty = p.M == 0 || p.N == 0;
+  if (e.beta != 0 && e.addend == nullptr && !is_empty)
     throw std::invalid_argument("beta is " + std::to_string(e.beta) + ", but there is no addend");
   if (e.beta != 0) matrix("addend", e.addend, e.ld_addend);
   if (e.residual != nullptr) matrix("residual", e.residual, e.ld_residual);

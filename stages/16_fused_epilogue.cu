@@ -6,9 +6,10 @@ int main(int argc, char** argv) {
   using Problem = ladder::Gemm<half, half>;
   std::vector<ladder::harness::Variant<half, half>> configurations;
   for (const auto& c : TOGETHER)
-    configurations.emplace_back("tile_" + name(c), [&c](const Problem& p) { gemm_as(c, p); });
+    configurations.emplace_back("tile_" + name(c), [&c](const Problem& p) { gemm_of_tiles(c, p); });
   for (const auto& c : IN_TURN)
-    configurations.emplace_back("in_turn_" + name(c), [&c](const Problem& p) { gemm_as(c, p); });
+    configurations.emplace_back("in_turn_" + name(c),
+                                [&c](const Problem& p) { gemm_of_tiles(c, p); });
   using ladder::harness::Rounds;
   ladder::harness::Stage stage = ladder::STAGE;
   stage.epilogue.emplace();

@@ -432,7 +432,8 @@ void refusals(const Subject<In, Out>& subject) {
   }
   if (subject.stage.epilogue) {
     refuses([](auto& p) { p.epilogue.beta = 1; }, "beta is 1.000000, but there is no addend");
-    refuses([](auto& p) { p.epilogue.residual = p.C; }, "of the residual is 0, but a row has 32");
+    refuses([](auto& p) { p.epilogue.residual = p.C, p.epilogue.ld_residual = 16; },
+            "the leading dimension of the residual is 16");
     refuses(
         [](auto& p) { p.epilogue.beta = 1, p.epilogue.addend = p.C, p.epilogue.ld_addend = 65; },
         "the leading dimension of the addend is 65");
