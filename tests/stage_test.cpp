@@ -407,6 +407,32 @@ void expect_refused(const Subject<In, Out>& subject, const Gemm<In, Out>& p, con
   }
 }
 
+// The addend may be C itself, as in BLAS; where the product would overwrite it, that is refused.
+template <class In, class Out>
+void in_place(const Subject<In, Out>& subject) {
+  const Problem<In, Out> problem({200, 315, 70}, Data::EXACT, 7, {},
+                                 {2, -3, true, false, Scale::NONE, Activation::RELU});
+  const auto n = static_cast<size_t>(problem.shape.n);
+  const Variant<In, Out> variant("", [&](Gemm<In, Out> p) {
+    for (int i = 0; i < p.M; ++i)
+      LADDER_CUDA_CHECK(cudaMemcpy(p.C + i * p.ldc,
+                                   &problem.epilogue.addend[static_cast<size_t>(i * p.ldc)],
+                                   n * sizeof(Out), cudaMemcpyHostToDevice));
+    p.epilogue.addend = p.C;
+    if (subject.variant.rounds == Rounds::TWICE)
+      expect_refused(subject, p, "the addend is C");
+    else
+      subject.variant.gemm(p);
+  });
+  BufferSets<In, Out> sets(problem, 1);
+  watch(sets.gemm(0, nullptr));
+  const Output<Out> output = sets.run_poisoned(variant, nullptr);
+  const Output<Out> reference = reference_output(problem);
+  const Verdict verdict = verify(output, reference, problem.bound(&reference));
+  EXPECT_EQ(subject.variant.rounds == Rounds::ONCE, verdict.ok) << verdict.message;
+  expect_no_findings("in place");
+}
+
 template <class In, class Out>
 void refusals(const Subject<In, Out>& subject) {
   const Problem<In, Out> problem({32, 32, 32}, Data::EXACT, 7, {32, 32, 32});
@@ -500,6 +526,7 @@ int run(const Stage& stage, const std::vector<Variant<In, Out>>& variants, int a
     add("empty", empty);
     add("leading_dimensions", leading_dimensions);
     add("refusals", refusals);
+    if (stage.epilogue) add("in_place", in_place);
     add("large_offsets", large_offsets);
     // In fp32 without tensor cores a CPU's compiler rounds a * b before it adds, a GPU's does not.
     if constexpr (std::is_same_v<Out, half>) add("as_on_an_h200", as_on_an_h200);
