@@ -13,6 +13,7 @@ std::vector<T> draw_rows(int rows, int columns, int64_t ld, Data data, uint64_t 
   std::vector<T> matrix(static_cast<size_t>(rows * ld));
   if (!matrix.empty())
     std::memset(static_cast<void*>(matrix.data()), POISON, matrix.size() * sizeof(T));
+#pragma omp parallel for
   for (int i = 0; i < rows; ++i)
     for (int j = 0; j < columns; ++j)
       matrix[static_cast<size_t>(i * ld + j)] = Number<T>::from_float(draw(

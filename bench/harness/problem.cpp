@@ -125,6 +125,24 @@ std::vector<std::vector<double>> reference_rows(const Problem<In, Out>& p,
 }
 
 template <class In, class Out>
+Output<Out> reference_of_products(const Problem<In, Out>& p,
+                                  const std::function<double(int i, int j)>& product) {
+  Output<Out> output = p.make_output();
+  const bool keeps = !p.epilogue.choice.is_product_alone();
+  const auto n = static_cast<size_t>(p.shape.n);
+  if (keeps) output.before.resize(static_cast<size_t>(p.shape.m) * n);
+#pragma omp parallel for
+  for (int i = 0; i < p.shape.m; ++i)
+    for (int j = 0; j < p.shape.n; ++j) {
+      const double before = p.epilogue.before(i, j, product(i, j));
+      if (keeps) output.before[static_cast<size_t>(i) * n + static_cast<size_t>(j)] = before;
+      output.row(i)[j] =
+          Number<Out>::from_float(static_cast<float>(p.epilogue.after(i, j, before)));
+    }
+  return output;
+}
+
+template <class In, class Out>
 Output<Out> reference_output(const Problem<In, Out>& p) {
   std::vector<int> rows(static_cast<size_t>(p.shape.m));
   std::iota(rows.begin(), rows.end(), 0);
@@ -160,6 +178,8 @@ std::string check_against_double(const Problem<In, Out>& p, const Output<Out>& r
   template struct Problem<In, Out>;                                                      \
   template std::vector<std::vector<double>> reference_rows(const Problem<In, Out>&,      \
                                                            const std::vector<int>&);     \
+  template Output<Out> reference_of_products(const Problem<In, Out>&,                    \
+                                             const std::function<double(int, int)>&);    \
   template Output<Out> reference_output(const Problem<In, Out>&);                        \
   template std::string check_against_double(const Problem<In, Out>&, const Output<Out>&, \
                                             const std::vector<int>&);

@@ -1,6 +1,7 @@
 #pragma once
 // The operands of one run, on the host, with what checking them needs.
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -57,22 +58,9 @@ std::vector<std::vector<double>> reference_rows(const Problem<In, Out>& problem,
 
 // The results of the epilogue on products, of which product(i, j) is one; rounded to Out through
 // fp32.
-template <class In, class Out, class Product>
-Output<Out> reference_of_products(const Problem<In, Out>& p, const Product& product) {
-  Output<Out> output = p.make_output();
-  const bool keeps = !p.epilogue.choice.is_product_alone();
-  const auto n = static_cast<size_t>(p.shape.n);
-  if (keeps) output.before.resize(static_cast<size_t>(p.shape.m) * n);
-#pragma omp parallel for
-  for (int i = 0; i < p.shape.m; ++i)
-    for (int j = 0; j < p.shape.n; ++j) {
-      const double before = p.epilogue.before(i, j, product(i, j));
-      if (keeps) output.before[static_cast<size_t>(i) * n + static_cast<size_t>(j)] = before;
-      output.row(i)[j] =
-          Number<Out>::from_float(static_cast<float>(p.epilogue.after(i, j, before)));
-    }
-  return output;
-}
+template <class In, class Out>
+Output<Out> reference_of_products(const Problem<In, Out>& problem,
+                                  const std::function<double(int i, int j)>& product);
 
 // The same of A * B, accumulated in double.
 template <class In, class Out>
