@@ -4,6 +4,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "epilogue.h"
+
 struct CUstream_st;  // cudaStream_t points to one
 
 namespace ladder {
@@ -11,7 +13,7 @@ namespace ladder {
 // C[M,N] = A[M,K] * B[K,N], row-major, enqueued on `stream`. Leading dimensions in elements; they
 // are 64-bit so that every `row * ld` is. K = 0 writes zeros, M = 0 or N = 0 does nothing.
 // Elements between a matrix's width and its leading dimension are never written, nor is C made of
-// what is read there.
+// what is read there. With an epilogue C is what that says; most stages have none.
 template <class In, class Out>
 struct Gemm {
   int M, N, K;
@@ -26,6 +28,7 @@ struct Gemm {
   // on other streams need another.
   void* workspace = nullptr;
   uint64_t workspace_bytes = 0;
+  Epilogue<Out> epilogue{};
 };
 
 // Rounding a dimension up to the next tile must not overflow an int.
@@ -38,10 +41,10 @@ inline void require_multiple(const char* what, uint64_t value, uint64_t unit) {
                                 ", but this kernel needs a multiple of " + std::to_string(unit));
 }
 
-// The contract of every stage: sizes from 0 to MAX_DIMENSION, leading dimensions no smaller than
-// the width, pointers 16-byte aligned. Throws std::invalid_argument that names the offender.
+// Sizes from 0 to MAX_DIMENSION, leading dimensions no smaller than the width, pointers 16-byte
+// aligned. Throws std::invalid_argument that names the offender.
 template <class In, class Out>
-void require_valid(const Gemm<In, Out>& p) {
+void require_valid_matrices(const Gemm<In, Out>& p) {
   const auto size = [](const char* name, int64_t value) {
     if (value < 0 || value > MAX_DIMENSION)
       throw std::invalid_argument(std::string(name) + " is " + std::to_string(value) +
@@ -57,6 +60,35 @@ void require_valid(const Gemm<In, Out>& p) {
   require_multiple("the address of A", reinterpret_cast<uintptr_t>(p.A), 16);
   require_multiple("the address of B", reinterpret_cast<uintptr_t>(p.B), 16);
   require_multiple("the address of C", reinterpret_cast<uintptr_t>(p.C), 16);
+}
+
+// The contract of every stage that has no epilogue; throws likewise.
+template <class In, class Out>
+void require_valid(const Gemm<In, Out>& p) {
+  require_valid_matrices(p);
+  if (!is_product_alone(p.epilogue))
+    throw std::invalid_argument("this kernel has no epilogue: it computes A * B alone");
+}
+
+// The same for a stage with one. What an epilogue reads by rows is aligned as C is.
+template <class In, class Out>
+void require_valid_epilogue(const Gemm<In, Out>& p) {
+  require_valid_matrices(p);
+  const Epilogue<Out>& e = p.epilogue;
+  const auto matrix = [&](const std::string& name, const Out* data, int64_t ld) {
+    if (ld < p.N)
+      throw std::invalid_argument("the leading dimension of the " + name + " is " +
+                                  std::to_string(ld) + ", but a row has " + std::to_string(p.N) +
+                                  " elements");
+    require_multiple(("the leading dimension of the " + name).c_str(), ld, 16 / sizeof(Out));
+    require_multiple(("the address of the " + name).c_str(), reinterpret_cast<uintptr_t>(data), 16);
+  };
+  const bool is_empty = p.M == 0 || p.N == 0;
+  if (e.beta != 0 && e.addend == nullptr && !is_empty)
+    throw std::invalid_argument("beta is " + std::to_string(e.beta) + ", but there is no addend");
+  if (e.beta != 0) matrix("addend", e.addend, e.ld_addend);
+  if (e.residual != nullptr) matrix("residual", e.residual, e.ld_residual);
+  require_multiple("the address of the bias", reinterpret_cast<uintptr_t>(e.bias), 16);
 }
 
 // For the stages that have a workspace_bytes(): `needed` is what it returns.

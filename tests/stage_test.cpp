@@ -117,22 +117,48 @@ bool all_zero(const Output<Out>& output) {
   return true;
 }
 
+// A problem's epilogue where the stage has one: by the shape, so that each body's shapes go round.
+EpilogueChoice epilogue_for(const Stage& stage, Shape shape, Data data) {
+  if (!stage.epilogue) return {};
+  static const EpilogueChoice EXACT[] = {{1, 0, true, false, Scale::NONE, Activation::RELU},
+                                         {2, -3, true, true, Scale::ROW, Activation::RELU},
+                                         {},
+                                         {-3, 0, true, false, Scale::COLUMN, Activation::NONE},
+                                         {1, 1, false, false, Scale::NONE, Activation::NONE},
+                                         {1, 0, false, true, Scale::NONE, Activation::RELU}};
+  static const EpilogueChoice RANDOM[] = {
+      {1, 0, true, false, Scale::NONE, Activation::GELU},
+      {0.5f, -1.5f, true, true, Scale::ROW, Activation::SILU},
+      {0.25f, 0, true, false, Scale::COLUMN, Activation::GELU_ERF},
+      {0.125f, 0, false, true, Scale::ROW, Activation::GELU},
+      {0.5f, 0.5f, false, false, Scale::COLUMN, Activation::RELU}};
+  const size_t number = static_cast<size_t>(shape.m) * 31 + static_cast<size_t>(shape.n) * 17 +
+                        static_cast<size_t>(shape.k) * 7;
+  return is_exact(data) ? EXACT[number % std::size(EXACT)] : RANDOM[number % std::size(RANDOM)];
+}
+
 // Runs the variant on `shape` with each kind of data and checks all of C and around it.
 template <class In, class Out>
 void expect_correct(const Subject<In, Out>& subject, Shape shape, Padding padding = {},
                     uint64_t seed = 7) {
   for (const Data data : {Data::EXACT, Data::UNIFORM}) {
     if (!uses(data)) continue;
-    const Problem<In, Out> problem(shape, data, seed, padding);
+    const Problem<In, Out> problem(shape, data, seed, padding,
+                                   epilogue_for(subject.stage, shape, data));
     const Output<Out> reference = reference_output(problem);
-    ASSERT_EQ(shape.m == 0 || shape.n == 0 || shape.k == 0, all_zero(reference))
-        << to_string(shape) << ": a kernel that stores zeros would pass";
+    const bool alone = problem.epilogue.choice.is_product_alone();
+    const bool zeros = shape.m == 0 || shape.n == 0 || (shape.k == 0 && alone);
+    if (alone || shape.m * shape.n > 100) {  // few results of ReLU may all be zeros
+      ASSERT_EQ(zeros, all_zero(reference))
+          << to_string(shape) << ": a kernel that stores zeros would pass";
+    }
     BufferSets<In, Out> sets(problem, 1, {subject.variant});
     watch(sets.gemm(0, nullptr, subject.variant));
     const Output<Out> output = sets.run_poisoned(subject.variant, nullptr);
-    const Verdict verdict = verify(output, reference, problem.bound());
-    EXPECT_TRUE(verdict.ok) << to_string(shape) << (data == Data::EXACT ? " exact: " : " random: ")
-                            << verdict.message;
+    const Verdict verdict =
+        verify(output, reference, problem.bound(&reference, subject.variant.rounds));
+    EXPECT_TRUE(verdict.ok) << to_string(shape) << (data == Data::EXACT ? " exact, " : " random, ")
+                            << problem.epilogue.choice.formula() << ": " << verdict.message;
     expect_no_findings(to_string(shape));
   }
 }
@@ -180,7 +206,9 @@ template <class In, class Out>
 void empty(const Subject<In, Out>& subject) {
   expect_correct(subject, {0, 50, 20});  // nothing is written
   expect_correct(subject, {50, 0, 20});
-  expect_correct(subject, {50, 70, 0});  // zeros are
+  expect_correct(subject, {50, 70, 0});  // zeros are, or what the epilogue makes of them
+  if (subject.stage.epilogue)
+    for (int n = 65; n < 70; ++n) expect_correct(subject, {50, n, 0});
   expect_correct(subject, {0, 0, 0});
 }
 
@@ -379,6 +407,32 @@ void expect_refused(const Subject<In, Out>& subject, const Gemm<In, Out>& p, con
   }
 }
 
+// The addend may be C itself, as in BLAS; where the product would overwrite it, that is refused.
+template <class In, class Out>
+void in_place(const Subject<In, Out>& subject) {
+  const Problem<In, Out> problem({200, 315, 70}, Data::EXACT, 7, {},
+                                 {2, -3, true, false, Scale::NONE, Activation::RELU});
+  const auto n = static_cast<size_t>(problem.shape.n);
+  const Variant<In, Out> variant("", [&](Gemm<In, Out> p) {
+    for (int i = 0; i < p.M; ++i)
+      LADDER_CUDA_CHECK(cudaMemcpy(p.C + i * p.ldc,
+                                   &problem.epilogue.addend[static_cast<size_t>(i * p.ldc)],
+                                   n * sizeof(Out), cudaMemcpyHostToDevice));
+    p.epilogue.addend = p.C;
+    if (subject.variant.rounds == Rounds::TWICE)
+      expect_refused(subject, p, "the addend is C");
+    else
+      subject.variant.gemm(p);
+  });
+  BufferSets<In, Out> sets(problem, 1);
+  watch(sets.gemm(0, nullptr));
+  const Output<Out> output = sets.run_poisoned(variant, nullptr);
+  const Output<Out> reference = reference_output(problem);
+  const Verdict verdict = verify(output, reference, problem.bound(&reference));
+  EXPECT_EQ(subject.variant.rounds == Rounds::ONCE, verdict.ok) << verdict.message;
+  expect_no_findings("in place");
+}
+
 template <class In, class Out>
 void refusals(const Subject<In, Out>& subject) {
   const Problem<In, Out> problem({32, 32, 32}, Data::EXACT, 7, {32, 32, 32});
@@ -401,6 +455,17 @@ void refusals(const Subject<In, Out>& subject) {
   if (good.workspace_bytes > 0) {
     refuses([](auto& p) { --p.workspace_bytes; }, "the workspace has ");
     refuses([](auto& p) { p.workspace = nullptr; }, "the workspace has 0 bytes");
+  }
+  if (subject.stage.epilogue) {
+    refuses([](auto& p) { p.epilogue.beta = 1; }, "beta is 1.000000, but there is no addend");
+    refuses([](auto& p) { p.epilogue.residual = p.C, p.epilogue.ld_residual = 16; },
+            "the leading dimension of the residual is 16");
+    refuses(
+        [](auto& p) { p.epilogue.beta = 1, p.epilogue.addend = p.C, p.epilogue.ld_addend = 65; },
+        "the leading dimension of the addend is 65");
+    refuses([](auto& p) { p.epilogue.bias = p.C + 1; }, "the address of the bias");
+  } else {
+    refuses([](auto& p) { p.epilogue.alpha = 2; }, "this kernel has no epilogue");
   }
   if (subject.stage.aligned_rows) {
     refuses([](auto& p) { ++p.lda; }, "lda is 65");
@@ -473,6 +538,7 @@ int run(const Stage& stage, const std::vector<Variant<In, Out>>& variants, int a
     add("empty", empty);
     add("leading_dimensions", leading_dimensions);
     add("refusals", refusals);
+    if (stage.epilogue) add("in_place", in_place);
     add("large_offsets", large_offsets);
     // In fp32 without tensor cores a CPU's compiler rounds a * b before it adds, a GPU's does not.
     if constexpr (std::is_same_v<Out, half>) add("as_on_an_h200", as_on_an_h200);

@@ -87,6 +87,11 @@ inline void stmatrix_x2_trans(void* row, const uint32_t (&r)[2],
 
 uint32_t movmatrix_trans(uint32_t pair, cpu_device::Place place = cpu_device::here());
 
+// Exact: which of the values within its error the GPU gives is not documented.
+inline float tanh_approx(float x) {
+  return std::tanh(x);
+}
+
 // --- mbarriers ----------------------------------------------------------------------------------
 
 inline void mbarrier_init(uint64_t* barrier, uint32_t count,

@@ -51,6 +51,7 @@ Best<In, Out> find_best(BufferSets<In, Out>& sets, const Output<Out>* reference,
   const auto cublaslt = std::make_shared<const CublasLt<In, Out>>(sets.gemm(0, stream));
   Best<In, Out> best;
   best.facts.algorithms = cublaslt->algorithms();
+  if (!cublaslt->missing().empty()) best.facts.left_out.push_back("all: " + cublaslt->missing());
   const auto name = [&](const Candidate<In, Out>& candidate) {
     return fmt::format("#{} ({})", candidate.number, cublaslt->describe(candidate.number));
   };

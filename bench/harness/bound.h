@@ -27,4 +27,37 @@ double difference_bound(int K, double row_norm, double column_norm, double refer
   return 2 * (accumulate + U_OUT * largest);
 }
 
+// The same behind an activation f of x = factor * (product) + what is added, with a residual.
+//
+// x: the error of the sum times |factor|, and five roundings in fp32 (of alpha times the scale, of
+// the product with both, of two additions) of what is at most |x| + 2 magnitude_added, for the
+// product itself is at most |x| + magnitude_added. f: at most `lipschitz` times that, and its own
+// error. Then one more addition, and the rounding to Out. Where a variant rounds to Out between two
+// kernels, it is once more the error of that number.
+struct Elementwise {
+  double factor, before, magnitude_added, lipschitz, relative;
+  bool rounds_between;
+};
+template <class Out, class Accumulate>
+double difference_bound(int K, double row_norm, double column_norm, double reference,
+                        const Elementwise& e) {
+  constexpr double U = Number<float>::UNIT_ROUNDOFF,
+                   U_ACCUMULATE = Number<Accumulate>::UNIT_ROUNDOFF,
+                   U_OUT = Number<Out>::UNIT_ROUNDOFF;
+  const double steps = std::min<double>(K, 2 * std::sqrt(K));
+  const double largest_before = std::abs(e.before) + 2 * e.magnitude_added;
+  const double before =
+      std::abs(e.factor) * steps * U_ACCUMULATE * row_norm * column_norm + 5 * U * largest_before;
+  const double between =
+      e.rounds_between
+          ? e.lipschitz * U_OUT * std::max(largest_before, Number<Out>::SMALLEST_NORMAL)
+          : 0;
+  // The residual is at most the difference of what is before and behind it.
+  const double after = e.lipschitz * before + e.relative * std::abs(e.before) +
+                       U * (2 * std::abs(e.before) + std::abs(reference));
+  const double largest =
+      std::max(std::abs(reference) + 2 * after + between, Number<Out>::SMALLEST_NORMAL);
+  return 2 * (after + U_OUT * largest) + between;
+}
+
 }  // namespace ladder::harness

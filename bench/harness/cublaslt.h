@@ -17,7 +17,7 @@ class CublasLt {
   static constexpr int ASKED = 64;
   static constexpr uint64_t WORKSPACE_BYTES = uint64_t{64} << 20;  // that each may use
 
-  // For problems of the dimensions of `p`.
+  // For problems of the dimensions of `p` and with its epilogue.
   explicit CublasLt(const Gemm<In, Out>& p);
   ~CublasLt();
   CublasLt(const CublasLt&) = delete;
@@ -26,6 +26,8 @@ class CublasLt {
   int algorithms() const;
   // By the numbers of its configuration: "id 66, tile 23, ...".
   std::string describe(int algorithm) const;
+  // "", or that cublasLt has no such epilogue, and so no algorithm.
+  std::string missing() const;
   void gemm(int algorithm, const Gemm<In, Out>& p) const;
 
  private:

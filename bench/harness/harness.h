@@ -1,9 +1,11 @@
 #pragma once
 // The one header a stage includes: its kernels' names in, a checked and timed report out.
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "epilogue.h"
 #include "launch.cuh"
 #include "options.h"
 
@@ -17,6 +19,8 @@ struct Stage {
   bool aligned_rows;       // leading dimensions are multiples of 16 bytes
   bool tensor_cores;
   Reference reference = Reference::CUBLAS;  // what it is timed beside, unless --reference says
+  // Where it has one: the epilogue that it is run with, unless options say.
+  std::optional<EpilogueChoice> epilogue{};
 };
 
 template <class In, class Out>
@@ -30,9 +34,11 @@ struct Variant {
   std::string name;
   GemmFunction<In, Out> gemm;
   WorkspaceBytes workspace_bytes;  // absent where it needs none
+  Rounds rounds;
 
-  Variant(std::string n, GemmFunction<In, Out> g, WorkspaceBytes w = nullptr)
-      : name(std::move(n)), gemm(std::move(g)), workspace_bytes(std::move(w)) {}
+  Variant(std::string n, GemmFunction<In, Out> g, WorkspaceBytes w = nullptr,
+          Rounds r = Rounds::ONCE)
+      : name(std::move(n)), gemm(std::move(g)), workspace_bytes(std::move(w)), rounds(r) {}
 };
 
 // Exit codes of a stage.

@@ -88,6 +88,14 @@ std::string to_json(const Report& r) {
                      {"output", r.output},
                      {"data", name(r.data)},
                      {"seed", r.seed}};
+  if (const EpilogueChoice& e = r.epilogue; !e.is_product_alone())
+    json["problem"]["epilogue"] = {
+        {"alpha", e.alpha},
+        {"beta", e.beta},
+        {"bias", e.bias},
+        {"residual", e.residual},
+        {"scale", SCALE_NAMES[static_cast<int>(e.scale)]},
+        {"activation", ACTIVATION_NAMES[static_cast<int>(e.activation)]}};
   json["variants"] = Json::array();
   for (const VariantReport& v : r.variants) {
     Json variant = {{"name", v.name}};

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "data.h"
+#include "epilogue.h"
 
 namespace ladder::harness {
 
@@ -32,6 +33,7 @@ struct Options {
   std::optional<Reference> reference;  // the stage's when absent
   bool check = true;
   Data data = Data::UNIFORM;
+  std::optional<EpilogueChoice> epilogue;  // the stage's when absent
   bool sustained = false;  // the stages of tensor cores do it anyway, but do not sample power
   bool profile = false;
   bool memory = true;  // CPU: report memory accesses

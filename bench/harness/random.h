@@ -7,7 +7,8 @@
 
 namespace ladder::harness {
 
-enum class Stream : uint64_t { A = 1, B = 2 };  // A and B must differ, or swapped operands pass
+// They must differ, or swapped operands pass.
+enum class Stream : uint64_t { A = 1, B = 2, ADDEND, BIAS, RESIDUAL, SCALE };
 
 // The i-th of 2^64 values, uniform over all 64-bit numbers. A hash of (seed, stream, i) by the
 // finaliser of SplitMix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators,

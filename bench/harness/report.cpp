@@ -16,7 +16,9 @@ double percent_of_cublas(const VariantReport& v) {
 
 std::optional<double> percent_of_best(const VariantReport& v) {
   if (!v.best) return std::nullopt;
-  return 100.0 * std::min(v.best->median, v.cublas->median) / v.time->median;
+  const double best =
+      v.cublas_does_all ? std::min(v.best->median, v.cublas->median) : v.best->median;
+  return 100.0 * best / v.time->median;
 }
 
 std::vector<std::pair<std::string, uint64_t>> memory_totals(const std::vector<MemoryRow>& rows) {

@@ -23,6 +23,17 @@ void progress(const std::string& what) {
 
 namespace {
 
+// What the options say, or the stage's own. Throws UsageError for a stage that has none.
+EpilogueChoice epilogue_of(const Stage& stage, const Options& options) {
+  if (options.epilogue && !options.epilogue->is_product_alone() && !stage.epilogue)
+    throw UsageError("this stage has no epilogue, it computes A * B alone; asked for was " +
+                     options.epilogue->formula());
+  EpilogueChoice choice = options.epilogue.value_or(stage.epilogue.value_or(EpilogueChoice{}));
+  if (!options.epilogue && stage.epilogue && is_exact(options.data))
+    choice.activation = Activation::RELU;
+  return choice;
+}
+
 template <class In, class Out>
 int run_stage(const Stage& stage, const std::vector<Variant<In, Out>>& variants, int argc,
               char** argv) {
@@ -37,6 +48,8 @@ int run_stage(const Stage& stage, const std::vector<Variant<In, Out>>& variants,
   if (is_exact(options->data) && options->k > EXACT_MAX_K)
     throw UsageError(fmt::format("--data {}: K is {}, but sums stay exact only up to K = {}",
                                  name(options->data), options->k, EXACT_MAX_K));
+  const EpilogueChoice epilogue = epilogue_of(stage, *options);
+  if (is_exact(options->data)) require_exact(epilogue, options->k);
   if (!options->json.empty()) require_writable("--json", options->json);
   if (!options->trace.empty()) require_writable("--trace", options->trace);
 
@@ -44,7 +57,7 @@ int run_stage(const Stage& stage, const std::vector<Variant<In, Out>>& variants,
   for (const auto& variant : variants)
     if (std::count(options->variants.begin(), options->variants.end(), variant.name) > 0)
       wanted.push_back(variant);
-  const Report report = execute(stage, wanted, *options);
+  const Report report = execute(stage, wanted, *options, epilogue);
   progress("");
 
   fmt::print("{}", to_table(report));

@@ -36,6 +36,8 @@ struct Output {
   int rows, cols;
   int64_t ld;
   std::vector<Out> memory = std::vector<Out>(size());
+  // Of a reference with an epilogue: what its activation is applied to, row by row.
+  std::vector<double> before{};
   std::string stray{};  // what the run wrote outside its workspace; "" for nothing
 
   size_t size() const { return static_cast<size_t>(rows * ld + 2 * GUARD); }

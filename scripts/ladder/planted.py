@@ -5,9 +5,9 @@ planted_edits.py [EDITS ...]       all of tests/planted_edits, or these files of
 A file of edits is named after the stage that is run. Each edit replaces `old`, which stands once in
 the kernel header `file` (the stage's own where nothing is said), by `new`; the stage's main is
 compiled with the edited header and runs `variant` (where nothing is said, the stage itself) at
-`shape`. The device has to find what is under `finds`: the `cause`, a regular expression, and the
-text of the `line` in the edited header, or in `file`. What else it finds, elsewhere or later, has
-to have that cause or one of the regular expression `follows`. `finds: wrong result` stands for that
+`shape`, with `options` where there are any. The device has to find what is under `finds`: the
+`cause`, a regular expression, and the text of the `line` in the edited header, or in `file`. What
+else it finds, elsewhere or later, has to have that cause or one of the regular expression `follows`. `finds: wrong result` stands for that
 alone. Without an edit nothing may be found.
 
 --build FOLDER                     a build with the CPU device's libraries (build)
@@ -47,6 +47,7 @@ class Edit:
     shape: tuple[int, int, int]
     variant: str
     finds: dict | str  # the keys cause, line and file; or WRONG_RESULT
+    options: str = ""  # more of them for the program
     follows: str = ""
 
 
@@ -159,6 +160,7 @@ def run(program: Path, edit: Edit) -> Outcome:
     m, n, k = edit.shape
     report = program.with_suffix(".json")
     command = [program, "--m", m, "--n", n, "--k", k, "--variant", edit.variant, "--json", report]
+    command += shlex.split(edit.options)
     try:
         done = subprocess.run(
             [str(word) for word in command], capture_output=True, text=True, timeout=SECONDS
@@ -228,7 +230,7 @@ def unedited(edits: list[Edit], build: Build) -> list[str]:
         said = build.compile(edits[0].stage, ROOT / "kernels", program)
         if said:
             raise BadInput(f"{edits[0].stage} does not compile:\n{said}")
-        for edit in {(e.variant, e.shape): e for e in edits}.values():
+        for edit in {(e.variant, e.shape, e.options): e for e in edits}.values():
             outcome = run(program, edit)
             if outcome != Outcome():
                 what = "x".join(map(str, edit.shape))
