@@ -68,7 +68,7 @@ void CublasLt<In, Out>::gemm(int algorithm, const Gemm<In, Out>& p) const {
 #define INSTANTIATE(In, Out, Accumulate)                     \
   template void Cublas::gemm<In, Out>(const Gemm<In, Out>&); \
   template class CublasLt<In, Out>;
-LADDER_FORMATS(INSTANTIATE)
+LADDER_CUBLAS_FORMATS(INSTANTIATE)
 
 }  // namespace harness
 

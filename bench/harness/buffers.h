@@ -51,7 +51,8 @@ uint64_t workspace_bytes(const Variant<In, Out>& variant, Shape shape, Padding p
   Gemm<In, Out> p{};
   p.M = shape.m, p.N = shape.n, p.K = shape.k;
   p.lda = leading_dimension<In>(shape.k) + padding.a;
-  p.ldb = leading_dimension<In>(shape.n) + padding.b;
+  p.ldb = leading_dimension_b<In>(shape) + padding.b;
+  p.transposed_b = TRANSPOSED_B<In>;
   p.ldc = leading_dimension<Out>(shape.n) + padding.c;
   return variant.workspace_bytes(p);
 }
@@ -110,8 +111,8 @@ template <class In, class Out>
 double bytes_per_set(Shape shape) {
   const double a =
       static_cast<double>(shape.m) * static_cast<double>(leading_dimension<In>(shape.k));
-  const double b =
-      static_cast<double>(shape.k) * static_cast<double>(leading_dimension<In>(shape.n));
+  const double b = static_cast<double>(TRANSPOSED_B<In> ? shape.n : shape.k) *
+                   static_cast<double>(leading_dimension_b<In>(shape));
   const double c =
       static_cast<double>(shape.m) * static_cast<double>(leading_dimension<Out>(shape.n));
   return (a + b) * sizeof(In) + (c + 2 * GUARD) * sizeof(Out);
@@ -126,7 +127,9 @@ class BufferSets {
   // With a workspace for any of `variants`.
   BufferSets(const Problem<In, Out>& problem, int count,
              const std::vector<Variant<In, Out>>& variants = {})
-      : problem_(problem) {
+      : problem_(problem), scales_a_(problem.scales_a.size()), scales_b_(problem.scales_b.size()) {
+    scales_a_.upload(problem.scales_a);
+    scales_b_.upload(problem.scales_b);
     for (int i = 0; i < count; ++i) {
       Set& set = sets_.emplace_back(Set{DeviceBuffer<In>(problem.a.size()),
                                         DeviceBuffer<In>(problem.b.size()),
@@ -144,8 +147,13 @@ class BufferSets {
   // Set number i, without a workspace.
   Gemm<In, Out> gemm(int i, cudaStream_t stream) const {
     const Set& set = sets_[static_cast<size_t>(i)];
-    return {problem_.shape.m, problem_.shape.n, problem_.shape.k,    set.a.get(),  problem_.lda,
-            set.b.get(),      problem_.ldb,     set.c.get() + GUARD, problem_.ldc, stream};
+    Gemm<In, Out> p{
+        problem_.shape.m, problem_.shape.n, problem_.shape.k,    set.a.get(),  problem_.lda,
+        set.b.get(),      problem_.ldb,     set.c.get() + GUARD, problem_.ldc, stream};
+    p.transposed_b = TRANSPOSED_B<In>;
+    if (!problem_.scales_a.empty())
+      p.scales = {scales_a_.get(), problem_.lds_a, scales_b_.get(), problem_.lds_b};
+    return p;
   }
   // The same with the workspace that `variant` asks for and not a byte more.
   Gemm<In, Out> gemm(int i, cudaStream_t stream, const Variant<In, Out>& variant) const {
@@ -192,6 +200,7 @@ class BufferSets {
   };
   const Problem<In, Out>& problem_;
   std::vector<Set> sets_;
+  DeviceBuffer<float> scales_a_, scales_b_;  // small: in every set the same
   std::optional<Workspace> workspace_;
 };
 

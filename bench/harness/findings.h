@@ -19,7 +19,7 @@ void watch(const Gemm<In, Out>& p) {
                             sizeof *data);
   };
   name(p.A, "A", p.M, p.K, p.lda);
-  name(p.B, "B", p.K, p.N, p.ldb);
+  name(p.B, "B", p.transposed_b ? p.N : p.K, p.transposed_b ? p.K : p.N, p.ldb);
   name(p.C, "C", p.M, p.N, p.ldc);
   if (p.workspace != nullptr) cpu_device::name_array(p.workspace, "workspace", p.workspace_bytes);
   // A product of two numbers takes 01 some 3e-8 s, with every access looked at and counted; a block

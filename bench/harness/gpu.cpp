@@ -215,7 +215,7 @@ Report execute(const Stage& stage, const std::vector<Variant<In, Out>>& variants
       buffer_sets<In, Out>(shape, workspace_bytes(with_workspace, shape), device);
   const int count = profiling ? 1 : sets_for_timing;
   progress("drawing data");
-  const Problem<In, Out> problem(shape, options.data, options.seed);
+  const Problem<In, Out> problem(shape, options.data, options.seed, {}, stage.sums);
   BufferSets<In, Out> sets(problem, count, with_workspace);
   const Stream stream;
 

@@ -6,6 +6,7 @@
 
 #include "launch.cuh"
 #include "options.h"
+#include "sums.h"
 
 namespace ladder::harness {
 
@@ -17,6 +18,7 @@ struct Stage {
   bool aligned_rows;       // leading dimensions are multiples of 16 bytes
   bool tensor_cores;
   Reference reference = Reference::CUBLAS;  // what it is timed beside, unless --reference says
+  Sums sums = Sums::FP32;
 };
 
 template <class In, class Out>

@@ -34,9 +34,10 @@ int run_stage(const Stage& stage, const std::vector<Variant<In, Out>>& variants,
     fmt::print("{}\n", fmt::join(options->variants, "\n"));
     return EXIT_OK;
   }
-  if (is_exact(options->data) && options->k > EXACT_MAX_K)
+  if (const int most = exact_max_k(options->data, stage.sums);
+      is_exact(options->data) && options->k > most)
     throw UsageError(fmt::format("--data {}: K is {}, but sums stay exact only up to K = {}",
-                                 name(options->data), options->k, EXACT_MAX_K));
+                                 name(options->data), options->k, most));
   if (!options->json.empty()) require_writable("--json", options->json);
   if (!options->trace.empty()) require_writable("--trace", options->trace);
 
