@@ -42,10 +42,8 @@ constexpr int THREADS = (CONSUMERS<BM> + 1) * WARPGROUP;
 template <int BM>
 constexpr int PARTS = BM / (CONSUMERS<BM> * MMA_M);  // of 64 rows, that one of them has
 
-// Registers a thread, by role. At the launch all have as many: the largest multiple of 8 with which
-// all share a multiprocessor's 64 K.
-template <int BM>
-constexpr int LAUNCH_REGISTERS = 64 * 1024 / THREADS<BM> / 8 * 8;
+// Registers a thread, by role, which share what all have at the launch: 128 for each of four
+// warpgroups, or 168 for each of three.
 constexpr int PRODUCER_REGISTERS = 24;
 template <int BM>
 constexpr int CONSUMER_REGISTERS = CONSUMERS<BM> == 3 ? 160 : 240;
