@@ -97,4 +97,22 @@ void require_aligned_rows(const Gemm<In, Out>& p) {
   require_multiple("ldc", p.ldc, 16 / sizeof(Out));
 }
 
+// For the stages that multiply by p.scales. Throws std::invalid_argument that names the offender.
+template <class In, class Out>
+void require_scales(const Gemm<In, Out>& p) {
+  if (p.scales.a == nullptr || p.scales.b == nullptr)
+    throw std::invalid_argument("this kernel needs the scales of A and of B");
+  require_multiple("the address of A's scales", reinterpret_cast<uintptr_t>(p.scales.a), 16);
+  require_multiple("the address of B's scales", reinterpret_cast<uintptr_t>(p.scales.b), 16);
+  const auto leading = [](const char* what, int64_t ld, int width) {
+    if (ld < width)
+      throw std::invalid_argument(std::string(what) + " is " + std::to_string(ld) +
+                                  ", but a row of them has " + std::to_string(width));
+    require_multiple(what, static_cast<uint64_t>(ld), 4);
+  };
+  leading("the leading dimension of A's scales", p.scales.lda, p.M);
+  leading("the leading dimension of B's scales", p.scales.ldb,
+          p.K / SCALED_K + (p.K % SCALED_K != 0));
+}
+
 }  // namespace ladder
