@@ -166,6 +166,7 @@ __global__ void __launch_bounds__(THREADS<BM>, 1)
     ptx::setmaxnreg_inc<CONSUMER_REGISTERS<BM>>();
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const int group_m = warpgroup_of_block() * PARTS<BM> * MMA_M;
+    unsigned box = 0;
     for (int index = blockIdx.x; index < tiles_of_C; index += gridDim.x) {
       const Tile tile = tile_of<BM, BN, BAND / BM>(index, M, N);
       float sum[PARTS<BM>][BN / 2] = {};
@@ -182,9 +183,9 @@ __global__ void __launch_bounds__(THREADS<BM>, 1)
 #pragma unroll
       for (int i = 0; i < PARTS<BM>; ++i)
 #pragma unroll
-        for (int j = 0; j * BOX < BN; ++j) {
+        for (int j = 0; j * BOX < BN; ++j, ++box) {
           // The box that was here before is on its way; of the others, one may still wait.
-          bf16(*const staged)[BOX] = s.staged[warp][(i * ceil_div(BN, BOX) + j) % STAGED];
+          bf16(*const staged)[BOX] = s.staged[warp][box % STAGED];
           if (lane == 0) ptx::bulk_wait_group_read<STAGED - 1>();
           __syncwarp();  // no lane writes before lane 0, who sent it, has waited, and all have read
 #pragma unroll

@@ -48,7 +48,7 @@ void Cublas::gemm(const Gemm<In, Out>& p) {
 template <class In, class Out>
 struct CublasLt<In, Out>::Data {};
 template <class In, class Out>
-CublasLt<In, Out>::CublasLt(const Gemm<In, Out>&) {}
+CublasLt<In, Out>::CublasLt(const Gemm<In, Out>&, Sums) {}
 template <class In, class Out>
 CublasLt<In, Out>::~CublasLt() = default;
 template <class In, class Out>

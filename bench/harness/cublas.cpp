@@ -35,6 +35,6 @@ void Cublas::gemm(const Gemm<In, Out>& p) {
 }
 
 #define INSTANTIATE(In, Out, Accumulate) template void Cublas::gemm(const Gemm<In, Out>&);
-LADDER_FORMATS(INSTANTIATE)
+LADDER_CUBLAS_FORMATS(INSTANTIATE)
 
 }  // namespace ladder::harness

@@ -62,9 +62,10 @@ struct CublasLt<In, Out>::Data {
   }
 };
 
-// Column-major, as in Cublas::gemm: the operands and M and N change places.
+// Column-major, as in Cublas::gemm: the operands and M and N change places. B, where it is stored
+// transposed, is K x N in column-major, and what cublasLt is to transpose.
 template <class In, class Out>
-CublasLt<In, Out>::CublasLt(const Gemm<In, Out>& p) : data_(std::make_unique<Data>()) {
+CublasLt<In, Out>::CublasLt(const Gemm<In, Out>& p, Sums sums) : data_(std::make_unique<Data>()) {
   const auto layout = [](cublasLtMatrixLayout_t& to, cudaDataType type, int rows, int columns,
                          int64_t ld) {
     cublas_check(cublasLtMatrixLayoutCreate(&to, type, static_cast<uint64_t>(rows),
@@ -73,7 +74,23 @@ CublasLt<In, Out>::CublasLt(const Gemm<In, Out>& p) : data_(std::make_unique<Dat
   Data& d = *data_;
   cublas_check(cublasLtCreate(&d.handle));
   cublas_check(cublasLtMatmulDescCreate(&d.operation, Cuda<In>::COMPUTE, CUDA_R_32F));
-  layout(d.a, Cuda<In>::TYPE, p.N, p.K, p.ldb);
+  const auto set = [&](cublasLtMatmulDescAttributes_t which, auto value) {
+    cublas_check(cublasLtMatmulDescSetAttribute(d.operation, which, &value, sizeof value));
+  };
+  if (p.transposed_b) {
+    set(CUBLASLT_MATMUL_DESC_TRANSA, CUBLAS_OP_T);
+    set(CUBLASLT_MATMUL_DESC_FAST_ACCUM, static_cast<int8_t>(sums == Sums::FAST));
+  }
+  if (sums == Sums::SCALED) {
+    if (p.scales.lda != p.M) return;  // it has no leading dimension for them
+    set(CUBLASLT_MATMUL_DESC_A_SCALE_MODE,
+        static_cast<int32_t>(CUBLASLT_MATMUL_MATRIX_SCALE_BLK128x128_32F));
+    set(CUBLASLT_MATMUL_DESC_B_SCALE_MODE,
+        static_cast<int32_t>(CUBLASLT_MATMUL_MATRIX_SCALE_VEC128_32F));
+    set(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, p.scales.b);
+    set(CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, p.scales.a);
+  }
+  layout(d.a, Cuda<In>::TYPE, p.transposed_b ? p.K : p.N, p.transposed_b ? p.N : p.K, p.ldb);
   layout(d.b, Cuda<In>::TYPE, p.K, p.M, p.lda);
   layout(d.c, Cuda<Out>::TYPE, p.N, p.M, p.ldc);
   Preference preference;
