@@ -48,6 +48,7 @@ struct Promoted {
     promoted::produce(s, maps.a, maps.b, tile, tiles, false, step);
   }
   __device__ static void consume(Shared& s, int tiles, int group_m, Sums& sums, unsigned& step) {
+    for (float& sum : sums[0]) sum = 0;
 #pragma unroll 1
     for (int t = 0; t < tiles; ++t) promoted::multiply<1, 1>(s, group_m, sums, step);
   }
@@ -61,6 +62,7 @@ struct Scaled {
                           step);
   }
   __device__ static void consume(Shared& s, int tiles, int group_m, Sums& sums, unsigned& step) {
+    for (float& sum : sums[0]) sum = 0;
 #pragma unroll 1
     for (int t = 0; t < tiles; ++t) block_scaled::multiply<1, 1>(s, group_m, sums, step);
   }
@@ -83,7 +85,7 @@ __global__ void __launch_bounds__((CONSUMERS + 1) * WARPGROUP, 1)
     if (threadIdx.x == CONSUMERS * WARPGROUP) Way::produce(s, maps, tile, tiles, step);
   } else {
     const int group_m = warpgroup_of_block() * 64;
-    Sums sums = {};
+    Sums sums;
     Way::consume(s, tiles, group_m, sums, step);
     const int warp = static_cast<int>(threadIdx.x) / 32 % 4,
               lane = static_cast<int>(threadIdx.x) % 32;
