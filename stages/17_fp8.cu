@@ -10,7 +10,7 @@ int main(int argc, char** argv) {
   return harness::run<e4m3, bf16>(STAGE,
                                   {
                                       {"one_tile", fp8::gemm_128x256<e4m3>},
-                                      {"fast", fp8::gemm<e4m3>},
+                                      {"fp8", fp8::gemm<e4m3>},
                                   },
                                   argc, argv, configurations);
 }

@@ -47,7 +47,7 @@ enum Exit {
 
 // Runs the variants as the command line says and returns the exit code. The stage's own variant is
 // the last one. `configurations` are what a launcher of the stage chooses among, each forced: they
-// are tested as the variants are, and not run here. Never throws. Defined for the
+// are tested as the variants are, and run where --variant names them. Never throws. Defined for the
 // formats of LADDER_FORMATS (number.h).
 template <class In, class Out>
 int run(const Stage& stage, const std::vector<Variant<In, Out>>& variants, int argc, char** argv,
