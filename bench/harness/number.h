@@ -86,9 +86,9 @@ struct Number<e5m2> : Number8<e5m2> {
   DO(float, float, float)         \
   DO(half, half, float)
 // Those of which cublasLt alone does, with B transposed.
-#define LADDER_FP8_FORMATS(DO) \
-  DO(e4m3, bf16, float)        \
-  DO(e5m2, bf16, float)
+#define LADDER_FP8_FORMATS(DO)              \
+  DO(::ladder::e4m3, ::ladder::bf16, float) \
+  DO(::ladder::e5m2, ::ladder::bf16, float)
 
 // Formats<In, Out>::Accumulate is the format of the sums.
 template <class In, class Out>
