@@ -8,6 +8,7 @@
 //         multiple of 16 columns, of 192 rows with three warpgroups that multiply; a box at the
 //         tile's edge that the lanes store; bf16 out; the choice of the tile and of the blocks as
 //         in 13; a warpgroup number that ptxas sees as one for a warp.
+// Step    the choice of the tile is 13's; what the 8 bits change is less than half of it.
 // Limit   the 14 bits: 17b.
 #include <algorithm>
 #include <string>
