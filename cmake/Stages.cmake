@@ -23,6 +23,7 @@ function(add_stage name)
   as_cpp_bool(tensor_cores tensor_cores IN_LIST features)
   as_cpp_bool(no_other only)
   string(TOUPPER ${LADDER_${name}_REFERENCE} reference)
+  string(TOUPPER ${LADDER_${name}_SUMS} sums)
   set(generated ${PROJECT_BINARY_DIR}/generated/${name})
   configure_file(${PROJECT_SOURCE_DIR}/cmake/stage.h.in ${generated}/stage.h @ONLY)
 

@@ -83,7 +83,7 @@ Verdict verdict(const Fp16& p, const Then& then, Rounds rounds = Rounds::ONCE) {
 
 constexpr Shape SHAPE{61, 83, 64};
 Fp16 problem(const EpilogueChoice& choice, Data data = Data::UNIFORM, Shape shape = SHAPE) {
-  return Fp16(shape, data, 7, {}, choice);
+  return Fp16(shape, data, 7, {}, Sums::FP32, choice);
 }
 
 double gelu_with(double cubic, double x) {

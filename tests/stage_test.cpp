@@ -143,7 +143,7 @@ void expect_correct(const Subject<In, Out>& subject, Shape shape, Padding paddin
                     uint64_t seed = 7) {
   for (const Data data : {Data::EXACT, Data::UNIFORM}) {
     if (!uses(data)) continue;
-    const Problem<In, Out> problem(shape, data, seed, padding,
+    const Problem<In, Out> problem(shape, data, seed, padding, subject.stage.sums,
                                    epilogue_for(subject.stage, shape, data));
     const Output<Out> reference = reference_output(problem);
     const bool alone = problem.epilogue.choice.is_product_alone();
@@ -234,7 +234,7 @@ void as_on_an_h200(const Subject<In, Out>& subject) {
   std::string unknown;
   for (const Shape shape :
        {Shape{128, 128, 128}, Shape{131, 97, 75}, Shape{192, 320, 96}, Shape{200, 300, 1000}}) {
-    const Problem<In, Out> problem(shape, Data::UNIFORM, 7);
+    const Problem<In, Out> problem(shape, Data::UNIFORM, 7, {}, subject.stage.sums);
     const Output<Out> output =
         BufferSets<In, Out>(problem, 1, {subject.variant}).run_poisoned(subject.variant, nullptr);
     uint64_t hash = 0xCBF29CE484222325u;  // FNV-1a, an element at a time
@@ -259,7 +259,7 @@ void as_on_an_h200(const Subject<In, Out>& subject) {
 // The launch goes to the stream it was given: while that stream is held up, C does not change.
 template <class In, class Out>
 void stream(const Subject<In, Out>& subject) {
-  const Problem<In, Out> problem({200, 100, 50}, Data::EXACT, 7);
+  const Problem<In, Out> problem({200, 100, 50}, Data::EXACT, 7, {}, subject.stage.sums);
   BufferSets<In, Out> sets(problem, 1, {subject.variant});
   cudaStream_t stream = nullptr;
   LADDER_CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
@@ -322,7 +322,8 @@ void back_to_back(const Subject<In, Out>& subject) {
   std::vector<Output<Out>> references;
   for (int i = 0; i < SHAPES; ++i) {
     const Shape shape{size(), size(), size()};
-    problems.push_back(std::make_unique<Problem<In, Out>>(shape, Data::EXACT, random()));
+    problems.push_back(std::make_unique<Problem<In, Out>>(shape, Data::EXACT, random(), Padding{},
+                                                          subject.stage.sums));
     sets.push_back(std::make_unique<BufferSets<In, Out>>(
         *problems.back(), 1, std::vector<Variant<In, Out>>{subject.variant}));
   }
@@ -370,7 +371,8 @@ void expect_correct_far_apart(const Subject<In, Out>& subject, int depth) {
   if (needed > available)
     GTEST_SKIP() << "needs " << needed << " bytes of device memory, has " << available;
 
-  Problem<In, Out> problem({rows, 40, rows}, Data::EXACT, 7, {64, 64, 64});
+  const int columns = TRANSPOSED_B<In> ? rows : 40;  // which are B's rows then
+  Problem<In, Out> problem({rows, columns, rows}, Data::EXACT, 7, {64, 64, 64}, subject.stage.sums);
   const DeviceBuffer<In> a(elements), b(elements);
   const DeviceBuffer<Out> c(elements);
   Output<Out> output = problem.make_output();
@@ -378,7 +380,10 @@ void expect_correct_far_apart(const Subject<In, Out>& subject, int depth) {
   copy_rows(To::DEVICE, a.get(), ld, problem.a.data(), problem.lda, rows);
   copy_rows(To::DEVICE, b.get(), ld, problem.b.data(), problem.ldb, rows);
   copy_rows(To::DEVICE, c.get(), ld, output.row(0), output.ld, rows);
-  Gemm<In, Out> p{rows, 40, rows, a.get(), ld, b.get(), ld, c.get(), ld, nullptr};
+  const BufferSets<In, Out> near(problem, 1);
+  Gemm<In, Out> p = near.gemm(0, nullptr);
+  p.A = a.get(), p.B = b.get(), p.C = c.get();
+  p.lda = p.ldb = p.ldc = ld;
   if (subject.variant.workspace_bytes) p.workspace_bytes = subject.variant.workspace_bytes(p);
   const Workspace workspace(p.workspace_bytes);
   if (p.workspace_bytes > 0) p.workspace = workspace.get();
@@ -410,7 +415,7 @@ void expect_refused(const Subject<In, Out>& subject, const Gemm<In, Out>& p, con
 // The addend may be C itself, as in BLAS; where the product would overwrite it, that is refused.
 template <class In, class Out>
 void in_place(const Subject<In, Out>& subject) {
-  const Problem<In, Out> problem({200, 315, 70}, Data::EXACT, 7, {},
+  const Problem<In, Out> problem({200, 315, 70}, Data::EXACT, 7, {}, Sums::FP32,
                                  {2, -3, true, false, Scale::NONE, Activation::RELU});
   const auto n = static_cast<size_t>(problem.shape.n);
   const Variant<In, Out> variant("", [&](Gemm<In, Out> p) {
@@ -435,7 +440,7 @@ void in_place(const Subject<In, Out>& subject) {
 
 template <class In, class Out>
 void refusals(const Subject<In, Out>& subject) {
-  const Problem<In, Out> problem({32, 32, 32}, Data::EXACT, 7, {32, 32, 32});
+  const Problem<In, Out> problem({32, 32, 32}, Data::EXACT, 7, {32, 32, 32}, subject.stage.sums);
   const BufferSets<In, Out> sets(problem, 1, {subject.variant});
   const Gemm<In, Out> good = sets.gemm(0, nullptr, subject.variant);
   const auto refuses = [&](auto change, const char* what) {
@@ -449,6 +454,7 @@ void refusals(const Subject<In, Out>& subject) {
   refuses([](auto& p) { p.M = -1; }, "M is -1");
   refuses([](auto& p) { p.N = MAX_DIMENSION + 1; }, "N is 2147482624");
   refuses([](auto& p) { p.K = -7; }, "K is -7");
+  refuses([](auto& p) { p.transposed_b = !p.transposed_b; }, "B is ");
   refuses([](auto& p) { p.lda = 16; }, "lda is 16");
   refuses([](auto& p) { p.ldb = 16; }, "ldb is 16");
   refuses([](auto& p) { p.ldc = 16; }, "ldc is 16");

@@ -52,7 +52,8 @@ uint64_t workspace_bytes(const Variant<In, Out>& variant, Shape shape, Padding p
   Gemm<In, Out> p{};
   p.M = shape.m, p.N = shape.n, p.K = shape.k;
   p.lda = leading_dimension<In>(shape.k) + padding.a;
-  p.ldb = leading_dimension<In>(shape.n) + padding.b;
+  p.ldb = leading_dimension_b<In>(shape) + padding.b;
+  p.transposed_b = TRANSPOSED_B<In>;
   p.ldc = leading_dimension<Out>(shape.n) + padding.c;
   return variant.workspace_bytes(p);
 }
@@ -112,8 +113,8 @@ template <class In, class Out>
 double bytes_per_set(Shape shape, const EpilogueChoice& epilogue = {}) {
   const double a =
       static_cast<double>(shape.m) * static_cast<double>(leading_dimension<In>(shape.k));
-  const double b =
-      static_cast<double>(shape.k) * static_cast<double>(leading_dimension<In>(shape.n));
+  const double b = static_cast<double>(TRANSPOSED_B<In> ? shape.n : shape.k) *
+                   static_cast<double>(leading_dimension_b<In>(shape));
   const double c =
       static_cast<double>(shape.m) * static_cast<double>(leading_dimension<Out>(shape.n));
   const int of_its_size = 1 + (epilogue.beta != 0) + epilogue.residual;
@@ -129,7 +130,9 @@ class BufferSets {
   // With a workspace for any of `variants`.
   BufferSets(const Problem<In, Out>& problem, int count,
              const std::vector<Variant<In, Out>>& variants = {})
-      : problem_(problem) {
+      : problem_(problem), scales_a_(problem.scales_a.size()), scales_b_(problem.scales_b.size()) {
+    scales_a_.upload(problem.scales_a);
+    scales_b_.upload(problem.scales_b);
     for (int i = 0; i < count; ++i) {
       Set& set = sets_.emplace_back(
           Set{DeviceBuffer<In>(problem.a.size()), DeviceBuffer<In>(problem.b.size()),
@@ -152,6 +155,9 @@ class BufferSets {
     Gemm<In, Out> p{
         problem_.shape.m, problem_.shape.n, problem_.shape.k,    set.a.get(),  problem_.lda,
         set.b.get(),      problem_.ldb,     set.c.get() + GUARD, problem_.ldc, stream};
+    p.transposed_b = TRANSPOSED_B<In>;
+    if (!problem_.scales_a.empty())
+      p.scales = {scales_a_.get(), problem_.lds_a, scales_b_.get(), problem_.lds_b};
     const EpilogueChoice& choice = problem_.epilogue.choice;
     p.epilogue = {choice.alpha,
                   set.row_scale.get_or_null(),
@@ -218,6 +224,7 @@ class BufferSets {
   }
   const Problem<In, Out>& problem_;
   std::vector<Set> sets_;
+  DeviceBuffer<float> scales_a_, scales_b_;  // small: in every set the same
   std::optional<Workspace> workspace_;
 };
 

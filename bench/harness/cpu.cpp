@@ -44,7 +44,7 @@ void require_traceable(const Gemm<In, Out>& p, uint64_t workspace) {
   const auto bytes = [](int64_t rows, int64_t ld, size_t size) {
     return static_cast<uint64_t>(rows) * static_cast<uint64_t>(ld) * size;
   };
-  if (std::max({bytes(p.M, p.lda, sizeof(In)), bytes(p.K, p.ldb, sizeof(In)),
+  if (std::max({bytes(p.M, p.lda, sizeof(In)), bytes(p.transposed_b ? p.N : p.K, p.ldb, sizeof(In)),
                 bytes(p.M, p.ldc, sizeof(Out)), workspace}) > UINT32_MAX)
     throw UsageError("--memory counts accesses to matrices of up to 4 GiB; use --no-memory");
 }
@@ -85,7 +85,7 @@ Report execute(const Stage& stage, const std::vector<Variant<In, Out>>& variants
   const uint64_t workspace = workspace_bytes(variants, shape);
   require_memory<In, Out>(shape, epilogue, workspace);
   progress("drawing data and computing the reference");
-  const Problem<In, Out> problem(shape, options.data, options.seed, {}, epilogue);
+  const Problem<In, Out> problem(shape, options.data, options.seed, {}, stage.sums, epilogue);
   BufferSets<In, Out> sets(problem, 1, variants);
   const Gemm<In, Out> p = sets.gemm(0, nullptr);
   if (options.memory) require_traceable(p, workspace);

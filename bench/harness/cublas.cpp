@@ -36,7 +36,7 @@ void Cublas::product(const Gemm<In, Out>& p, To* to, int64_t ld) {
 
 #define INSTANTIATE(In, Out, Accumulate) \
   template void Cublas::product(const Gemm<In, Out>&, Out*, int64_t);
-LADDER_FORMATS(INSTANTIATE)
+LADDER_CUBLAS_FORMATS(INSTANTIATE)
 // What an epilogue is computed from, where C's own format is not that of the sums.
 template void Cublas::product(const Gemm<half, half>&, float*, int64_t);
 

@@ -65,7 +65,7 @@ struct CublasLt<In, Out>::Data {
   cublasLtHandle_t handle = nullptr;
   cublasLtMatmulDesc_t operation = nullptr;
   cublasLtMatrixLayout_t a = nullptr, b = nullptr, addend = nullptr, c = nullptr;
-  bool has_epilogue = false;  // the one that is asked for
+  std::string missing;  // what cublasLt has not
   std::vector<cublasLtMatmulAlgo_t> algorithms;
 
   void set_bias(const Out* bias) const {
@@ -84,9 +84,10 @@ struct CublasLt<In, Out>::Data {
   }
 };
 
-// Column-major, as in Cublas::gemm: the operands and M and N change places.
+// Column-major, as in Cublas::gemm: the operands and M and N change places. B, where it is stored
+// transposed, is K x N in column-major, and what cublasLt is to transpose.
 template <class In, class Out>
-CublasLt<In, Out>::CublasLt(const Gemm<In, Out>& p) : data_(std::make_unique<Data>()) {
+CublasLt<In, Out>::CublasLt(const Gemm<In, Out>& p, Sums sums) : data_(std::make_unique<Data>()) {
   const auto layout = [](cublasLtMatrixLayout_t& to, cudaDataType type, int rows, int columns,
                          int64_t ld) {
     cublas_check(cublasLtMatrixLayoutCreate(&to, type, static_cast<uint64_t>(rows),
@@ -95,16 +96,36 @@ CublasLt<In, Out>::CublasLt(const Gemm<In, Out>& p) : data_(std::make_unique<Dat
   Data& d = *data_;
   cublas_check(cublasLtCreate(&d.handle));
   cublas_check(cublasLtMatmulDescCreate(&d.operation, Cuda<In>::COMPUTE, CUDA_R_32F));
-  layout(d.a, Cuda<In>::TYPE, p.N, p.K, p.ldb);
+  const auto set = [&](cublasLtMatmulDescAttributes_t which, auto value) {
+    cublas_check(cublasLtMatmulDescSetAttribute(d.operation, which, &value, sizeof value));
+  };
+  if (p.transposed_b) {
+    set(CUBLASLT_MATMUL_DESC_TRANSA, CUBLAS_OP_T);
+    set(CUBLASLT_MATMUL_DESC_FAST_ACCUM, static_cast<int8_t>(sums == Sums::FAST));
+  }
+  if (sums == Sums::SCALED) {
+    if (p.scales.lda != p.M) {
+      d.missing = "cublasLt has no leading dimension for scales";
+      return;
+    }
+    set(CUBLASLT_MATMUL_DESC_A_SCALE_MODE,
+        static_cast<int32_t>(CUBLASLT_MATMUL_MATRIX_SCALE_BLK128x128_32F));
+    set(CUBLASLT_MATMUL_DESC_B_SCALE_MODE,
+        static_cast<int32_t>(CUBLASLT_MATMUL_MATRIX_SCALE_VEC128_32F));
+    set(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, p.scales.b);
+    set(CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, p.scales.a);
+  }
+  layout(d.a, Cuda<In>::TYPE, p.transposed_b ? p.K : p.N, p.transposed_b ? p.N : p.K, p.ldb);
   layout(d.b, Cuda<In>::TYPE, p.K, p.M, p.lda);
   layout(d.c, Cuda<Out>::TYPE, p.N, p.M, p.ldc);
   layout(d.addend, Cuda<Out>::TYPE, p.N, p.M, p.epilogue.beta != 0 ? p.epilogue.ld_addend : p.ldc);
   const std::optional<cublasLtEpilogue_t> epilogue = epilogue_of(p.epilogue);
-  if (!epilogue) return;
-  cublas_check(cublasLtMatmulDescSetAttribute(d.operation, CUBLASLT_MATMUL_DESC_EPILOGUE,
-                                              &*epilogue, sizeof *epilogue));
+  if (!epilogue) {
+    d.missing = "cublasLt has no such epilogue";
+    return;
+  }
+  set(CUBLASLT_MATMUL_DESC_EPILOGUE, *epilogue);
   d.set_bias(p.epilogue.bias);
-  d.has_epilogue = true;
   Preference preference;
   preference.set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, WORKSPACE_BYTES);
   preference.set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, REDUCTIONS<In, Out>);
@@ -136,7 +157,7 @@ int CublasLt<In, Out>::algorithms() const {
 
 template <class In, class Out>
 std::string CublasLt<In, Out>::missing() const {
-  return data_->has_epilogue ? "" : "cublasLt has no such epilogue";
+  return data_->missing;
 }
 
 template <class In, class Out>

@@ -1,34 +1,13 @@
+#include "draw_rows.h"
 #include "epilogue.h"
-#include "number.h"
-#include "random.h"
-#include "verify.h"
 
 namespace ladder::harness {
 namespace {
 
-// Of `rows` rows of `columns`; what lies between them is NaN.
-template <class T>
-std::vector<T> draw_rows(int rows, int columns, int64_t ld, Data data, uint64_t seed,
-                         Stream stream) {
-  std::vector<T> matrix(static_cast<size_t>(rows * ld));
-  if (!matrix.empty())
-    std::memset(static_cast<void*>(matrix.data()), POISON, matrix.size() * sizeof(T));
-#pragma omp parallel for
-  for (int i = 0; i < rows; ++i)
-    for (int j = 0; j < columns; ++j)
-      matrix[static_cast<size_t>(i * ld + j)] = Number<T>::from_float(draw(
-          data, seed, stream,
-          static_cast<uint64_t>(i) * static_cast<uint64_t>(columns) + static_cast<uint64_t>(j)));
-  return matrix;
-}
-
-// 1 or 2 for exact data, otherwise from 0.5 to 1.5: no row or column disappears.
-std::vector<float> draw_scale(int count, Data data, uint64_t seed) {
-  std::vector<float> scale(static_cast<size_t>(count));
-  for (size_t i = 0; i < scale.size(); ++i)
-    scale[i] = is_exact(data) ? static_cast<float>(1 + random_bits(seed, Stream::SCALE, i) % 2)
-                              : 1 + random_uniform(seed, Stream::SCALE, i) / 2;
-  return scale;
+std::vector<float> draw_scales(int count, Data data, uint64_t seed) {
+  return draw_rows<float>(1, count, count, [=](uint64_t index) {
+    return draw_scale(data, seed, Stream::SCALE, index);
+  });
 }
 
 template <class T>
@@ -42,11 +21,11 @@ template <class Out>
 EpilogueData<Out>::EpilogueData(const EpilogueChoice& choice, int m, int n, int64_t ld, Data data,
                                 uint64_t seed)
     : choice(choice), ld(ld) {
-  if (choice.beta != 0) addend = draw_rows<Out>(m, n, ld, data, seed, Stream::ADDEND);
-  if (choice.residual) residual = draw_rows<Out>(m, n, ld, data, seed, Stream::RESIDUAL);
-  if (choice.bias) bias = draw_rows<Out>(1, n, n, data, seed, Stream::BIAS);
-  if (choice.scale == Scale::ROW) row_scale = draw_scale(m, data, seed);
-  if (choice.scale == Scale::COLUMN) column_scale = draw_scale(n, data, seed);
+  if (choice.beta != 0) addend = draw_matrix<Out>(m, n, ld, data, seed, Stream::ADDEND);
+  if (choice.residual) residual = draw_matrix<Out>(m, n, ld, data, seed, Stream::RESIDUAL);
+  if (choice.bias) bias = draw_matrix<Out>(1, n, n, data, seed, Stream::BIAS);
+  if (choice.scale == Scale::ROW) row_scale = draw_scales(m, data, seed);
+  if (choice.scale == Scale::COLUMN) column_scale = draw_scales(n, data, seed);
 }
 
 template <class Out>
@@ -70,6 +49,6 @@ double EpilogueData<Out>::after(int i, int j, double before) const {
 }
 
 #define INSTANTIATE(Out) template struct EpilogueData<Out>;
-LADDER_NUMBERS(INSTANTIATE)
+LADDER_OUTPUTS(INSTANTIATE)
 
 }  // namespace ladder::harness

@@ -19,7 +19,7 @@ void watch(const Gemm<In, Out>& p) {
                             sizeof *data);
   };
   name(p.A, "A", p.M, p.K, p.lda);
-  name(p.B, "B", p.K, p.N, p.ldb);
+  name(p.B, "B", p.transposed_b ? p.N : p.K, p.transposed_b ? p.K : p.N, p.ldb);
   name(p.C, "C", p.M, p.N, p.ldc);
   const Epilogue<Out>& e = p.epilogue;
   if (e.addend != nullptr) name(e.addend, "addend", p.M, p.N, e.ld_addend);

@@ -117,29 +117,54 @@ Output<Out> reference_by_cublas(Cublas& cublas, const Problem<In, Out>& problem,
 template <class In, class Out>
 struct Yardsticks {
   std::string cublas_version;
-  Variant<In, Out> cublas;
-  std::optional<Output<Out>> reference;  // nothing with --no-check
+  std::optional<Variant<In, Out>> cublas;  // nothing where it has none
+  std::optional<Output<Out>> reference;    // nothing with --no-check
   std::optional<Best<In, Out>> best;
 };
+
+// What cuBLAS chooses itself; of 8 bits, which it leaves to cublasLt, that one's first choice.
+// Nothing where that one has none.
+template <class In, class Out>
+std::optional<Variant<In, Out>> own_choice(const std::shared_ptr<Cublas>& cublas,
+                                           const Gemm<In, Out>& p, Sums sums) {
+  if constexpr (TRANSPOSED_B<In>) {
+    const auto cublaslt = std::make_shared<const CublasLt<In, Out>>(p, sums);
+    if (cublaslt->algorithms() == 0) return std::nullopt;
+    return Variant<In, Out>(
+        "cuBLAS", [=](const Gemm<In, Out>& p) { cublaslt->gemm(0, p); },
+        any_of_cublaslt<In, Out>().workspace_bytes);
+  } else {
+    return Variant<In, Out>("cuBLAS", [=](const Gemm<In, Out>& p) { cublas->gemm(p); });
+  }
+}
+
+// cuBLAS's result, as far as it has one for the problem.
+template <class In, class Out>
+Output<Out> make_reference(Cublas& handle, const std::optional<Variant<In, Out>>& cublas,
+                           const Problem<In, Out>& problem, BufferSets<In, Out>& sets,
+                           cudaStream_t stream) {
+  if (problem.epilogue.choice.is_product_alone() && cublas)
+    return sets.run_poisoned(*cublas, stream);
+  if constexpr (!TRANSPOSED_B<In>) return reference_by_cublas(handle, problem, sets, stream);
+  return reference_output(problem);
+}
 
 template <class In, class Out>
 Yardsticks<In, Out> make_yardsticks(const Problem<In, Out>& problem, BufferSets<In, Out>& sets,
                                     bool check, bool best, cudaStream_t stream) {
   const auto handle = std::make_shared<Cublas>();
   Yardsticks<In, Out> yardsticks{
-      handle->version(), {"cuBLAS", [=](const Gemm<In, Out>& p) { handle->gemm(p); }}, {}, {}};
+      handle->version(), own_choice(handle, sets.gemm(0, stream), problem.sums), {}, {}};
   if (check) {
     progress("computing the reference");
-    yardsticks.reference = problem.epilogue.choice.is_product_alone()
-                               ? sets.run_poisoned(yardsticks.cublas, stream)
-                               : reference_by_cublas(*handle, problem, sets, stream);
+    yardsticks.reference = make_reference(*handle, yardsticks.cublas, problem, sets, stream);
     check_cublas(problem, *yardsticks.reference);
   }
-  if (best) {
+  if (best && yardsticks.cublas) {
     progress("looking for the best of cublasLt");
     const Output<Out>* const reference = check ? &*yardsticks.reference : nullptr;
-    yardsticks.best =
-        find_best(sets, reference, check ? problem.bound(reference) : Bound(), stream);
+    yardsticks.best = find_best(sets, reference, check ? problem.bound(reference) : Bound(), stream,
+                                problem.sums);
   }
   return yardsticks;
 }
@@ -198,16 +223,16 @@ VariantReport measure(const Variant<In, Out>& variant, const Yardsticks<In, Out>
   progress("timing " + variant.name);
   const bool best = yardsticks.best && yardsticks.best->variant;
   enum Contender : size_t { STAGE, CUBLAS, BEST };
-  std::vector<LaunchOn> contenders{sets.launches(variant, stream),
-                                   sets.launches(yardsticks.cublas, stream)};
+  std::vector<LaunchOn> contenders{sets.launches(variant, stream)};
+  if (yardsticks.cublas) contenders.push_back(sets.launches(*yardsticks.cublas, stream));
   if (best) contenders.push_back(sets.launches(*yardsticks.best->variant, stream));
   const std::vector<Timing> times =
       time_interleaved(contenders, {sets.count(), options.warmup, options.iterations}, stream);
   result.time = times[STAGE];
-  result.cublas = times[CUBLAS];
+  if (yardsticks.cublas) result.cublas = times[CUBLAS];
   if (best) result.best = times[BEST];
   result.cublas_does_all = problem.epilogue.choice.is_product_alone();
-  if (sustained) {
+  if (sustained && yardsticks.cublas) {
     const std::vector<double> steady = time_sustained(contenders, sets.count(), times, stream);
     result.sustained = {tflops(problem.shape, steady[STAGE]),
                         100.0 * steady[CUBLAS] / steady[STAGE]};
@@ -233,12 +258,12 @@ Report execute(const Stage& stage, const std::vector<Variant<In, Out>>& variants
   const bool best = !profiling && options.reference.value_or(stage.reference) == Reference::BEST;
 
   std::vector<Variant<In, Out>> with_workspace = variants;
-  if (best) with_workspace.push_back(any_of_cublaslt<In, Out>());
+  if (best || TRANSPOSED_B<In>) with_workspace.push_back(any_of_cublaslt<In, Out>());
   const int sets_for_timing =
       buffer_sets<In, Out>(shape, epilogue, workspace_bytes(with_workspace, shape), device);
   const int count = profiling ? 1 : sets_for_timing;
   progress("drawing data");
-  const Problem<In, Out> problem(shape, options.data, options.seed, {}, epilogue);
+  const Problem<In, Out> problem(shape, options.data, options.seed, {}, stage.sums, epilogue);
   BufferSets<In, Out> sets(problem, count, with_workspace);
   const Stream stream;
 

@@ -8,6 +8,7 @@
 #include "epilogue.h"
 #include "launch.cuh"
 #include "options.h"
+#include "sums.h"
 
 namespace ladder::harness {
 
@@ -19,6 +20,7 @@ struct Stage {
   bool aligned_rows;       // leading dimensions are multiples of 16 bytes
   bool tensor_cores;
   Reference reference = Reference::CUBLAS;  // what it is timed beside, unless --reference says
+  Sums sums = Sums::FP32;
   // Where it has one: the epilogue that it is run with, unless options say.
   std::optional<EpilogueChoice> epilogue{};
 };
@@ -51,7 +53,7 @@ enum Exit {
 
 // Runs the variants as the command line says and returns the exit code. The stage's own variant is
 // the last one. `configurations` are what a launcher of the stage chooses among, each forced: they
-// are tested as the variants are, and not run here. Never throws. Defined for the
+// are tested as the variants are, and run where --variant names them. Never throws. Defined for the
 // formats of LADDER_FORMATS (number.h).
 template <class In, class Out>
 int run(const Stage& stage, const std::vector<Variant<In, Out>>& variants, int argc, char** argv,

@@ -99,7 +99,10 @@ void add_epilogue(CLI::App& app, std::optional<EpilogueChoice>& epilogue) {
       "these six options is given, and relu where results must be equal [none]");
 }
 
-void keep_known_variants(std::vector<std::string>& wanted, const std::vector<std::string>& all) {
+void keep_known_variants(std::vector<std::string>& wanted, const std::vector<std::string>& variants,
+                         const std::vector<std::string>& configurations) {
+  std::vector<std::string> all = variants;
+  if (!wanted.empty()) all.insert(all.end(), configurations.begin(), configurations.end());
   for (const std::string& name : wanted)
     if (std::find(all.begin(), all.end(), name) == all.end())
       throw UsageError(fmt::format("--variant: no variant '{}'; this stage has: {}", name,
@@ -115,7 +118,8 @@ void keep_known_variants(std::vector<std::string>& wanted, const std::vector<std
 
 std::optional<Options> parse_options(const std::string& stage,
                                      const std::vector<std::string>& variants, Target target,
-                                     int argc, const char* const* argv) {
+                                     int argc, const char* const* argv,
+                                     const std::vector<std::string>& configurations) {
   const bool gpu = target == Target::GPU;
   Options o;
   o.m = o.n = o.k = gpu ? 4096 : 256;
@@ -147,7 +151,11 @@ std::optional<Options> parse_options(const std::string& stage,
       ->excludes(m)
       ->excludes(n)
       ->excludes(k);
-  app.add_option("--variant", o.variants, "run these only")->type_name("NAME");
+  app.add_option(
+         "--variant", o.variants,
+         "run these only: variants, or what the launcher chooses among" +
+             (configurations.empty() ? "" : fmt::format(": {}", fmt::join(configurations, ", "))))
+      ->type_name("NAME");
   add_integer<uint64_t>(
       app, "--seed", 0, UINT64_MAX, [&](uint64_t v) { o.seed = v; }, "of the random data [1]");
   app.add_flag("--check,!--no-check", o.check, "compare every element with the reference [on]");
@@ -190,7 +198,7 @@ std::optional<Options> parse_options(const std::string& stage,
   }
 
   if (!parse_arguments(app, argc, argv)) return std::nullopt;
-  keep_known_variants(o.variants, variants);
+  keep_known_variants(o.variants, variants, configurations);
   if (o.profile && o.sustained)
     throw UsageError("--sustained measures time and --profile does not; use one of them");
   if (o.profile && o.reference)

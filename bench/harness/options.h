@@ -45,8 +45,10 @@ struct Options {
 
 // Parses argv[1..]; a target has only the options that mean something there. Returns nothing when
 // --help or --version has been served (on stdout). Throws UsageError.
+// `configurations` can be asked for with --variant as well.
 std::optional<Options> parse_options(const std::string& stage,
                                      const std::vector<std::string>& variants, Target target,
-                                     int argc, const char* const* argv);
+                                     int argc, const char* const* argv,
+                                     const std::vector<std::string>& configurations = {});
 
 }  // namespace ladder::harness

@@ -7,52 +7,46 @@
 #include <cstring>
 #include <numeric>
 
-#include "random.h"
+#include "draw_rows.h"
 
 namespace ladder::harness {
 namespace {
 
-template <class In>
-std::vector<In> draw_matrix(int rows, int columns, int64_t ld, Data data, uint64_t seed,
-                            Stream stream) {
-  std::vector<In> matrix(static_cast<size_t>(rows * ld));
-  if (matrix.empty()) return matrix;
-  std::memset(static_cast<void*>(matrix.data()), POISON, matrix.size() * sizeof(In));
-#pragma omp parallel for
-  for (int i = 0; i < rows; ++i) {
-    for (int j = 0; j < columns; ++j) {
-      const uint64_t index =
-          static_cast<uint64_t>(i) * static_cast<uint64_t>(columns) + static_cast<uint64_t>(j);
-      matrix[static_cast<size_t>(i * ld + j)] =
-          Number<In>::from_float(draw(data, seed, stream, index));
-    }
-  }
-  return matrix;
+std::vector<float> draw_scales(int rows, int columns, int64_t ld, Data data, uint64_t seed,
+                               Stream stream) {
+  return draw_rows<float>(rows, columns, ld,
+                          [=](uint64_t index) { return draw_scale(data, seed, stream, index); });
 }
 
 }  // namespace
 
 template <class In, class Out>
-Problem<In, Out>::Problem(Shape shape, Data data, uint64_t seed, Padding padding,
+Problem<In, Out>::Problem(Shape shape, Data data, uint64_t seed, Padding padding, Sums sums,
                           const EpilogueChoice& epilogue)
     : shape(shape),
       data(data),
       lda(leading_dimension<In>(shape.k) + padding.a),
-      ldb(leading_dimension<In>(shape.n) + padding.b),
+      ldb(leading_dimension_b<In>(shape) + padding.b),
       ldc(leading_dimension<Out>(shape.n) + padding.c),
+      sums(sums),
       a(draw_matrix<In>(shape.m, shape.k, lda, data, seed, Stream::A)),
-      b(draw_matrix<In>(shape.k, shape.n, ldb, data, seed, Stream::B)),
+      b(draw_matrix<In>(TRANSPOSED_B<In> ? shape.n : shape.k, TRANSPOSED_B<In> ? shape.k : shape.n,
+                        ldb, data, seed, Stream::B)),
       epilogue(epilogue, shape.m, shape.n, ldc, data, seed),
       row_norms(static_cast<size_t>(shape.m)),
       column_norms(static_cast<size_t>(shape.n)) {
-  const auto square = [](In value) {
-    const double x = Number<In>::to_float(value);
-    return x * x;
-  };
+  if (sums == Sums::SCALED) {
+    const int parts = ceil_div(shape.k, SCALED_K), strips = ceil_div(shape.n, SCALED_N);
+    lds_a = leading_dimension<float>(shape.m);
+    lds_b = leading_dimension<float>(parts);
+    scales_a = draw_scales(parts, shape.m, lds_a, data, seed, Stream::SCALES_A);
+    scales_b = draw_scales(strips, parts, lds_b, data, seed, Stream::SCALES_B);
+  }
+  const auto square = [](double x) { return x * x; };
 #pragma omp parallel for
   for (int i = 0; i < shape.m; ++i) {
     double sum = 0;
-    for (int k = 0; k < shape.k; ++k) sum += square(a[static_cast<size_t>(i * lda + k)]);
+    for (int k = 0; k < shape.k; ++k) sum += square(at_a(i, k));
     row_norms[static_cast<size_t>(i)] = std::sqrt(sum);
   }
   constexpr int STRIP = 512;  // columns a thread adds up at a time
@@ -60,7 +54,7 @@ Problem<In, Out>::Problem(Shape shape, Data data, uint64_t seed, Padding padding
   for (int begin = 0; begin < shape.n; begin += STRIP)
     for (int k = 0; k < shape.k; ++k)
       for (int j = begin; j < std::min(begin + STRIP, shape.n); ++j)
-        column_norms[static_cast<size_t>(j)] += square(b[static_cast<size_t>(k * ldb + j)]);
+        column_norms[static_cast<size_t>(j)] += square(at_b(k, j));
   for (double& norm : column_norms) norm = std::sqrt(norm);
 }
 
@@ -74,9 +68,9 @@ double bound_of(const Problem<In, Out>& p, int i, int j, double reference, doubl
                column_norm = p.column_norms[static_cast<size_t>(j)];
   const EpilogueData<Out>& e = p.epilogue;
   if (e.choice.is_product_alone())
-    return is_exact(p.data)
-               ? 0
-               : difference_bound<Out, Accumulate>(p.shape.k, row_norm, column_norm, reference);
+    return is_exact(p.data) ? 0
+                            : difference_bound<Out, Accumulate>(p.shape.k, row_norm, column_norm,
+                                                                reference, p.sums);
   const double added = e.magnitude_added(i, j);
   // Integers up to 1 / unit roundoff are numbers of the format.
   if (is_exact(p.data) &&
@@ -84,7 +78,7 @@ double bound_of(const Problem<In, Out>& p, int i, int j, double reference, doubl
     return 0;
   const Activated f = properties(e.choice.activation);
   return difference_bound<Out, Accumulate>(
-      p.shape.k, row_norm, column_norm, reference,
+      p.shape.k, row_norm, column_norm, reference, p.sums,
       {e.factor(i, j), before, added, f.lipschitz, f.relative, rounds == Rounds::TWICE});
 }
 
@@ -105,18 +99,18 @@ template <class In, class Out>
 std::vector<std::vector<double>> reference_rows(const Problem<In, Out>& p,
                                                 const std::vector<int>& rows) {
   const auto n = static_cast<size_t>(p.shape.n);
-  // Once, and not for every row: on the host a half takes longer to convert than to multiply.
+  // Once, and not for every row: on the host a half takes longer to convert than to multiply. A
+  // float holds what is scaled, too, but for its last bits, which a bound allows for.
   std::vector<float> b(static_cast<size_t>(p.shape.k) * n);
 #pragma omp parallel for
-  for (int k = 0; k < p.shape.k; ++k) {
-    const In* row = p.b.data() + k * p.ldb;
-    std::transform(row, row + n, b.data() + static_cast<size_t>(k) * n, Number<In>::to_float);
-  }
+  for (int k = 0; k < p.shape.k; ++k)
+    for (int j = 0; j < p.shape.n; ++j)
+      b[static_cast<size_t>(k) * n + static_cast<size_t>(j)] = static_cast<float>(p.at_b(k, j));
   std::vector<std::vector<double>> results(rows.size(), std::vector<double>(n, 0.0));
 #pragma omp parallel for
   for (size_t r = 0; r < rows.size(); ++r) {
     for (int k = 0; k < p.shape.k; ++k) {
-      const double a = Number<In>::to_float(p.a[static_cast<size_t>(rows[r] * p.lda + k)]);
+      const double a = p.at_a(rows[r], k);
       const float* row = b.data() + static_cast<size_t>(k) * n;
       for (size_t j = 0; j < n; ++j) results[r][j] += a * static_cast<double>(row[j]);
     }

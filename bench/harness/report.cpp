@@ -1,5 +1,7 @@
 #include "report.h"
 
+#include <cmath>
+
 namespace ladder::harness {
 
 bool VariantReport::ok() const {
@@ -11,7 +13,7 @@ double tflops(Shape s, double milliseconds) {
 }
 
 double percent_of_cublas(const VariantReport& v) {
-  return 100.0 * v.cublas->median / v.time->median;
+  return v.cublas ? 100.0 * v.cublas->median / v.time->median : std::nan("");
 }
 
 std::optional<double> percent_of_best(const VariantReport& v) {

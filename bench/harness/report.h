@@ -108,7 +108,7 @@ struct Report {
 // TFLOP/s of 2 M N K operations in that time.
 double tflops(Shape shape, double milliseconds);
 
-// Of a variant that has been timed.
+// Of a variant that has been timed; NaN where cuBLAS has nothing for the problem.
 double percent_of_cublas(const VariantReport& v);
 // The same of the faster one of cuBLAS's own choice and the best of cublasLt, where that was timed
 // beside the variant: what cuBLAS chooses is not always among what cublasLt offers. With an

@@ -100,7 +100,10 @@ std::string gpu_table(const Report& r) {
   }
   for (const VariantReport& v : r.variants)
     if (v.power) text += power_table(v);
-  if (timed) {
+  if (timed && !r.variants.back().cublas)
+    text += fmt::format("  cuBLAS {}: none for this problem; compared with doubles\n",
+                        r.cublas_version);
+  if (timed && r.variants.back().cublas) {
     const Timing& c = *r.variants.back().cublas;
     text +=
         fmt::format("  cuBLAS {}{}: {:.4f} ms, {:.2f} TFLOP/s, interleaved with {}\n",
