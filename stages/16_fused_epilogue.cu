@@ -11,12 +11,8 @@ int main(int argc, char** argv) {
     configurations.emplace_back("in_turn_" + name(c),
                                 [&c](const Problem& p) { gemm_of_tiles(c, p); });
   using ladder::harness::Rounds;
-  ladder::harness::Stage stage = ladder::STAGE;
-  stage.epilogue.emplace();
-  stage.epilogue->bias = true;
-  stage.epilogue->activation = ladder::Activation::GELU;
   return ladder::harness::run<half, half>(
-      stage,
+      ladder::STAGE,
       {
           {"unfused", gemm_and_epilogue<Within::NOTHING>, nullptr, Rounds::TWICE},
           {"bias_fused", gemm_and_epilogue<Within::BIAS>, nullptr, Rounds::TWICE},

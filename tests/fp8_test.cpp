@@ -11,7 +11,8 @@ namespace {
 
 using cpu_device::Fp8;
 
-// A * B by the tensor core's rules, the sums of each `part` of K added up in fp32.
+// A * B by the tensor core's rules, the sums of each `part` of K added up in fp32; and the
+// epilogue.
 template <class In>
 Output<bf16> by_tensor_core(const Problem<In, bf16>& p, int part, Fp8 type) {
   constexpr int STEP = 32, COLUMNS = 8;
@@ -42,7 +43,8 @@ Output<bf16> by_tensor_core(const Problem<In, bf16>& p, int part, Fp8 type) {
         }
       }
       for (int j = 0; j < std::min(COLUMNS, N - j0); ++j)
-        output.row(i)[j0 + j] = Number<bf16>::from_float(total[j]);
+        output.row(i)[j0 + j] = Number<bf16>::from_float(static_cast<float>(
+            p.epilogue.after(i, j0 + j, p.epilogue.before(i, j0 + j, total[j]))));
     }
   return output;
 }
@@ -92,6 +94,21 @@ TEST(Fp8Bounds, AcceptTheTensorCoresSumsAtEveryDepthAndNoOtherFormat) {
                 24 * 24 / 2)
           << "K = " << k;
     }
+}
+
+// The error of the sums is that of numbers of 8 bits behind an epilogue, too.
+TEST(Fp8Bounds, OfAnEpilogueStartFromThoseOfItsSums) {
+  for (const auto& [sums, part] : WAYS) {
+    const Problem<e4m3, bf16> problem({24, 24, 4096}, Data::UNIFORM, 5, {}, sums,
+                                      {0.01f, 0, true, false, Scale::ROW, Activation::GELU});
+    const Output<bf16> reference = reference_output(problem);
+    const auto wrong = [&](Fp8 type) {
+      return verify(by_tensor_core(problem, part, type), reference, problem.bound(&reference))
+          .wrong;
+    };
+    EXPECT_EQ(0, wrong(Fp8::E4M3));
+    EXPECT_GT(wrong(Fp8::E5M2), 24 * 24 / 4);
+  }
 }
 
 TEST(Fp8Bounds, RefuseTheFactorsOfAnotherBlock) {

@@ -547,7 +547,7 @@ int run(const Stage& stage, const std::vector<Variant<In, Out>>& variants, int a
     if (stage.epilogue) add("in_place", in_place);
     add("large_offsets", large_offsets);
     // In fp32 without tensor cores a CPU's compiler rounds a * b before it adds, a GPU's does not.
-    if constexpr (std::is_same_v<Out, half>) add("as_on_an_h200", as_on_an_h200);
+    if constexpr (!std::is_same_v<In, float>) add("as_on_an_h200", as_on_an_h200);
 #ifndef LADDER_CPU_DEVICE
     add("waves", waves);
     add("back_to_back", back_to_back);

@@ -28,6 +28,13 @@ struct EpilogueChoice {
   std::string formula() const;
 };
 
+inline EpilogueChoice bias_and(Activation activation) {
+  EpilogueChoice choice;
+  choice.bias = true;
+  choice.activation = activation;
+  return choice;
+}
+
 // How often a variant rounds to the format of C: once more where one kernel leaves it to another.
 enum class Rounds { ONCE, TWICE };
 

@@ -145,8 +145,10 @@ Output<Out> make_reference(Cublas& handle, const std::optional<Variant<In, Out>>
                            cudaStream_t stream) {
   if (problem.epilogue.choice.is_product_alone() && cublas)
     return sets.run_poisoned(*cublas, stream);
-  if constexpr (!TRANSPOSED_B<In>) return reference_by_cublas(handle, problem, sets, stream);
-  return reference_output(problem);
+  if constexpr (TRANSPOSED_B<In>)
+    return reference_output(problem);
+  else
+    return reference_by_cublas(handle, problem, sets, stream);
 }
 
 template <class In, class Out>

@@ -21,7 +21,7 @@ struct Stage {
   bool tensor_cores;
   Reference reference = Reference::CUBLAS;  // what it is timed beside, unless --reference says
   Sums sums = Sums::FP32;
-  // Where it has one: the epilogue that it is run with, unless options say.
+  // Of a stage that takes epilogues: the one that it is run with, unless options say.
   std::optional<EpilogueChoice> epilogue{};
 };
 
