@@ -151,10 +151,11 @@ std::optional<Options> parse_options(const std::string& stage,
       ->excludes(m)
       ->excludes(n)
       ->excludes(k);
-  app.add_option(
-         "--variant", o.variants,
-         "run these only: variants, or what the launcher chooses among" +
-             (configurations.empty() ? "" : fmt::format(": {}", fmt::join(configurations, ", "))))
+  app.add_option("--variant", o.variants,
+                 "run these only" + (configurations.empty()
+                                         ? ""
+                                         : fmt::format("; also what the launcher chooses among: {}",
+                                                       fmt::join(configurations, ", "))))
       ->type_name("NAME");
   add_integer<uint64_t>(
       app, "--seed", 0, UINT64_MAX, [&](uint64_t v) { o.seed = v; }, "of the random data [1]");

@@ -7,8 +7,8 @@ the kernel header `file` (the stage's own where nothing is said), by `new`; the 
 compiled with the edited header and runs `variant` (where nothing is said, the stage itself) at
 `shape`, with `options` where there are any. The device has to find what is under `finds`: the
 `cause`, a regular expression, and the text of the `line` in the edited header, or in `file`. What
-else it finds, elsewhere or later, has to have that cause or one of the regular expression `follows`. `finds: wrong result` stands for that
-alone. Without an edit nothing may be found.
+else it finds, elsewhere or later, has to have that cause or one of the regular expression
+`follows`. `finds: wrong result` stands for that alone. Without an edit nothing may be found.
 
 --build FOLDER                     a build with the CPU device's libraries (build)
 
