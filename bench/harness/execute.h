@@ -24,6 +24,7 @@ Report describe_run(const Stage& stage, const Device& device, const Problem<In, 
   report.shape = problem.shape;
   report.data = problem.data;
   report.seed = seed;
+  report.sums = problem.sums;
   report.epilogue = problem.epilogue.choice;
   report.input = Number<In>::NAME;
   report.accumulate = Number<typename Formats<In, Out>::Accumulate>::NAME;

@@ -26,7 +26,8 @@ std::optional<double> peak_tflops(const Device& device, const std::string& input
   const bool fp8 = (input == "e4m3" || input == "e5m2") && device.sm >= 89;
   const auto pipe = PIPES.find(fp8 ? "fp16" : input);
   if (rates == RATES.end() || pipe == PIPES.end()) return std::nullopt;
-  return (fp8 ? 2 : 1) * device.multiprocessors * (rates->second.*pipe->second) * device.clock_mhz * 1e6 / 1e12;
+  return (fp8 ? 2 : 1) * device.multiprocessors * (rates->second.*pipe->second) * device.clock_mhz *
+         1e6 / 1e12;
 }
 
 }  // namespace ladder::harness

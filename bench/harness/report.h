@@ -98,6 +98,7 @@ struct Report {
   Shape shape;
   Data data;
   uint64_t seed;
+  Sums sums = Sums::FP32;
   EpilogueChoice epilogue{};
   std::string input, accumulate, output;  // number formats
   std::string cublas_version;

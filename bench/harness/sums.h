@@ -10,5 +10,9 @@ enum class Sums {
   PROMOTED,  // each 128 of K by the tensor core, these sums in fp32
   SCALED,    // the same with the factors of BlockScales
 };
+constexpr const char* SUMS_NAMES[] = {"fp32", "fast", "promoted", "scaled"};
+inline const char* name(Sums sums) {
+  return SUMS_NAMES[static_cast<int>(sums)];
+}
 
 }  // namespace ladder::harness
