@@ -42,10 +42,18 @@ static_assert(PRODUCER_REGISTERS + CONSUMERS * CONSUMER_REGISTERS <=
               (CONSUMERS + 1) * LAUNCH_REGISTERS);
 
 // Pairs of neighbouring blocks, clusters: with tiles side by side, which have A in common, or one
-// below the other, which have B in common. Or none.
-enum class Pairs { NONE, SHARE_A, SHARE_B };
+// below the other, which have B in common; or two of the one and two of the other, four blocks. Or
+// none.
+enum class Pairs { NONE, SHARE_A, SHARE_B, SHARE_BOTH };
+// Blocks of a cluster below and beside each other. Their numbers run along a row of tiles first.
+__host__ __device__ constexpr int down_of(Pairs pairs) {
+  return pairs == Pairs::SHARE_B || pairs == Pairs::SHARE_BOTH ? 2 : 1;
+}
+__host__ __device__ constexpr int across_of(Pairs pairs) {
+  return pairs == Pairs::SHARE_A || pairs == Pairs::SHARE_BOTH ? 2 : 1;
+}
 __host__ __device__ constexpr int cluster_of(Pairs pairs) {
-  return pairs == Pairs::NONE ? 1 : 2;
+  return down_of(pairs) * across_of(pairs);
 }
 
 // What the consumers do: each its columns of every tile, or each every other tile. These take turns
@@ -69,8 +77,9 @@ constexpr int buffers_beside(int rows) {
 
 template <int BM, int BN>
 struct Shared {
-  // Rows of a piece: 8 for each warp of a warpgroup, or half of that where it saves a buffer.
-  static constexpr int PIECE = buffers_beside<BM, BN>(16) > buffers_beside<BM, BN>(32) ? 16 : 32;
+  // Rows of a piece: the longer, the fewer waits; but not at the price of a buffer.
+  static constexpr int PIECE = buffers_beside<BM, BN>(64) < buffers_beside<BM, BN>(32) ? 32 : 64;
+  static constexpr int LAST_PIECE = BM - (BM - 1) / PIECE * PIECE;
   static constexpr int PIPE = buffers_beside<BM, BN>(PIECE);
   Tiles<BM, BN> tiles[PIPE];
   half staged[CONSUMERS][STAGED][PIECE][BOX];  // on their way to C
@@ -81,9 +90,9 @@ struct Shared {
 // This block's tile, when its cluster is at tile `index`.
 template <int BM, int BN, Pairs PAIRS>
 __device__ __forceinline__ Tile tile_of_block(int index, int M, int N) {
-  constexpr int DOWN = PAIRS == Pairs::SHARE_B ? 2 : 1, ACROSS = PAIRS == Pairs::SHARE_A ? 2 : 1;
+  constexpr int DOWN = down_of(PAIRS), ACROSS = across_of(PAIRS);
   Tile tile = tile_of<DOWN * BM, ACROSS * BN, BAND / (DOWN * BM)>(index, M, N);
-  tile.m0 += blockIdx.x % DOWN * BM;
+  tile.m0 += blockIdx.x / ACROSS % DOWN * BM;
   tile.n0 += blockIdx.x % ACROSS * BN;
   return tile;
 }
@@ -94,7 +103,8 @@ template <int BM, int BN, Pairs PAIRS>
 __device__ __forceinline__ void produce(Shared<BM, BN>& s, const CUtensorMap& map_A,
                                         const CUtensorMap& map_B, Tile tile, int tiles,
                                         bool backwards, unsigned& step) {
-  constexpr int PIPE = Shared<BM, BN>::PIPE;
+  constexpr int PIPE = Shared<BM, BN>::PIPE, DOWN = down_of(PAIRS), ACROSS = across_of(PAIRS);
+  const unsigned down = blockIdx.x / ACROSS % DOWN, across = blockIdx.x % ACROSS;
   for (int t = 0; t < tiles; ++t, ++step) {
     const unsigned to = step % PIPE;
     // Nobody in the cluster may still read what lies there. The first time round nobody does: the
@@ -103,16 +113,16 @@ __device__ __forceinline__ void produce(Shared<BM, BN>& s, const CUtensorMap& ma
     ptx::mbarrier_arrive_expect_tx(&s.full[to], sizeof s.tiles[to]);
     const int k0 = (backwards ? tiles - 1 - t : t) * BK;
     // What a pair shares its blocks bring in turn, each for both.
-    const bool brings = step % 2 == blockIdx.x % 2;
-    if (PAIRS != Pairs::SHARE_A)
+    if (ACROSS == 1)
       ptx::tma_load(s.tiles[to].A, &map_A, k0, tile.m0, &s.full[to]);
-    else if (brings)
-      ptx::tma_load_multicast(s.tiles[to].A, &map_A, k0, tile.m0, &s.full[to], 3);
+    else if (step % 2 == across)
+      ptx::tma_load_multicast(s.tiles[to].A, &map_A, k0, tile.m0, &s.full[to], 3 << ACROSS * down);
     for (int j = 0; j < BN / BOX; ++j)
-      if (PAIRS != Pairs::SHARE_B)
+      if (DOWN == 1)
         ptx::tma_load(s.tiles[to].B[j], &map_B, tile.n0 + j * BOX, k0, &s.full[to]);
-      else if (brings)
-        ptx::tma_load_multicast(s.tiles[to].B[j], &map_B, tile.n0 + j * BOX, k0, &s.full[to], 3);
+      else if (step % 2 == down)
+        ptx::tma_load_multicast(s.tiles[to].B[j], &map_B, tile.n0 + j * BOX, k0, &s.full[to],
+                                (1 | 1 << ACROSS) << across);
   }
 }
 
@@ -191,7 +201,8 @@ template <int BM, int BN, Pairs PAIRS, Order ORDER, class Finish>
 __global__ void __launch_bounds__(THREADS, 1)
     gemm_kernel(int M, int N, int K, int tiles_of_C, const __grid_constant__ CUtensorMap map_A,
                 const __grid_constant__ CUtensorMap map_B,
-                const __grid_constant__ CUtensorMap map_C, half* C, int64_t ldc,
+                const __grid_constant__ CUtensorMap map_C,
+                const __grid_constant__ CUtensorMap map_C_last, half* C, int64_t ldc,
                 const Finish finish) {
   constexpr int CLUSTER = cluster_of(PAIRS), PIECE = Shared<BM, BN>::PIECE;
   constexpr int USERS = ORDER == Order::TOGETHER ? CONSUMERS : 1;  // consumers of a tile
@@ -222,6 +233,7 @@ __global__ void __launch_bounds__(THREADS, 1)
     ptx::setmaxnreg_inc<CONSUMER_REGISTERS>();
     const int group = warpgroup_of_block();
     const int warp = threadIdx.x % WARPGROUP / 32, lane = threadIdx.x % 32;
+    const bool sends = threadIdx.x % WARPGROUP == 0;
     unsigned piece = 0;
     int turn = 0;
     const int clusters = gridDim.x / CLUSTER;
@@ -245,7 +257,7 @@ __global__ void __launch_bounds__(THREADS, 1)
       });
 
       // To C by way of shared memory, box by box, in pieces: each warp turns its 16 columns of a
-      // piece, and sends 8 of its rows.
+      // piece, and one thread sends all of it.
 #pragma unroll
       for (int w = 0; w < BOXES; ++w)
 #pragma unroll
@@ -254,26 +266,24 @@ __global__ void __launch_bounds__(THREADS, 1)
                                        tile.n0 + (first_box + w) * BOX + warp * 16, M, N, lane);
           half(*const staged)[BOX] = s.staged[group][piece % STAGED];
           // The piece that was here before is on its way; of the others, one may still wait.
-          if (lane == 0) ptx::bulk_wait_group_read<STAGED - 1>();
+          if (sends) ptx::bulk_wait_group_read<STAGED - 1>();
           ptx::named_barrier_sync(1 + group, WARPGROUP);  // for all four warps' rows of it
           stage_piece<BM, PIECE>(staged, acc[w], row0, warp, lane);
           ptx::fence_proxy_async();                       // TMA sees what this lane has written
           ptx::named_barrier_sync(1 + group, WARPGROUP);  // and all lanes have
-          const int row = warp * 8;
-          const int m = tile.m0 + row0 + row, n = tile.n0 + (first_box + w) * BOX;
-          if (row < PIECE && row0 + row < BM) {
-            if (n + BOX > N && N % 8 != 0)  // TMA would write past the end of a row
-              store_staged<8>(&staged[row], C, ldc, m, n, M, N, lane);
-            else if (lane == 0)
-              ptx::tma_store(&map_C, n, m, staged[row]);
-          }
-          // A group for each piece, an empty one for what the lanes have stored: the wait above
+          const int m = tile.m0 + row0, n = tile.n0 + (first_box + w) * BOX;
+          if (n + BOX > N && N % 8 != 0)  // TMA would write past the end of a row
+            for (int row = warp * 8; row < PIECE && row0 + row < BM; row += WARPGROUP / 32 * 8)
+              store_staged<8>(&staged[row], C, ldc, m + row, n, M, N, lane);
+          else if (sends)
+            ptx::tma_store(row0 + PIECE <= BM ? &map_C : &map_C_last, n, m, staged[0]);
+          // A group for each piece, an empty one for what the warps have stored: the wait above
           // counts them.
-          if (lane == 0) ptx::bulk_commit_group();
+          if (sends) ptx::bulk_commit_group();
         }
       if (ORDER == Order::STORES_IN_TURN && !is_last) hand_turn_on(group);
     }
-    if (lane == 0) ptx::bulk_wait_group_read<0>();  // the last pieces are still read
+    if (sends) ptx::bulk_wait_group_read<0>();  // the last pieces are still read
     ptx::cluster_sync();  // no block may leave before the other has sent it its last arrival
   }
 }
@@ -290,11 +300,12 @@ template <int BM, int BN, Pairs PAIRS, Order ORDER, class Finish>
 void launch_and_finish(const Gemm<half, half>& p, int tiles_of_C, int clusters,
                        const Finish& finish) {
   constexpr int CLUSTER = cluster_of(PAIRS);
-  launch_clusters(CLUSTER, gemm_kernel<BM, BN, PAIRS, ORDER, Finish>, dim3(clusters * CLUSTER),
-                  dim3(THREADS), sizeof(Shared<BM, BN>), p.stream, p.M, p.N, p.K, tiles_of_C,
-                  ptx::tensor_map(p.A, p.M, p.K, p.lda, BM),
-                  ptx::tensor_map(p.B, p.K, p.N, p.ldb, BK),
-                  ptx::tensor_map(p.C, p.M, p.N, p.ldc, 8), p.C, p.ldc, finish);
+  launch_clusters(
+      CLUSTER, gemm_kernel<BM, BN, PAIRS, ORDER, Finish>, dim3(clusters * CLUSTER), dim3(THREADS),
+      sizeof(Shared<BM, BN>), p.stream, p.M, p.N, p.K, tiles_of_C,
+      ptx::tensor_map(p.A, p.M, p.K, p.lda, BM), ptx::tensor_map(p.B, p.K, p.N, p.ldb, BK),
+      ptx::tensor_map(p.C, p.M, p.N, p.ldc, Shared<BM, BN>::PIECE),
+      ptx::tensor_map(p.C, p.M, p.N, p.ldc, Shared<BM, BN>::LAST_PIECE), p.C, p.ldc, finish);
 }
 template <int BM, int BN, Pairs PAIRS, Order ORDER>
 void launch_configuration(const Gemm<half, half>& p, int tiles_of_C, int clusters) {
@@ -310,11 +321,14 @@ constexpr Configuration configuration() {
 }
 template <Order O>
 inline constexpr Configuration CONFIGURATIONS_OF[] = {configuration<O, 32, 64>(),
+                                                      configuration<O, 56, 64>(),
                                                       configuration<O, 64, 64>(),
                                                       configuration<O, 72, 64>(),
+                                                      configuration<O, 104, 64>(),
                                                       configuration<O, 128, 64>(),
                                                       configuration<O, 64, 128>(),
                                                       configuration<O, 96, 128>(),
+                                                      configuration<O, 104, 128>(),
                                                       configuration<O, 128, 128>(),
                                                       configuration<O, 144, 128>(),
                                                       configuration<O, 152, 128>(),
@@ -332,18 +346,19 @@ inline constexpr const auto& CONFIGURATIONS = CONFIGURATIONS_OF<Order::IN_TURN>;
 
 // "152x256", "152x256_share_a".
 inline std::string name(const Configuration& c) {
-  constexpr const char* SHARED_BY[] = {"", "_share_a", "_share_b"};
+  constexpr const char* SHARED_BY[] = {"", "_share_a", "_share_b", "_share_both"};
   return std::to_string(c.BM) + "x" + std::to_string(c.BN) + SHARED_BY[static_cast<int>(c.pairs)];
 }
 
 // Of C, one a cluster.
 inline int tiles(const Gemm<half, half>& p, const Configuration& c) {
-  return ceil_div(p.M, c.pairs == Pairs::SHARE_B ? 2 * c.BM : c.BM) *
-         ceil_div(p.N, c.pairs == Pairs::SHARE_A ? 2 * c.BN : c.BN);
+  return ceil_div(p.M, down_of(c.pairs) * c.BM) * ceil_div(p.N, across_of(c.pairs) * c.BN);
 }
-// Clusters that fit at once.
+// Clusters that fit at once. Of four blocks, each within one group of 16 or 18 multiprocessors, or
+// of fewer, not all multiprocessors hold one (H200: 30).
 inline int fitting(const Configuration& c) {
-  return device_attribute(cudaDevAttrMultiProcessorCount) / cluster_of(c.pairs);
+  const int blocks = device_attribute(cudaDevAttrMultiProcessorCount);
+  return (cluster_of(c.pairs) <= 2 ? blocks : blocks * 10 / 11) / cluster_of(c.pairs);
 }
 // Rounds of one tile for each of them.
 inline int waves(const Gemm<half, half>& p, const Configuration& c) {

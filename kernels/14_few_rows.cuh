@@ -348,16 +348,17 @@ constexpr Configuration configuration() {
   return {BM, BN, SPLIT, buffers_of<BM, BN, SPLIT>, launch_configuration<BM, BN, SPLIT, SUMS>};
 }
 inline constexpr Configuration CONFIGURATIONS[] = {
-    configuration<8, 64, 1>(),   configuration<8, 64, 2>(),   configuration<8, 64, 4>(),
-    configuration<8, 64, 8>(),   configuration<8, 128, 1>(),  configuration<8, 128, 2>(),
-    configuration<16, 64, 1>(),  configuration<16, 64, 2>(),  configuration<16, 64, 4>(),
-    configuration<16, 64, 8>(),  configuration<16, 128, 1>(), configuration<16, 128, 2>(),
-    configuration<32, 64, 1>(),  configuration<32, 64, 2>(),  configuration<32, 64, 4>(),
-    configuration<32, 64, 8>(),  configuration<32, 128, 1>(), configuration<32, 128, 2>(),
-    configuration<64, 64, 1>(),  configuration<64, 64, 2>(),  configuration<64, 64, 4>(),
-    configuration<64, 64, 8>(),  configuration<64, 128, 1>(), configuration<64, 128, 2>(),
-    configuration<128, 64, 1>(), configuration<128, 64, 2>(), configuration<128, 64, 4>(),
-    configuration<128, 64, 8>(), configuration<128, 128, 1>()};
+    configuration<8, 64, 1>(),    configuration<8, 64, 2>(),   configuration<8, 64, 4>(),
+    configuration<8, 64, 8>(),    configuration<8, 128, 1>(),  configuration<8, 128, 2>(),
+    configuration<16, 64, 1>(),   configuration<16, 64, 2>(),  configuration<16, 64, 4>(),
+    configuration<16, 64, 8>(),   configuration<16, 128, 1>(), configuration<16, 128, 2>(),
+    configuration<32, 64, 1>(),   configuration<32, 64, 2>(),  configuration<32, 64, 4>(),
+    configuration<32, 64, 8>(),   configuration<32, 128, 1>(), configuration<32, 128, 2>(),
+    configuration<64, 64, 1>(),   configuration<64, 64, 2>(),  configuration<64, 64, 4>(),
+    configuration<64, 64, 8>(),   configuration<64, 128, 1>(), configuration<64, 128, 2>(),
+    configuration<104, 64, 1>(),  configuration<104, 64, 2>(), configuration<104, 64, 4>(),
+    configuration<104, 128, 1>(), configuration<128, 64, 1>(), configuration<128, 64, 2>(),
+    configuration<128, 64, 4>(),  configuration<128, 64, 8>(), configuration<128, 128, 1>()};
 // Blocks on a multiprocessor that are worth a try.
 inline constexpr int BLOCKS[] = {1, 2, 3};
 

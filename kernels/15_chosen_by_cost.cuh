@@ -48,17 +48,13 @@ constexpr void for_each_candidate(Take take) {
   for (const auto& c : chosen_by_shape::CONFIGURATIONS)
     take(Candidate{Kernel::CHOSEN_BY_SHAPE, chosen_by_shape::BM, c.BN, c.cluster, 1, 1, 1},
          number++);
-  const auto take_tiles = [&](Kernel kernel, const auto& configurations, auto none, auto share_a) {
+  const auto take_tiles = [&](Kernel kernel, const auto& configurations) {
     number = 0;
     for (const auto& c : configurations)
-      take(Candidate{kernel, c.BM, c.BN, c.pairs == none || c.pairs == share_a ? 1 : 2,
-                     c.pairs == share_a ? 2 : 1, 1, 1},
-           number++);
+      take(Candidate{kernel, c.BM, c.BN, down_of(c.pairs), across_of(c.pairs), 1, 1}, number++);
   };
-  using fit_the_waves::Pairs;
-  take_tiles(Kernel::FIT_THE_WAVES, fit_the_waves::CONFIGURATIONS, Pairs::NONE, Pairs::SHARE_A);
-  take_tiles(Kernel::PING_PONG, ping_pong::CONFIGURATIONS, ping_pong::Pairs::NONE,
-             ping_pong::Pairs::SHARE_A);
+  take_tiles(Kernel::FIT_THE_WAVES, fit_the_waves::CONFIGURATIONS);
+  take_tiles(Kernel::PING_PONG, ping_pong::CONFIGURATIONS);
   number = 0;
   for (const auto& c : few_rows::CONFIGURATIONS) {
     for (const int resident : few_rows::BLOCKS)
@@ -173,7 +169,7 @@ Estimate estimate(const Gemm<half, half>& p, const Device& device, size_t number
   Constants constants = *constants_of(device.gpu)[number];
   if (LEFT_OUT == LeftOut::CONSTANTS) {  // every product takes as long, and nothing else does
     const double products = candidate.BM * candidate.BN * candidate.resident;
-    constants = {0, products, products, products, 0, 1};
+    constants = {0, products, products, products, 1, 0, 1};
   }
   if (LEFT_OUT == LeftOut::LINES) constants.step_off_lines = constants.step;
   if (LEFT_OUT == LeftOut::TILE) constants.tile = 0;

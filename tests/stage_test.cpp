@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -309,6 +310,22 @@ void waves(const Subject<In, Out>& subject) {
   expect_correct(subject, {25500, 227, 70});
 }
 
+// 1,000 shapes, as many of one digit as of three in each dimension.
+template <class In, class Out>
+void random_shapes(const Subject<In, Out>& subject) {
+  std::mt19937 random(11);
+  std::uniform_real_distribution<double> digits(0, std::log10(700));
+  const auto size = [&] { return static_cast<int>(std::pow(10, digits(random))); };
+  for (int i = 0; i < 1000; ++i) {
+    const Shape shape{size(), size(), size()};
+    const Problem<In, Out> problem(shape, i % 2 == 0 ? Data::EXACT : Data::UNIFORM, random());
+    const Output<Out> output =
+        BufferSets<In, Out>(problem, 1, {subject.variant}).run_poisoned(subject.variant, nullptr);
+    const Verdict verdict = verify(output, reference_output(problem), problem.bound());
+    ASSERT_TRUE(verdict.ok) << to_string(shape) << ": " << verdict.message;
+  }
+}
+
 // 2,000 launches that nothing separates, of 20 shapes that are as different as chance has it; 200
 // under compute-sanitizer.
 template <class In, class Out>
@@ -552,6 +569,7 @@ int run(const Stage& stage, const std::vector<Variant<In, Out>>& variants, int a
     add("waves", waves);
     add("back_to_back", back_to_back);
     add("stream", stream);
+    if (i + 1 == variants.size()) add("random_shapes", random_shapes);
 #endif
   }
   return RUN_ALL_TESTS();

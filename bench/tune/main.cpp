@@ -200,6 +200,7 @@ Measured measure(Bench& bench, const std::vector<Tunable>& candidates, int multi
     json["step_ns"] = constants.step;
     json["step_off_lines_ns"] = constants.step_off_lines;
     json["step_alone_ns"] = constants.step_alone;
+    json["later"] = constants.later;
     json["tile_ns"] = constants.tile;
     json["bytes_per_ns"] = constants.bytes_per_ns;
     for (size_t probe = 0; probe < PROBES; ++probe) {
@@ -215,13 +216,13 @@ Measured measure(Bench& bench, const std::vector<Tunable>& candidates, int multi
 }
 
 void print_constants(const std::vector<Tunable>& candidates, const Measured& measured) {
-  fmt::print("{:<36} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9}\n", "ns", "start", "step", "off lines",
-             "alone", "tile", "bytes/ns");
+  fmt::print("{:<36} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9}\n", "ns", "start", "step",
+             "off lines", "alone", "later", "tile", "bytes/ns");
   for (size_t c = 0; c < candidates.size(); ++c) {
     const Constants& k = measured.constants[c];
-    fmt::print("{:<36} {:>9.0f} {:>9.1f} {:>9.1f} {:>9.1f} {:>9.0f} {:>9.0f}\n",
+    fmt::print("{:<36} {:>9.0f} {:>9.1f} {:>9.1f} {:>9.1f} {:>9.3f} {:>9.0f} {:>9.0f}\n",
                tuned::name(candidates[c].candidate), k.start, k.step, k.step_off_lines,
-               k.step_alone, k.tile, k.bytes_per_ns);
+               k.step_alone, k.later, k.tile, k.bytes_per_ns);
   }
   for (const std::string& wrong : measured.wrong) fmt::print("{}\n", wrong);
 }

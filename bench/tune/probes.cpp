@@ -16,9 +16,12 @@ bool is_row(Probe probe) {
 bool is_alone(Probe probe) {
   return probe == SHORT_ALONE || probe == LONG_ALONE;
 }
+bool is_some_waves(Probe probe) {
+  return probe == WAVES || probe == LONG_WAVES;
+}
 int steps_of(Probe probe) {
-  const bool is_long =
-      probe == LONG || probe == LONG_OFF || probe == LONG_ROW || probe == LONG_ALONE;
+  const bool is_long = probe == LONG || probe == LONG_WAVES || probe == LONG_OFF ||
+                       probe == LONG_ROW || probe == LONG_ALONE;
   return is_long ? MANY_STEPS : FEW_STEPS;
 }
 
@@ -34,7 +37,7 @@ Shape shape_of(const Candidate& candidate, Probe probe, int multiprocessors) {
   for (int i = 1; i <= places && !is_row(probe); ++i)
     if (places % i == 0 && places / i * columns % HALVES == 0 && length(i) < length(down)) down = i;
   static_assert(SOME_WAVES == 4, "twice as many in both dimensions");
-  const int times = probe == WAVES ? 2 : 1;
+  const int times = is_some_waves(probe) ? 2 : 1;
   // A multiple of 16 bytes, as the leading dimension has to be, but not of 128.
   const int off = probe == SHORT_OFF || probe == LONG_OFF ? 8 : 0;
   return {times * down * rows, times * (places / down) * columns - off,
@@ -50,15 +53,19 @@ double bytes_of(Shape s) {
   return 2 * (m * k + k * n + m * n);
 }
 
-// With t = start + waves * (steps * step + tile):
+// With t = start + steps * step + tile + (waves - 1) * (later * steps * step + tile):
 Constants without_memory(const ProbeTimes& ns) {
   Constants c{};
   c.step = (ns[LONG] - ns[SHORT]) / MORE_STEPS;
   c.step_off_lines = (ns[LONG_OFF] - ns[SHORT_OFF]) / MORE_STEPS;
   c.step_alone = (ns[LONG_ALONE] - ns[SHORT_ALONE]) / MORE_STEPS;
+  const double short_wave = (ns[WAVES] - ns[SHORT]) / MORE_WAVES,
+               long_wave = (ns[LONG_WAVES] - ns[LONG]) / MORE_WAVES;
+  const double later_step = (long_wave - short_wave) / MORE_STEPS;
+  c.later = later_step / c.step;
   // Where one warpgroup stores while another multiplies, next to nothing, which is measured as a
   // little more or less.
-  c.tile = std::max(0.0, (ns[WAVES] - ns[SHORT]) / MORE_WAVES - FEW_STEPS * c.step);
+  c.tile = std::max(0.0, short_wave - FEW_STEPS * later_step);
   c.start = ns[SHORT] - FEW_STEPS * c.step - c.tile;
   return c;
 }
@@ -83,9 +90,10 @@ std::vector<Constants> constants_of(const std::vector<Candidate>& candidates,
 
 std::string what_is_wrong(const Constants& c) {
   for (const double value :
-       {c.start, c.step, c.step_off_lines, c.step_alone, c.tile, c.bytes_per_ns})
+       {c.start, c.step, c.step_off_lines, c.step_alone, c.later, c.tile, c.bytes_per_ns})
     if (!std::isfinite(value)) return "a constant is no number";
-  if (c.step <= 0 || c.step_off_lines <= 0 || c.step_alone <= 0) return "a step takes no time";
+  if (c.step <= 0 || c.step_off_lines <= 0 || c.step_alone <= 0 || c.later <= 0)
+    return "a step takes no time";
   if (c.bytes_per_ns <= 0) return "nothing comes from memory";
   if (c.start <= 0) return "the start takes no time";
   return "";

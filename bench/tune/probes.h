@@ -12,10 +12,11 @@ namespace ladder::tune {
 
 // Of every candidate, whole waves, or one tile: no block waits for another's.
 enum Probe {
-  SHORT,      // one wave, few steps along K
-  LONG,       // one wave, many
-  WAVES,      // some waves, few steps
-  SHORT_OFF,  // as the first two, with rows that begin off the lines of 128 bytes
+  SHORT,       // one wave, few steps along K
+  LONG,        // one wave, many
+  WAVES,       // some waves, few steps
+  LONG_WAVES,  // some waves, many
+  SHORT_OFF,   // as the first two, with rows that begin off the lines of 128 bytes
   LONG_OFF,
   SHORT_ROW,  // and with a row of tiles: all of B is read once, from device memory
   LONG_ROW,
@@ -24,8 +25,8 @@ enum Probe {
   PROBES
 };
 inline constexpr std::array<const char*, PROBES> PROBE_NAMES{
-    "short",     "long",     "waves",       "short_off", "long_off",
-    "short_row", "long_row", "short_alone", "long_alone"};
+    "short",    "long",      "waves",    "long_waves",  "short_off",
+    "long_off", "short_row", "long_row", "short_alone", "long_alone"};
 constexpr int FEW_STEPS = 8, MANY_STEPS = 64, SOME_WAVES = 4;
 
 // Where they do not lie in a row, the tiles of a wave lie as nearly in a square as they can, so

@@ -34,8 +34,12 @@ constexpr bool operator==(const Candidate& a, const Candidate& b) {
 inline std::string name(const Candidate& c) {
   std::string text = std::string(STAGES[static_cast<int>(c.kernel)]) + " " + std::to_string(c.BM) +
                      "x" + std::to_string(c.BN);
-  if (c.down > 1) text += " pairs down";
-  if (c.across > 1) text += " pairs across";
+  if (c.down > 1 && c.across > 1)
+    text += " pairs both ways";
+  else if (c.down > 1)
+    text += " pairs down";
+  else if (c.across > 1)
+    text += " pairs across";
   if (c.split > 1) text += " split " + std::to_string(c.split);
   if (c.resident > 1) text += " resident " + std::to_string(c.resident);
   return text;
@@ -51,6 +55,7 @@ struct Constants {
   double step;            // 64 of K, in all blocks that can run at the same time
   double step_off_lines;  // the same where rows of A and B begin off the lines of 128 bytes
   double step_alone;      // the same in one cluster that has the GPU to itself
+  double later;           // times a step is a step after the first wave: no ns
   double tile;            // from the last step of a tile of C to the first of the next
   double bytes_per_ns;    // that it draws from device memory, and no ns
 };
@@ -95,7 +100,7 @@ struct Estimate {
   double busy;           // of the places, the part that has a tile
   // ns, less than of all blocks where those that are not busy leave L2 to them
   double step;
-  double work;    // waves * steps * step, and tile between the waves
+  double work;    // waves * steps * step, those after the first `later` times; tile between waves
   double memory;  // ns, to read A and B and to write C
   double total;   // start + max(work, memory) + tile
 
@@ -121,8 +126,8 @@ Estimate estimate(const Gemm<In, Out>& p, const Candidate& c, const Constants& c
   e.busy = static_cast<double>(tiles) / static_cast<double>(e.waves * places(c, multiprocessors));
   const double of_all = constants.step + off_lines * (constants.step_off_lines - constants.step);
   e.step = std::max(e.busy * of_all, std::min(of_all, SLOWER_CLOCK * constants.step_alone));
-  e.work = static_cast<double>(e.waves * e.steps) * e.step +
-           static_cast<double>(e.waves - 1) * constants.tile;
+  const double wave = static_cast<double>(e.steps) * e.step;
+  e.work = wave + static_cast<double>(e.waves - 1) * (constants.tile + constants.later * wave);
   // Each tile of few rows reads its part of B by itself. With more rows L2 has it for most of them.
   const double reads_of_B = p.M <= FEW_ROWS ? static_cast<double>(tiles_m) : 1;
   e.memory =

@@ -41,6 +41,7 @@ CONSTANTS = (
     "step_ns",
     "step_off_lines_ns",
     "step_alone_ns",
+    "later",
     "tile_ns",
     "bytes_per_ns",
 )
@@ -114,7 +115,7 @@ def header(name: str, table: dict) -> str:
             "",
             f"inline constexpr Row {upper}_ROWS[] = {{",
             "    // BM, BN, down, across, split, resident;",
-            "    // start, step, step off lines, step alone, tile, all in ns; bytes a ns",
+            "    // start, step, step off lines, step alone, in ns; later, times; tile, in ns; bytes a ns",
             *map(row, table["candidates"]),
             "};",
             f"inline constexpr Gpu {upper} = {{",

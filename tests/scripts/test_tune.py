@@ -24,6 +24,7 @@ CANDIDATES = [
         "step_ns": 674.94,
         "step_off_lines_ns": 742.4,
         "step_alone_ns": 600,
+        "later": 1.05,
         "tile_ns": 0,
         "bytes_per_ns": 4300,
     }
