@@ -54,10 +54,12 @@ struct Tiles {
   In B[BN][BK];
 };
 
+// A row of a box has 16 bytes or more, and begins at a multiple of 16.
+constexpr int ALIGNED = 4;
 template <int BM, int BN>
 struct alignas(128) Scales {
   float a[BM];
-  alignas(128) float b[BN / SCALED_N][4];  // the first of each four: no row of a box is shorter
+  alignas(128) float b[BN / SCALED_N][ALIGNED];  // of the part, and of those beside it
 };
 // What TMA brings of it.
 template <int BM, int BN>
@@ -95,7 +97,8 @@ __device__ __forceinline__ void produce(Shared<In, BM, BN>& s, const CUtensorMap
     ptx::tma_load(s.tiles[to].A, &map_A, k0, tile.m0, &s.full[to]);
     ptx::tma_load(s.tiles[to].B, &map_B, k0, tile.n0, &s.full[to]);
     ptx::tma_load(s.scales[to].a, &map_scales_A, tile.m0, part, &s.full[to]);
-    ptx::tma_load(s.scales[to].b, &map_scales_B, part, tile.n0 / SCALED_N, &s.full[to]);
+    ptx::tma_load(s.scales[to].b, &map_scales_B, part / ALIGNED * ALIGNED, tile.n0 / SCALED_N,
+                  &s.full[to]);
   }
 }
 
@@ -104,13 +107,14 @@ __device__ __forceinline__ void produce(Shared<In, BM, BN>& s, const CUtensorMap
 constexpr int PIECE = SCALED_N;
 static_assert(BK == SCALED_K);
 
-// A consumer, a warpgroup: multiplies its rows, from group_m on, of STEPS tiles, and adds them to
-// `sum`, scaled, piece by piece. With two sets of accumulators the tensor core has the next piece
-// while one is added. In the end nothing is on its way: ptxas does not let wgmmas run past the end
-// of a loop in which their accumulators are read.
+// A consumer, a warpgroup: multiplies its rows, from group_m on, of STEPS tiles, the parts of K
+// from `part` on, up or down, and adds them to `sum`, scaled, piece by piece. With two sets of
+// accumulators the tensor core has the next piece while one is added. In the end nothing is on its
+// way: ptxas does not let wgmmas run past the end of a loop in which their accumulators are read.
 template <int STEPS, int SETS, class In, int BM, int BN>
-__device__ __forceinline__ void multiply(Shared<In, BM, BN>& s, int group_m,
-                                         float (&sum)[PARTS<BM>][BN / 2], unsigned& step) {
+__device__ __forceinline__ void multiply(Shared<In, BM, BN>& s, int group_m, unsigned part,
+                                         bool down, float (&sum)[PARTS<BM>][BN / 2],
+                                         unsigned& step) {
   constexpr int PIPE = Shared<In, BM, BN>::PIPE;
   constexpr int ACROSS = BN / PIECE, OF_STEP = PARTS<BM> * ACROSS, PIECES = STEPS * OF_STEP;
   const int warp = threadIdx.x % WARPGROUP / 32, lane = threadIdx.x % 32;
@@ -131,10 +135,11 @@ __device__ __forceinline__ void multiply(Shared<In, BM, BN>& s, int group_m,
                                       descriptor_along_k(s.tiles[at].A, group_m + i * MMA_M, k),
                                       descriptor_along_k(s.tiles[at].B, n, k), k > 0);
       ptx::wgmma_commit_group();
+      const unsigned of_part = down ? part - next / OF_STEP : part + next / OF_STEP;
 #pragma unroll
       for (int h = 0; h < 2; ++h)
         scale[next % SETS][h] = s.scales[at].a[group_m + i * MMA_M + warp * 16 + lane / 4 + h * 8] *
-                                s.scales[at].b[n / PIECE][0];
+                                s.scales[at].b[n / PIECE][of_part % ALIGNED];
     }
     const int done = next - (SETS - 1);
     if (done < 0) continue;
@@ -196,16 +201,20 @@ __global__ void __launch_bounds__(THREADS<BM>, 1)
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const int group_m = warpgroup_of_block() * PARTS<BM> * MMA_M;
     unsigned box = 0;
+    bool backwards = false;  // as the producer has it
     for (int index = blockIdx.x; index < tiles_of_C; index += gridDim.x) {
       const Tile tile = tile_of<BM, BN, BAND / BM>(index, M, N);
       float sum[PARTS<BM>][BN / 2] = {};
       // Two sets pay where several pieces follow each other without a pause.
       constexpr int STEPS = SETS == 1 ? 1 : 4 * PIECE / BN;
+      const auto part = [&](int t) { return backwards ? tiles - 1 - t : t; };
       int t = 0;
 #pragma unroll 1
-      for (; t + STEPS <= tiles; t += STEPS) multiply<STEPS, SETS>(s, group_m, sum, step);
+      for (; t + STEPS <= tiles; t += STEPS)
+        multiply<STEPS, SETS>(s, group_m, part(t), backwards, sum, step);
 #pragma unroll 1
-      for (; t < tiles; ++t) multiply<1, SETS>(s, group_m, sum, step);
+      for (; t < tiles; ++t) multiply<1, SETS>(s, group_m, part(t), backwards, sum, step);
+      backwards = !backwards;
 
       // To C by way of shared memory, each warp its 16 rows of a part, box by box.
       const int end = min(N, tile.n0 + BN);  // the tile's last box may be narrower than a box
@@ -256,7 +265,7 @@ void launch_configuration(const Gemm<In, bf16>& p, int tiles_of_C, int blocks) {
       ptx::tensor_map(p.B, p.N, p.K, p.ldb, BN),
       ptx::tensor_map_not_swizzled(p.scales.a, ceil_div(p.K, SCALED_K), p.M, p.scales.lda, 1, BM),
       ptx::tensor_map_not_swizzled(p.scales.b, ceil_div(p.N, SCALED_N), ceil_div(p.K, SCALED_K),
-                                   p.scales.ldb, BN / SCALED_N, 4),
+                                   p.scales.ldb, BN / SCALED_N, ALIGNED),
       ptx::tensor_map(p.C, p.M, p.N, p.ldc, 16), p.C, p.ldc);
 }
 template <class In, int BM, int BN, int SETS = 1>

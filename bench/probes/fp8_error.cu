@@ -64,7 +64,7 @@ struct Scaled {
   __device__ static void consume(Shared& s, int tiles, int group_m, Sums& sums, unsigned& step) {
     for (float& sum : sums[0]) sum = 0;
 #pragma unroll 1
-    for (int t = 0; t < tiles; ++t) block_scaled::multiply<1, 1>(s, group_m, sums, step);
+    for (int t = 0; t < tiles; ++t) block_scaled::multiply<1, 1>(s, group_m, t, false, sums, step);
   }
 };
 
@@ -197,7 +197,7 @@ std::vector<float> sums(const Operands& o) {
                   ptx::tensor_map(b.get(), o.size, o.K, o.K, TILE),
                   ptx::tensor_map_not_swizzled(scales_a.get(), o.parts(), o.size, o.size, 1, TILE),
                   ptx::tensor_map_not_swizzled(scales_b.get(), o.size / SCALED_N, o.parts(),
-                                               o.scales_ld(), 1, 4)};
+                                               o.scales_ld(), 1, block_scaled::ALIGNED)};
   launch(sums_kernel<Way>, dim3(static_cast<unsigned>(o.size / TILE * (o.size / TILE))),
          dim3((CONSUMERS + 1) * WARPGROUP), sizeof(typename Way::Shared), nullptr, o.size,
          o.parts(), maps, C.get());
