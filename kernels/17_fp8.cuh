@@ -5,10 +5,10 @@
 //         take. It reads both operands along K, so that B comes transposed. The tensor core keeps
 //         14 bits of its sums: what is exact enough for a short K is not for a long one.
 // vs 11b  fp8, with B's tile as A's, a box of rows along K; any tile of 128, 192 or 256 rows by a
-//         multiple of 16 columns, of 192 rows with three warpgroups that multiply; a box at the
-//         tile's edge that the lanes store; bf16 out; the choice of the tile and of the blocks as
-//         in 13; a warpgroup number that ptxas sees as one for a warp.
-// Step    the choice of the tile is 13's; what the 8 bits change is less than half of it.
+//         multiple of 16 columns, of 192 rows with three warpgroups that multiply; C in pieces of
+//         64 rows, one on its way where that makes room for a buffer; bf16 out; the choice of the
+//         tile by measured steps; a warpgroup number that ptxas sees as one for a warp.
+// Step    what the 8 bits change is less than half of it: they take other tiles.
 // Limit   the 14 bits: 17b.
 #include <algorithm>
 #include <string>
