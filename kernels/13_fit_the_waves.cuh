@@ -16,6 +16,7 @@
 #include "launch.cuh"
 #include "parts/block_order.cuh"
 #include "parts/descriptors.cuh"
+#include "parts/epilogue.cuh"
 #include "parts/no_kernel.cuh"
 #include "parts/store_halves.cuh"
 #include "parts/warpgroup.cuh"
@@ -181,12 +182,14 @@ __device__ __forceinline__ void stage_piece(half (*staged)[BOX], const float (&a
   }
 }
 
-template <int BM, int BN, Pairs PAIRS>
+// `finish` is what is done with the sums: here nothing, in 16 an epilogue.
+template <int BM, int BN, Pairs PAIRS, class Finish>
 __global__ void __launch_bounds__(THREADS, 1)
     gemm_kernel(int M, int N, int K, int tiles_of_C, const __grid_constant__ CUtensorMap map_A,
                 const __grid_constant__ CUtensorMap map_B,
                 const __grid_constant__ CUtensorMap map_C,
-                const __grid_constant__ CUtensorMap map_C_last, half* C, int64_t ldc) {
+                const __grid_constant__ CUtensorMap map_C_last, half* C, int64_t ldc,
+                const Finish finish) {
   constexpr int CLUSTER = cluster_of(PAIRS), PIECE = Shared<BM, BN>::PIECE;
   Shared<BM, BN>& s = dynamic_shared<Shared<BM, BN>>();
   const int tiles = ceil_div(K, BK);
@@ -220,6 +223,11 @@ __global__ void __launch_bounds__(THREADS, 1)
     for (int index = blockIdx.x / CLUSTER; index < tiles_of_C; index += gridDim.x / CLUSTER) {
       const Tile tile = tile_of_block<BM, BN, PAIRS>(index, M, N);
       constexpr int BOXES = BN / BOX / CONSUMERS;
+      typename Finish::Columns columns[BOXES];
+#pragma unroll
+      for (int w = 0; w < BOXES; ++w)
+        columns[w] =
+            finish.columns(tile.m0, tile.n0 + (group * BOXES + w) * BOX + warp * 16, N, lane);
       float acc[BOXES][BM / 2];
       consume<CLUSTER>(s, tiles, group * BOXES, acc, step);
 
@@ -229,6 +237,8 @@ __global__ void __launch_bounds__(THREADS, 1)
       for (int w = 0; w < BOXES; ++w)
 #pragma unroll
         for (int row0 = 0; row0 < BM; row0 += PIECE, ++piece) {
+          finish.template piece<PIECE>(&acc[w][row0 / 2], row0, BM - row0, columns[w], tile.m0,
+                                       tile.n0 + (group * BOXES + w) * BOX + warp * 16, M, N, lane);
           half(*const staged)[BOX] = s.staged[group][piece % STAGED];
           // The piece that was here before is on its way; of the others, one may still wait.
           if (sends) ptx::bulk_wait_group_read<STAGED - 1>();
@@ -260,15 +270,20 @@ struct Configuration {
 };
 
 // Throws CudaError where there is no TMA.
+template <int BM, int BN, Pairs PAIRS, class Finish>
+void launch_and_finish(const Gemm<half, half>& p, int tiles_of_C, int clusters,
+                       const Finish& finish) {
+  constexpr int CLUSTER = cluster_of(PAIRS);
+  launch_clusters(
+      CLUSTER, gemm_kernel<BM, BN, PAIRS, Finish>, dim3(clusters * CLUSTER), dim3(THREADS),
+      sizeof(Shared<BM, BN>), p.stream, p.M, p.N, p.K, tiles_of_C,
+      ptx::tensor_map(p.A, p.M, p.K, p.lda, BM), ptx::tensor_map(p.B, p.K, p.N, p.ldb, BK),
+      ptx::tensor_map(p.C, p.M, p.N, p.ldc, Shared<BM, BN>::PIECE),
+      ptx::tensor_map(p.C, p.M, p.N, p.ldc, Shared<BM, BN>::LAST_PIECE), p.C, p.ldc, finish);
+}
 template <int BM, int BN, Pairs PAIRS>
 void launch_configuration(const Gemm<half, half>& p, int tiles_of_C, int clusters) {
-  constexpr int CLUSTER = cluster_of(PAIRS);
-  launch_clusters(CLUSTER, gemm_kernel<BM, BN, PAIRS>, dim3(clusters * CLUSTER), dim3(THREADS),
-                  sizeof(Shared<BM, BN>), p.stream, p.M, p.N, p.K, tiles_of_C,
-                  ptx::tensor_map(p.A, p.M, p.K, p.lda, BM),
-                  ptx::tensor_map(p.B, p.K, p.N, p.ldb, BK),
-                  ptx::tensor_map(p.C, p.M, p.N, p.ldc, Shared<BM, BN>::PIECE),
-                  ptx::tensor_map(p.C, p.M, p.N, p.ldc, Shared<BM, BN>::LAST_PIECE), p.C, p.ldc);
+  launch_and_finish<BM, BN, PAIRS>(p, tiles_of_C, clusters, ProductAlone{});
 }
 template <int BM, int BN, Pairs PAIRS = Pairs::NONE>
 constexpr Configuration configuration() {

@@ -4,14 +4,27 @@
 #include <stdexcept>
 #include <string>
 
+#include "epilogue.h"
+
 struct CUstream_st;  // cudaStream_t points to one
 
 namespace ladder {
 
+// Factors in fp32 of blocks of A and B, K divided into parts of SCALED_K: of each part of a row of
+// A one, a[part * lda + m], and of each SCALED_N columns of B one, b[n / SCALED_N * ldb + part].
+// 16-byte aligned, leading dimensions multiples of 4: what cublasLt wants.
+struct BlockScales {
+  const float* a = nullptr;
+  int64_t lda = 0;
+  const float* b = nullptr;
+  int64_t ldb = 0;
+};
+constexpr int SCALED_K = 128, SCALED_N = 128;
+
 // C[M,N] = A[M,K] * B[K,N], row-major, enqueued on `stream`. Leading dimensions in elements; they
 // are 64-bit so that every `row * ld` is. K = 0 writes zeros, M = 0 or N = 0 does nothing.
 // Elements between a matrix's width and its leading dimension are never written, nor is C made of
-// what is read there.
+// what is read there. With an epilogue C is what that says; most stages have none.
 template <class In, class Out>
 struct Gemm {
   int M, N, K;
@@ -26,6 +39,10 @@ struct Gemm {
   // on other streams need another.
   void* workspace = nullptr;
   uint64_t workspace_bytes = 0;
+  // B is stored transposed: N rows of K elements, ldb apart. So it is for 8 bits, and for no other.
+  bool transposed_b = false;
+  BlockScales scales{};  // for the stages that say so
+  Epilogue<Out> epilogue{};
 };
 
 // Rounding a dimension up to the next tile must not overflow an int.
@@ -38,10 +55,10 @@ inline void require_multiple(const char* what, uint64_t value, uint64_t unit) {
                                 ", but this kernel needs a multiple of " + std::to_string(unit));
 }
 
-// The contract of every stage: sizes from 0 to MAX_DIMENSION, leading dimensions no smaller than
-// the width, pointers 16-byte aligned. Throws std::invalid_argument that names the offender.
+// Sizes from 0 to MAX_DIMENSION, leading dimensions no smaller than the width, pointers 16-byte
+// aligned. Throws std::invalid_argument that names the offender.
 template <class In, class Out>
-void require_valid(const Gemm<In, Out>& p) {
+void require_valid_matrices(const Gemm<In, Out>& p) {
   const auto size = [](const char* name, int64_t value) {
     if (value < 0 || value > MAX_DIMENSION)
       throw std::invalid_argument(std::string(name) + " is " + std::to_string(value) +
@@ -53,10 +70,45 @@ void require_valid(const Gemm<In, Out>& p) {
       throw std::invalid_argument(std::string(name) + " is " + std::to_string(ld) +
                                   ", but a row has " + std::to_string(width) + " elements");
   };
-  at_least("lda", p.lda, p.K), at_least("ldb", p.ldb, p.N), at_least("ldc", p.ldc, p.N);
+  if (p.transposed_b != (sizeof(In) == 1))
+    throw std::invalid_argument(
+        p.transposed_b ? "B is transposed, N x K, but this kernel needs K x N"
+                       : "B is K x N, but tensor cores read numbers of 8 bits along K alone: this "
+                         "kernel needs it transposed, N x K");
+  at_least("lda", p.lda, p.K), at_least("ldb", p.ldb, p.transposed_b ? p.K : p.N);
+  at_least("ldc", p.ldc, p.N);
   require_multiple("the address of A", reinterpret_cast<uintptr_t>(p.A), 16);
   require_multiple("the address of B", reinterpret_cast<uintptr_t>(p.B), 16);
   require_multiple("the address of C", reinterpret_cast<uintptr_t>(p.C), 16);
+}
+
+// The contract of every stage that has no epilogue; throws likewise.
+template <class In, class Out>
+void require_valid(const Gemm<In, Out>& p) {
+  require_valid_matrices(p);
+  if (!is_product_alone(p.epilogue))
+    throw std::invalid_argument("this kernel has no epilogue: it computes A * B alone");
+}
+
+// The same for a stage with one. What an epilogue reads by rows is aligned as C is.
+template <class In, class Out>
+void require_valid_epilogue(const Gemm<In, Out>& p) {
+  require_valid_matrices(p);
+  const Epilogue<Out>& e = p.epilogue;
+  const auto matrix = [&](const std::string& name, const Out* data, int64_t ld) {
+    if (ld < p.N)
+      throw std::invalid_argument("the leading dimension of the " + name + " is " +
+                                  std::to_string(ld) + ", but a row has " + std::to_string(p.N) +
+                                  " elements");
+    require_multiple(("the leading dimension of the " + name).c_str(), ld, 16 / sizeof(Out));
+    require_multiple(("the address of the " + name).c_str(), reinterpret_cast<uintptr_t>(data), 16);
+  };
+  const bool is_empty = p.M == 0 || p.N == 0;
+  if (e.beta != 0 && e.addend == nullptr && !is_empty)
+    throw std::invalid_argument("beta is " + std::to_string(e.beta) + ", but there is no addend");
+  if (e.beta != 0) matrix("addend", e.addend, e.ld_addend);
+  if (e.residual != nullptr) matrix("residual", e.residual, e.ld_residual);
+  require_multiple("the address of the bias", reinterpret_cast<uintptr_t>(e.bias), 16);
 }
 
 // For the stages that have a workspace_bytes(): `needed` is what it returns.
@@ -75,6 +127,24 @@ void require_aligned_rows(const Gemm<In, Out>& p) {
   require_multiple("lda", p.lda, 16 / sizeof(In));
   require_multiple("ldb", p.ldb, 16 / sizeof(In));
   require_multiple("ldc", p.ldc, 16 / sizeof(Out));
+}
+
+// For the stages that multiply by p.scales. Throws std::invalid_argument that names the offender.
+template <class In, class Out>
+void require_scales(const Gemm<In, Out>& p) {
+  if (p.scales.a == nullptr || p.scales.b == nullptr)
+    throw std::invalid_argument("this kernel needs the scales of A and of B");
+  require_multiple("the address of A's scales", reinterpret_cast<uintptr_t>(p.scales.a), 16);
+  require_multiple("the address of B's scales", reinterpret_cast<uintptr_t>(p.scales.b), 16);
+  const auto leading = [](const char* what, int64_t ld, int width) {
+    if (ld < width)
+      throw std::invalid_argument(std::string(what) + " is " + std::to_string(ld) +
+                                  ", but a row of them has " + std::to_string(width));
+    require_multiple(what, static_cast<uint64_t>(ld), 4);
+  };
+  leading("the leading dimension of A's scales", p.scales.lda, p.M);
+  leading("the leading dimension of B's scales", p.scales.ldb,
+          p.K / SCALED_K + (p.K % SCALED_K != 0));
 }
 
 }  // namespace ladder

@@ -395,8 +395,21 @@ TEST(Boxes, AreStoredFromTheirSwizzledPlaces) {
 }
 
 TEST(Boxes, AreAtMultiplesOf128) {
-  EXPECT_EQ("", cpu_device::copy_problem(1152));
-  for (const uint32_t shared : {16U, 64U, 1168U}) EXPECT_NE("", cpu_device::copy_problem(shared));
+  const TensorMap map = Arguments().map();
+  EXPECT_EQ("", copy_problem(map, 0, 1152));
+  for (const uint32_t shared : {16U, 64U, 1168U}) EXPECT_NE("", copy_problem(map, 0, shared));
+}
+
+// docs/concepts/tensor_maps.md, "A box that begins off 16 bytes".
+TEST(Boxes, BeginAtMultiplesOf16BytesOfTheMatrix) {
+  const TensorMap halves = Arguments().map();
+  for (const int column : {-8, 0, 8, 64}) EXPECT_EQ("", copy_problem(halves, column, 0)) << column;
+  for (const int column : {-1, 1, 4, 63}) EXPECT_NE("", copy_problem(halves, column, 0)) << column;
+  TensorMap floats = halves;
+  floats.element_bytes = 4;
+  for (const int column : {-4, 0, 4}) EXPECT_EQ("", copy_problem(floats, column, 0)) << column;
+  for (const int column : {-1, 1, 2, 3, 6})
+    EXPECT_NE("", copy_problem(floats, column, 0)) << column;
 }
 
 TEST(Boxes, CountTheSectorsInTheMatrix) {

@@ -43,9 +43,10 @@ std::string temporary_json() {
 }
 
 TEST(CliCpu, BadInputIsOneLineAndExitCode2) {
-  for (const char* arguments : {"--m 0", "--sustained", "--profile", "--iterations 5", "--bogus",
-                                "--json /nonexistent/x.json", "--size 2000000",
-                                "--trace /nonexistent/x.json", "--trace x.json --no-memory"})
+  for (const char* arguments :
+       {"--m 0", "--sustained", "--profile", "--iterations 5", "--bogus",
+        "--json /nonexistent/x.json", "--size 2000000", "--trace /nonexistent/x.json",
+        "--trace x.json --no-memory", "--bias", "--alpha 0.5", "--activation gelu"})
     expect_one_line_and_code_2(LADDER_CPU_STAGE, arguments);
 }
 

@@ -205,25 +205,27 @@ TEST_F(Async, WrongNumbersOfBytes) {
   expect_found("phase 0, 1 of 1 arrivals (the last in line ");
 }
 
-__global__ void misplaced_kernel(CUtensorMap from, int offset) {
+__global__ void misplaced_kernel(CUtensorMap from, int column, int offset) {
   Shared& s = dynamic_shared<Shared>();
   prepare(s, 1);
   if (threadIdx.x == 0) {
     ptx::mbarrier_arrive_expect_tx(&s.barriers[0], BOX_BYTES);
-    ptx::tma_load(&s.boxes[0][0][offset], &from, 0, 0, &s.barriers[0]);  // BUG
+    ptx::tma_load(&s.boxes[0][0][offset], &from, column, 0, &s.barriers[0]);  // BUG
     ptx::mbarrier_wait_parity(&s.barriers[0], 0);
   }
 }
 TEST_F(Async, ABoxAtTheWrongPlace) {
-  launch(misplaced_kernel, dim3(1), dim3(32), sizeof(Shared), nullptr, map_in_, 8);
+  launch(misplaced_kernel, dim3(1), dim3(32), sizeof(Shared), nullptr, map_in_, 0, 8);
   expect_found("128");
-  launch(misplaced_kernel, dim3(1), dim3(32), size_t{BOX_BYTES} - 128, nullptr, map_in_, 0);
+  launch(misplaced_kernel, dim3(1), dim3(32), sizeof(Shared), nullptr, map_in_, 4, 0);
+  expect_found("a box whose first column is not at a multiple of 16 bytes");
+  launch(misplaced_kernel, dim3(1), dim3(32), size_t{BOX_BYTES} - 128, nullptr, map_in_, 0, 0);
   bool found = false;
   for (const cpu_device::Finding& f : cpu_device::take_findings())
     found |= f.what.find("a box past the end of the launch's dynamic shared memory") == 0;
   EXPECT_TRUE(found);
   CUtensorMap nothing{};
-  launch(misplaced_kernel, dim3(1), dim3(32), sizeof(Shared), nullptr, nothing, 0);
+  launch(misplaced_kernel, dim3(1), dim3(32), sizeof(Shared), nullptr, nothing, 0, 0);
   found = false;
   for (const cpu_device::Finding& f : cpu_device::take_findings())
     found |= f.what.find("what TMA gets is no tensor map") == 0;

@@ -313,6 +313,34 @@ TEST_F(HarnessGpu, TheBestOfCublasLtIsNoSlowerThanItsOwnChoice) {
   EXPECT_FALSE(read_json().contains("best_cublaslt"));
 }
 
+// cublasLt's own epilogues are those that are asked for: they pass the check of the others, and a
+// bias that is not added does not.
+TEST_F(HarnessGpu, CublasLtHasBiasReluGeluAlphaAndBeta) {
+  for (const EpilogueChoice& choice :
+       {EpilogueChoice{0.25f, 0, true, false, Scale::NONE, Activation::GELU},
+        EpilogueChoice{2, -3, true, false, Scale::NONE, Activation::RELU},
+        EpilogueChoice{0.5f, 1, false, false, Scale::NONE, Activation::NONE}}) {
+    const Problem<half, half> problem({256, 384, 512}, Data::UNIFORM, 3, {}, Sums::FP32, choice);
+    BufferSets<half, half> sets(problem, 2, {any_of_cublaslt<half, half>()});
+    const Output<half> reference = reference_output(problem);
+    const Best<half, half> best = find_best(sets, &reference, problem.bound(&reference), nullptr);
+    ASSERT_TRUE(best.variant) << choice.formula();
+    EXPECT_TRUE(best.facts.left_out.empty()) << choice.formula() << ": " << best.facts.left_out[0];
+    const Problem<half, half> other({256, 384, 512}, Data::UNIFORM, 3);
+    BufferSets<half, half> without(other, 2, {any_of_cublaslt<half, half>()});
+    EXPECT_FALSE(
+        verify(without.run_poisoned(*best.variant, nullptr), reference, problem.bound(&reference))
+            .ok);
+  }
+  const Problem<half, half> silu({64, 64, 64}, Data::UNIFORM, 3, {}, Sums::FP32,
+                                 {1, 0, false, false, Scale::NONE, Activation::SILU});
+  BufferSets<half, half> sets(silu, 2, {any_of_cublaslt<half, half>()});
+  const Output<half> reference = reference_output(silu);
+  const Best<half, half> none = find_best(sets, &reference, silu.bound(&reference), nullptr);
+  EXPECT_FALSE(none.variant);
+  EXPECT_EQ("all: cublasLt has no such epilogue", none.facts.left_out.at(0));
+}
+
 // Algorithms whose result is not that of the reference are left out and named; none wins.
 TEST_F(HarnessGpu, AlgorithmsThatAreWrongAreLeftOut) {
   Cublas cublas;

@@ -71,6 +71,10 @@ expect("02b_third: there is no file kernels/02b_third.cuh" "02_second" "02b_thir
 expect("02_second: unknown reference 'worst' (there are cublas, best)" "\"best\"" "\"worst\"")
 expect("02_second: 'reference' is of type NUMBER, not STRING" "\"best\"" "1")
 expect("02_second: unknown key 'refference'" "\"reference\"" "\"refference\"")
+expect("02_second: unknown sums 'slow' (there are fp32, fast, promoted, scaled)" "\"reference\": \"best\""
+       "\"sums\": \"slow\"")
+expect("02_second: unknown epilogue 'tanh' (there are relu, gelu, gelu_erf, silu)"
+       "\"reference\": \"best\"" "\"epilogue\": \"tanh\"")
 expect("02_second: '16x4096' in 'also_at' is no shape like 1024 or 16x4096x4096" "x4096x4096" "x4096")
 expect("02_second: 'also_at' is of type STRING, not ARRAY" "[\"1024\", \"16x4096x4096\"]" "\"1024\"")
 expect("02_second: unknown data 'noise' in 'power_with' (there are random, exact, zeros, constant)" "zeros" "noise")

@@ -144,5 +144,20 @@ TEST(Options, EachBadInputHasItsMessage) {
   }
 }
 
+// What is not named is left out, also where a stage has an epilogue of its own.
+TEST(Options, AnEpilogueIsWhatItsOptionsSay) {
+  EXPECT_FALSE(parse({})->epilogue);
+  const EpilogueChoice all = *parse({"--alpha", "0.5", "--beta", "-1e-1", "--bias", "--residual",
+                                     "--scale", "row", "--activation", "gelu_erf"})
+                                  ->epilogue;
+  EXPECT_EQ("gelu_erf(0.5 * row_scale * A * B + -0.1 * addend + bias) + residual", all.formula());
+  EXPECT_EQ("A * B + bias", parse({"--bias"}, Target::CPU)->epilogue->formula());
+  EXPECT_TRUE(parse({"--activation", "none"})->epilogue->is_product_alone());
+  for (const char* number : {"", "x", "1x", "nan", "inf"})
+    EXPECT_THROW(parse({"--alpha", number}), UsageError) << number;
+  EXPECT_THROW(parse({"--activation", "gelo"}), UsageError);
+  EXPECT_THROW(parse({"--scale", "both"}), UsageError);
+}
+
 }  // namespace
 }  // namespace ladder::harness

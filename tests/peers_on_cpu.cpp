@@ -48,7 +48,7 @@ void Cublas::gemm(const Gemm<In, Out>& p) {
 template <class In, class Out>
 struct CublasLt<In, Out>::Data {};
 template <class In, class Out>
-CublasLt<In, Out>::CublasLt(const Gemm<In, Out>&) {}
+CublasLt<In, Out>::CublasLt(const Gemm<In, Out>&, Sums) {}
 template <class In, class Out>
 CublasLt<In, Out>::~CublasLt() = default;
 template <class In, class Out>
@@ -68,7 +68,7 @@ void CublasLt<In, Out>::gemm(int algorithm, const Gemm<In, Out>& p) const {
 #define INSTANTIATE(In, Out, Accumulate)                     \
   template void Cublas::gemm<In, Out>(const Gemm<In, Out>&); \
   template class CublasLt<In, Out>;
-LADDER_FORMATS(INSTANTIATE)
+LADDER_CUBLAS_FORMATS(INSTANTIATE)
 
 }  // namespace harness
 

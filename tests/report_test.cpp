@@ -130,6 +130,27 @@ TEST(Report, DataAreSaid) {
   }
 }
 
+TEST(Report, SumsAndEpilogueAreSaidWhereTheyAreNotThoseOfAProductAlone) {
+  Report report = sample();
+  EXPECT_FALSE(nlohmann::json::parse(to_json(report))["problem"].contains("sums"));
+  EXPECT_FALSE(nlohmann::json::parse(to_json(report))["problem"].contains("epilogue"));
+  EXPECT_EQ(to_table(report).find("C = "), std::string::npos);
+  report.sums = Sums::PROMOTED;
+  report.epilogue = {0.5f, 2, true, false, Scale::ROW, Activation::SILU};
+  const auto problem = nlohmann::json::parse(to_json(report))["problem"];
+  EXPECT_EQ("promoted", problem["sums"]);
+  EXPECT_EQ((nlohmann::json{{"alpha", 0.5},
+                            {"beta", 2.0},
+                            {"bias", true},
+                            {"residual", false},
+                            {"scale", "row"},
+                            {"activation", "silu"}}),
+            problem["epilogue"]);
+  EXPECT_NE(to_table(report).find("  sums: promoted\n"), std::string::npos);
+  EXPECT_NE(to_table(report).find("  C = silu(0.5 * row_scale * A * B + 2 * addend + bias)\n"),
+            std::string::npos);
+}
+
 TEST(Report, TheBestOfCublasLtIsBesideCublas) {
   EXPECT_FALSE(nlohmann::json::parse(to_json(sample())).contains("best_cublaslt"));
   EXPECT_EQ(to_table(sample()).find("% best"), std::string::npos);

@@ -118,22 +118,48 @@ bool all_zero(const Output<Out>& output) {
   return true;
 }
 
+// A problem's epilogue where the stage has one: by the shape, so that each body's shapes go round.
+EpilogueChoice epilogue_for(const Stage& stage, Shape shape, Data data) {
+  if (!stage.epilogue) return {};
+  static const EpilogueChoice EXACT[] = {{1, 0, true, false, Scale::NONE, Activation::RELU},
+                                         {2, -3, true, true, Scale::ROW, Activation::RELU},
+                                         {},
+                                         {-3, 0, true, false, Scale::COLUMN, Activation::NONE},
+                                         {1, 1, false, false, Scale::NONE, Activation::NONE},
+                                         {1, 0, false, true, Scale::NONE, Activation::RELU}};
+  static const EpilogueChoice RANDOM[] = {
+      {1, 0, true, false, Scale::NONE, Activation::GELU},
+      {0.5f, -1.5f, true, true, Scale::ROW, Activation::SILU},
+      {0.25f, 0, true, false, Scale::COLUMN, Activation::GELU_ERF},
+      {0.125f, 0, false, true, Scale::ROW, Activation::GELU},
+      {0.5f, 0.5f, false, false, Scale::COLUMN, Activation::RELU}};
+  const size_t number = static_cast<size_t>(shape.m) * 31 + static_cast<size_t>(shape.n) * 17 +
+                        static_cast<size_t>(shape.k) * 7;
+  return is_exact(data) ? EXACT[number % std::size(EXACT)] : RANDOM[number % std::size(RANDOM)];
+}
+
 // Runs the variant on `shape` with each kind of data and checks all of C and around it.
 template <class In, class Out>
 void expect_correct(const Subject<In, Out>& subject, Shape shape, Padding padding = {},
                     uint64_t seed = 7) {
   for (const Data data : {Data::EXACT, Data::UNIFORM}) {
     if (!uses(data)) continue;
-    const Problem<In, Out> problem(shape, data, seed, padding);
+    const Problem<In, Out> problem(shape, data, seed, padding, subject.stage.sums,
+                                   epilogue_for(subject.stage, shape, data));
     const Output<Out> reference = reference_output(problem);
-    ASSERT_EQ(shape.m == 0 || shape.n == 0 || shape.k == 0, all_zero(reference))
-        << to_string(shape) << ": a kernel that stores zeros would pass";
+    const bool alone = problem.epilogue.choice.is_product_alone();
+    const bool zeros = shape.m == 0 || shape.n == 0 || (shape.k == 0 && alone);
+    if (alone || shape.m * shape.n > 100) {  // few results of ReLU may all be zeros
+      ASSERT_EQ(zeros, all_zero(reference))
+          << to_string(shape) << ": a kernel that stores zeros would pass";
+    }
     BufferSets<In, Out> sets(problem, 1, {subject.variant});
     watch(sets.gemm(0, nullptr, subject.variant));
     const Output<Out> output = sets.run_poisoned(subject.variant, nullptr);
-    const Verdict verdict = verify(output, reference, problem.bound());
-    EXPECT_TRUE(verdict.ok) << to_string(shape) << (data == Data::EXACT ? " exact: " : " random: ")
-                            << verdict.message;
+    const Verdict verdict =
+        verify(output, reference, problem.bound(&reference, subject.variant.rounds));
+    EXPECT_TRUE(verdict.ok) << to_string(shape) << (data == Data::EXACT ? " exact, " : " random, ")
+                            << problem.epilogue.choice.formula() << ": " << verdict.message;
     expect_no_findings(to_string(shape));
   }
 }
@@ -181,7 +207,9 @@ template <class In, class Out>
 void empty(const Subject<In, Out>& subject) {
   expect_correct(subject, {0, 50, 20});  // nothing is written
   expect_correct(subject, {50, 0, 20});
-  expect_correct(subject, {50, 70, 0});  // zeros are
+  expect_correct(subject, {50, 70, 0});  // zeros are, or what the epilogue makes of them
+  if (subject.stage.epilogue)
+    for (int n = 65; n < 70; ++n) expect_correct(subject, {50, n, 0});
   expect_correct(subject, {0, 0, 0});
 }
 
@@ -207,7 +235,7 @@ void as_on_an_h200(const Subject<In, Out>& subject) {
   std::string unknown;
   for (const Shape shape :
        {Shape{128, 128, 128}, Shape{131, 97, 75}, Shape{192, 320, 96}, Shape{200, 300, 1000}}) {
-    const Problem<In, Out> problem(shape, Data::UNIFORM, 7);
+    const Problem<In, Out> problem(shape, Data::UNIFORM, 7, {}, subject.stage.sums);
     const Output<Out> output =
         BufferSets<In, Out>(problem, 1, {subject.variant}).run_poisoned(subject.variant, nullptr);
     uint64_t hash = 0xCBF29CE484222325u;  // FNV-1a, an element at a time
@@ -232,7 +260,7 @@ void as_on_an_h200(const Subject<In, Out>& subject) {
 // The launch goes to the stream it was given: while that stream is held up, C does not change.
 template <class In, class Out>
 void stream(const Subject<In, Out>& subject) {
-  const Problem<In, Out> problem({200, 100, 50}, Data::EXACT, 7);
+  const Problem<In, Out> problem({200, 100, 50}, Data::EXACT, 7, {}, subject.stage.sums);
   BufferSets<In, Out> sets(problem, 1, {subject.variant});
   cudaStream_t stream = nullptr;
   LADDER_CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
@@ -311,7 +339,8 @@ void back_to_back(const Subject<In, Out>& subject) {
   std::vector<Output<Out>> references;
   for (int i = 0; i < SHAPES; ++i) {
     const Shape shape{size(), size(), size()};
-    problems.push_back(std::make_unique<Problem<In, Out>>(shape, Data::EXACT, random()));
+    problems.push_back(std::make_unique<Problem<In, Out>>(shape, Data::EXACT, random(), Padding{},
+                                                          subject.stage.sums));
     sets.push_back(std::make_unique<BufferSets<In, Out>>(
         *problems.back(), 1, std::vector<Variant<In, Out>>{subject.variant}));
   }
@@ -359,7 +388,8 @@ void expect_correct_far_apart(const Subject<In, Out>& subject, int depth) {
   if (needed > available)
     GTEST_SKIP() << "needs " << needed << " bytes of device memory, has " << available;
 
-  Problem<In, Out> problem({rows, 40, rows}, Data::EXACT, 7, {64, 64, 64});
+  const int columns = TRANSPOSED_B<In> ? rows : 40;  // which are B's rows then
+  Problem<In, Out> problem({rows, columns, rows}, Data::EXACT, 7, {64, 64, 64}, subject.stage.sums);
   const DeviceBuffer<In> a(elements), b(elements);
   const DeviceBuffer<Out> c(elements);
   Output<Out> output = problem.make_output();
@@ -367,7 +397,10 @@ void expect_correct_far_apart(const Subject<In, Out>& subject, int depth) {
   copy_rows(To::DEVICE, a.get(), ld, problem.a.data(), problem.lda, rows);
   copy_rows(To::DEVICE, b.get(), ld, problem.b.data(), problem.ldb, rows);
   copy_rows(To::DEVICE, c.get(), ld, output.row(0), output.ld, rows);
-  Gemm<In, Out> p{rows, 40, rows, a.get(), ld, b.get(), ld, c.get(), ld, nullptr};
+  const BufferSets<In, Out> near(problem, 1);
+  Gemm<In, Out> p = near.gemm(0, nullptr);
+  p.A = a.get(), p.B = b.get(), p.C = c.get();
+  p.lda = p.ldb = p.ldc = ld;
   if (subject.variant.workspace_bytes) p.workspace_bytes = subject.variant.workspace_bytes(p);
   const Workspace workspace(p.workspace_bytes);
   if (p.workspace_bytes > 0) p.workspace = workspace.get();
@@ -396,9 +429,35 @@ void expect_refused(const Subject<In, Out>& subject, const Gemm<In, Out>& p, con
   }
 }
 
+// The addend may be C itself, as in BLAS; where the product would overwrite it, that is refused.
+template <class In, class Out>
+void in_place(const Subject<In, Out>& subject) {
+  const Problem<In, Out> problem({200, 315, 70}, Data::EXACT, 7, {}, Sums::FP32,
+                                 {2, -3, true, false, Scale::NONE, Activation::RELU});
+  const auto n = static_cast<size_t>(problem.shape.n);
+  const Variant<In, Out> variant("", [&](Gemm<In, Out> p) {
+    for (int i = 0; i < p.M; ++i)
+      LADDER_CUDA_CHECK(cudaMemcpy(p.C + i * p.ldc,
+                                   &problem.epilogue.addend[static_cast<size_t>(i * p.ldc)],
+                                   n * sizeof(Out), cudaMemcpyHostToDevice));
+    p.epilogue.addend = p.C;
+    if (subject.variant.rounds == Rounds::TWICE)
+      expect_refused(subject, p, "the addend is C");
+    else
+      subject.variant.gemm(p);
+  });
+  BufferSets<In, Out> sets(problem, 1);
+  watch(sets.gemm(0, nullptr));
+  const Output<Out> output = sets.run_poisoned(variant, nullptr);
+  const Output<Out> reference = reference_output(problem);
+  const Verdict verdict = verify(output, reference, problem.bound(&reference));
+  EXPECT_EQ(subject.variant.rounds == Rounds::ONCE, verdict.ok) << verdict.message;
+  expect_no_findings("in place");
+}
+
 template <class In, class Out>
 void refusals(const Subject<In, Out>& subject) {
-  const Problem<In, Out> problem({32, 32, 32}, Data::EXACT, 7, {32, 32, 32});
+  const Problem<In, Out> problem({32, 32, 32}, Data::EXACT, 7, {32, 32, 32}, subject.stage.sums);
   const BufferSets<In, Out> sets(problem, 1, {subject.variant});
   const Gemm<In, Out> good = sets.gemm(0, nullptr, subject.variant);
   const auto refuses = [&](auto change, const char* what) {
@@ -412,12 +471,24 @@ void refusals(const Subject<In, Out>& subject) {
   refuses([](auto& p) { p.M = -1; }, "M is -1");
   refuses([](auto& p) { p.N = MAX_DIMENSION + 1; }, "N is 2147482624");
   refuses([](auto& p) { p.K = -7; }, "K is -7");
+  refuses([](auto& p) { p.transposed_b = !p.transposed_b; }, "B is ");
   refuses([](auto& p) { p.lda = 16; }, "lda is 16");
   refuses([](auto& p) { p.ldb = 16; }, "ldb is 16");
   refuses([](auto& p) { p.ldc = 16; }, "ldc is 16");
   if (good.workspace_bytes > 0) {
     refuses([](auto& p) { --p.workspace_bytes; }, "the workspace has ");
     refuses([](auto& p) { p.workspace = nullptr; }, "the workspace has 0 bytes");
+  }
+  if (subject.stage.epilogue) {
+    refuses([](auto& p) { p.epilogue.beta = 1; }, "beta is 1.000000, but there is no addend");
+    refuses([](auto& p) { p.epilogue.residual = p.C, p.epilogue.ld_residual = 16; },
+            "the leading dimension of the residual is 16");
+    refuses(
+        [](auto& p) { p.epilogue.beta = 1, p.epilogue.addend = p.C, p.epilogue.ld_addend = 65; },
+        "the leading dimension of the addend is 65");
+    refuses([](auto& p) { p.epilogue.bias = p.C + 1; }, "the address of the bias");
+  } else {
+    refuses([](auto& p) { p.epilogue.alpha = 2; }, "this kernel has no epilogue");
   }
   if (subject.stage.aligned_rows) {
     refuses([](auto& p) { ++p.lda; }, "lda is 65");
@@ -490,9 +561,10 @@ int run(const Stage& stage, const std::vector<Variant<In, Out>>& variants, int a
     add("empty", empty);
     add("leading_dimensions", leading_dimensions);
     add("refusals", refusals);
+    if (stage.epilogue) add("in_place", in_place);
     add("large_offsets", large_offsets);
     // In fp32 without tensor cores a CPU's compiler rounds a * b before it adds, a GPU's does not.
-    if constexpr (std::is_same_v<Out, half>) add("as_on_an_h200", as_on_an_h200);
+    if constexpr (!std::is_same_v<In, float>) add("as_on_an_h200", as_on_an_h200);
 #ifndef LADDER_CPU_DEVICE
     add("waves", waves);
     add("back_to_back", back_to_back);

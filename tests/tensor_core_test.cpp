@@ -4,10 +4,12 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <sstream>
 
+#include "cpu_device/include/cuda_fp8.h"
 #include "probes/tensor_cases.h"
 
 namespace cpu_device {
@@ -177,6 +179,84 @@ TEST(TensorCore, EqualsAGpuBitForBit) {
     }
     EXPECT_EQ(differ, 0u);
   }
+}
+
+// c and up to 32 products of numbers of 8 bits, as wgmma adds them up.
+float sum_of_fp8(const std::vector<Product>& products, float c = 0) {
+  constexpr unsigned FP8_STEP = 32;
+  uint8_t a[FP8_STEP] = {}, b[8 * FP8_STEP] = {};
+  float d[8] = {c};
+  for (size_t k = 0; k < products.size(); ++k) {
+    const __nv_fp8_e4m3 x(static_cast<float>(products[k].a)), y(static_cast<float>(products[k].b));
+    EXPECT_EQ(static_cast<float>(x), products[k].a);
+    EXPECT_EQ(static_cast<float>(y), products[k].b);
+    a[k] = x.__x, b[k] = y.__x;
+  }
+  wgmma_multiply_fp8(a, Fp8::E4M3, b, Fp8::E4M3, d, 1, 8, FP8_STEP);
+  return d[0];
+}
+
+TEST(TensorCoreFp8, OneSumOfThirtyTwo) {
+  for (int big = 0; big < 32; ++big)
+    for (int cancels = 0; cancels < 32; ++cancels) {
+      if (big == cancels) continue;
+      std::vector<Product> products(32, {1, 8});
+      products[big] = {256, 256};
+      products[cancels] = {256, -256};
+      EXPECT_EQ(sum_of_fp8(products), 30 * 8);
+    }
+}
+
+// What an H200 answered: beside 2^16 an addend keeps its bits down to 2^3, within an instruction
+// and from one to the next, and the rest is cut towards zero.
+TEST(TensorCoreFp8, KeepsThirteenBitsAfterTheFirst) {
+  for (const float c : {0.0f, 65536.0f}) {
+    const auto beside = [&](double a, double b) {
+      std::vector<Product> products{{a, b}};
+      if (c == 0) products.push_back({256, 256});
+      return sum_of_fp8(products, c) - 65536;
+    };
+    EXPECT_EQ(8, beside(1, 8));
+    EXPECT_EQ(8, beside(1, 15));
+    EXPECT_EQ(0, beside(1, 7));
+    EXPECT_EQ(16 + 8, beside(2, 15));
+    EXPECT_EQ(-8, beside(-1, 15));
+    EXPECT_EQ(0, beside(-1, 7));
+  }
+}
+
+TEST(TensorCoreFp8, TheSumIsCutToFourteenBits) {
+  EXPECT_EQ(16383, sum_of_fp8({{1, 1}}, 16382));
+  EXPECT_EQ(16384, sum_of_fp8({{1, 2}}, 16383));
+  EXPECT_EQ(-16384, sum_of_fp8({{-1, 2}}, -16383));
+  EXPECT_EQ(16386, sum_of_fp8({{1, 3}}, 16383));
+}
+
+TEST(TensorCoreFp8, ExponentsAreSumsOfTheFactors) {
+  // 1.75 * 1.75 is above 2, but counts as of exponent 0: 2^-13 is kept, as beside 1.
+  EXPECT_EQ(-0x1p-13f, sum_of_fp8({{1.75, 1.75}, {-1.75, 1.75}, {-0x1p-6, 0x1p-7}}));
+  EXPECT_EQ(0, sum_of_fp8({{1.75, 1.75}, {-1.75, 1.75}, {-0x1p-7, 0x1p-7}}));
+  // Below 2^-6 all numbers have its exponent: beside 2^-9 squared what is kept ends at 2^-25.
+  EXPECT_EQ(0x1p-18f + 0x1p-25f, sum_of_fp8({{0x1p-9, 0x1p-9}}, 0x1p-25f));
+  EXPECT_EQ(0x1p-18f, sum_of_fp8({{0x1p-9, 0x1p-9}}, 0x1p-26f));
+}
+
+TEST(TensorCoreFp8, NumbersThatAreNone) {
+  uint8_t a[32] = {0x3C}, b[8 * 32] = {0x3C};  // 1.5 as e4m3, 1 as e5m2
+  float d[8] = {};
+  wgmma_multiply_fp8(a, Fp8::E4M3, b, Fp8::E4M3, d, 1, 8, 32);
+  EXPECT_EQ(2.25f, d[0]);
+  d[0] = 0;
+  wgmma_multiply_fp8(a, Fp8::E5M2, b, Fp8::E5M2, d, 1, 8, 32);
+  EXPECT_EQ(1, d[0]);
+  d[0] = 0, a[1] = 0x7C, b[1] = 0xBC;  // infinity * -1 as e5m2, 384 * -1.5 as e4m3
+  wgmma_multiply_fp8(a, Fp8::E5M2, b, Fp8::E5M2, d, 1, 8, 32);
+  EXPECT_EQ(-INFINITY, d[0]);
+  EXPECT_EQ(0x7FFFFFFFu, bits(d[1]));  // infinity * 0
+  a[1] = 0x7F;
+  std::fill_n(d, 8, 0.0f);
+  wgmma_multiply_fp8(a, Fp8::E4M3, b, Fp8::E4M3, d, 1, 8, 32);
+  for (const float x : d) EXPECT_EQ(0x7FFFFFFFu, bits(x));
 }
 
 }  // namespace

@@ -2,9 +2,11 @@
 // Bodies for the functions of kernels/ptx where the CPU is the device.
 #include <cuda.h>
 #include <cuda_fp16.h>
+#include <cuda_fp8.h>
 #include <cuda_runtime.h>
 
 #include <cstring>
+#include <type_traits>
 
 #include "cpu_device/block.h"
 #include "cpu_device/tma.h"
@@ -86,6 +88,11 @@ inline void stmatrix_x2_trans(void* row, const uint32_t (&r)[2],
 }
 
 uint32_t movmatrix_trans(uint32_t pair, cpu_device::Place place = cpu_device::here());
+
+// Exact: which of the values within its error the GPU gives is not documented.
+inline float tanh_approx(float x) {
+  return std::tanh(x);
+}
 
 // --- mbarriers ----------------------------------------------------------------------------------
 
@@ -170,7 +177,7 @@ void bulk_wait_group_read() {
 // --- wgmma --------------------------------------------------------------------------------------
 
 // As kernels/ptx/wgmma.cuh has it.
-inline uint64_t wgmma_descriptor(const half* tile, uint64_t leading_bytes, uint64_t stride_bytes) {
+inline uint64_t wgmma_descriptor(const void* tile, uint64_t leading_bytes, uint64_t stride_bytes) {
   constexpr uint64_t SWIZZLE_128B = 1;
   const uint64_t address = cpu_device::this_block->shared_address(tile);
   return (address & 0x3FFFF) >> 4 | leading_bytes >> 4 << 16 | stride_bytes >> 4 << 32 |
@@ -191,14 +198,24 @@ template <int COUNT>
 void wgmma_m64k16_f32_f16(float (&d)[COUNT], uint64_t a, uint64_t b, bool accumulate,
                           cpu_device::Place place = cpu_device::here()) {
   static_assert(COUNT % 4 == 0 && COUNT <= 128, "N is a multiple of 8 up to 256");
-  cpu_device::wgmma(d, 2 * COUNT, a, b, accumulate, false, true, place);
+  cpu_device::wgmma(cpu_device::WgmmaType::F16, d, 2 * COUNT, a, b, accumulate, false, true, place);
 }
 // A's rows run along m, B's along k.
 template <int COUNT>
 void wgmma_m64k16_f32_f16_a_along_m(float (&d)[COUNT], uint64_t a, uint64_t b, bool accumulate,
                                     cpu_device::Place place = cpu_device::here()) {
   static_assert(COUNT % 4 == 0 && COUNT <= 128, "N is a multiple of 8 up to 256");
-  cpu_device::wgmma(d, 2 * COUNT, a, b, accumulate, true, false, place);
+  cpu_device::wgmma(cpu_device::WgmmaType::F16, d, 2 * COUNT, a, b, accumulate, true, false, place);
+}
+// Both along k.
+template <class T, int COUNT>
+void wgmma_m64k32_f32_fp8(float (&d)[COUNT], uint64_t a, uint64_t b, bool accumulate,
+                          cpu_device::Place place = cpu_device::here()) {
+  static_assert(COUNT % 4 == 0 && COUNT <= 128, "N is a multiple of 8 up to 256");
+  constexpr auto TYPE =
+      std::is_same_v<T, __nv_fp8_e4m3> ? cpu_device::WgmmaType::E4M3 : cpu_device::WgmmaType::E5M2;
+  static_assert(std::is_same_v<T, __nv_fp8_e4m3> || std::is_same_v<T, __nv_fp8_e5m2>);
+  cpu_device::wgmma(TYPE, d, 2 * COUNT, a, b, accumulate, false, false, place);
 }
 
 // --- Clusters, registers ------------------------------------------------------------------------

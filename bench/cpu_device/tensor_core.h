@@ -17,6 +17,12 @@
 // 4. Then they are added exactly, and the sum is cut to the 24 bits of a float, towards zero.
 // 5. A sum that is zero is +0. NaN is 0x7FFFFFFF, whatever made it: a NaN, 0 * infinity, infinities
 //    of both signs.
+//
+// With operands of 8 bits wgmma's rules are the same, with other numbers: 32 products and the
+// number that is there make one sum; an exponent is never below -6 (e4m3) or -14 (e5m2); each of
+// the 33 is cut to multiples of 2^(E - 13), and the sum to its first 14 bits. That beside 2^16 an
+// addend keeps its bits down to 2^3 and no others, within an instruction and from one to the next,
+// is what an H200 answered. That it is 32 products at once, and not twice 16, is MMA-Sim's.
 #include <cstdint>
 
 namespace cpu_device {
@@ -25,5 +31,13 @@ namespace cpu_device {
 // m x n. n is a multiple of 8, k of 16; the sums of each 16 of k are those of an instruction.
 void tensor_core_multiply(const uint16_t* a, const uint16_t* b, float* d, unsigned m, unsigned n,
                           unsigned k);
+
+// The formats of 8 bits.
+enum class Fp8 { E4M3, E5M2 };
+
+// The same of numbers of 8 bits by wgmma. k is a multiple of 32; the sums of each 32 of k are those
+// of an instruction.
+void wgmma_multiply_fp8(const uint8_t* a, Fp8 type_a, const uint8_t* b, Fp8 type_b, float* d,
+                        unsigned m, unsigned n, unsigned k);
 
 }  // namespace cpu_device

@@ -63,8 +63,11 @@ unsigned box_bytes(const TensorMap& map) {
   return bytes;
 }
 
-std::string copy_problem(uint32_t shared) {
-  return shared % 128 == 0 ? "" : "a box whose address in shared memory is no multiple of 128";
+std::string copy_problem(const TensorMap& map, int column, uint32_t shared) {
+  if (shared % 128 != 0) return "a box whose address in shared memory is no multiple of 128";
+  if (int64_t{column} * map.element_bytes % PIECE_BYTES != 0)
+    return "a box whose first column is not at a multiple of 16 bytes";
+  return "";
 }
 
 unsigned sectors(const TensorMap& map, const int* at) {

@@ -36,8 +36,11 @@ void* driver_function(const std::string& name);
 // What the mbarrier counts: all of the box, whether in the matrix or not.
 unsigned box_bytes(const TensorMap& map);
 
-// The rule that a copy to or from a shared address breaks, or "".
-std::string copy_problem(uint32_t shared);
+// The rule that a copy of the box from `column` on, to or from a shared address, breaks, or "".
+// The column's rule is measured, not in the manuals: an H200 takes no box of floats that begins at
+// column 1, 2, 3, 6 or -1 ("an illegal instruction was encountered"), swizzled or not, but takes
+// those at 0 and 4.
+std::string copy_problem(const TensorMap& map, int column, uint32_t shared);
 
 // 32-byte sectors of global memory in which the box at `at` has elements of the matrix, row by row.
 unsigned sectors(const TensorMap& map, const int* at);

@@ -18,10 +18,14 @@ const TensorMap* map_of(const void* map, const Place& place) {
   return decoded_map;
 }
 
-// False, with a finding, where the box does not lie in the block's shared memory as TMA wants it.
-bool lies_well(const Block& block, const TensorMap& map, uint32_t shared, const Place& place) {
-  if (const std::string problem = copy_problem(shared); !problem.empty())
-    report_finding(place, problem, "shared address " + std::to_string(shared));
+// False, with a finding, where the box does not lie in the block's shared memory; a finding as well
+// where it lies there, or in the matrix, as TMA does not take it.
+bool lies_well(const Block& block, const TensorMap& map, int column, uint32_t shared,
+               const Place& place) {
+  if (const std::string problem = copy_problem(map, column, shared); !problem.empty())
+    report_finding(
+        place, problem,
+        "column " + std::to_string(column) + ", shared address " + std::to_string(shared));
   const size_t end = size_t{shared} + box_bytes(map);
   if (shared >= MAX_SHARED_BYTES || end <= block.dynamic_bytes) return true;
   report_finding(
@@ -43,7 +47,7 @@ void tma_load(void* to, const void* encoded, const int* at, uint64_t* barrier, u
   const TensorMap* const map = map_of(encoded, place);
   if (map == nullptr) return;
   const uint32_t shared = block.shared_address(to);
-  if (!lies_well(block, *map, shared, place)) return;
+  if (!lies_well(block, *map, at[0], shared, place)) return;
   if (blocks >> team.block_count() != 0)
     report_finding(place, "a multicast to blocks that the cluster does not have");
   if (tracer != nullptr)
@@ -90,7 +94,7 @@ void tma_store(const void* encoded, const int* at, const void* from, StoreMode m
   const TensorMap* const map = map_of(encoded, place);
   if (map == nullptr) return;
   const uint32_t shared = block.shared_address(from);
-  if (!lies_well(block, *map, shared, place)) return;
+  if (!lies_well(block, *map, at[0], shared, place)) return;
   if (tracer != nullptr) tracer->box(place, *map, at, Operation::BOX_STORE, 1);
   if (thread.bulk_agent == 0) thread.bulk_agent = block.team().new_agent();
   const uint32_t number = ++thread.bulk_ordered;

@@ -10,7 +10,11 @@
 namespace cpu_device {
 namespace {
 
-constexpr unsigned M = 64, K = 16;
+constexpr unsigned M = 64, K_BYTES = 32;
+
+unsigned element_bytes(WgmmaType type) {
+  return type == WgmmaType::F16 ? 2 : 1;
+}
 
 // Where number i of a lane is in the 16 rows of its warp.
 unsigned row_of(unsigned lane, unsigned i) {
@@ -28,7 +32,7 @@ std::vector<uint32_t> chunks_of(uint64_t descriptor, bool transposed, unsigned r
 
 // Reads the operands, which lie there now, and multiplies.
 void carry_out(Block& block, Wgmma& op) {
-  std::vector<uint16_t> a(M * K), b(size_t{op.n} * K);
+  std::vector<uint16_t> a(M * K_BYTES / 2), b(size_t{op.n} * K_BYTES / 2);
   const auto read = [&](uint64_t descriptor, bool transposed, unsigned rows, uint16_t* to) {
     const uint32_t address = decode(descriptor).address;
     gather(block.at(address) - address, chunks_of(descriptor, transposed, rows), transposed, to);
@@ -43,7 +47,15 @@ void carry_out(Block& block, Wgmma& op) {
               d[(t / WARP * 16 + row_of(t % WARP, i)) * op.n + column_of(t % WARP, i)]);
   };
   if (op.accumulate) each([](float& value, float& element) { element = value; });
-  tensor_core_multiply(a.data(), b.data(), d.data(), M, op.n, K);
+  if (op.type == WgmmaType::F16) {
+    tensor_core_multiply(a.data(), b.data(), d.data(), M, op.n, K_BYTES / 2);
+  } else {
+    const Fp8 type = op.type == WgmmaType::E4M3 ? Fp8::E4M3 : Fp8::E5M2;
+    const auto bytes = [](const auto& operand) {
+      return reinterpret_cast<const uint8_t*>(operand.data());
+    };
+    wgmma_multiply_fp8(bytes(a), type, bytes(b), type, d.data(), M, op.n, K_BYTES);
+  }
   each([](float& value, float& element) { value = element; });
   op.done = true;
 }
@@ -66,8 +78,8 @@ void look_at_operands(Block& block, const Wgmma& op, uint32_t number, Agent agen
 
 }  // namespace
 
-void wgmma(float* d, unsigned n, uint64_t a, uint64_t b, bool accumulate, bool transposed_a,
-           bool transposed_b, const Place& place) {
+void wgmma(WgmmaType type, float* d, unsigned n, uint64_t a, uint64_t b, bool accumulate,
+           bool transposed_a, bool transposed_b, const Place& place) {
   Block& block = *this_block;
   Thread& thread = block.current();
   const unsigned warpgroup = thread.number / WARPGROUP, t = thread.number % WARPGROUP;
@@ -78,17 +90,18 @@ void wgmma(float* d, unsigned n, uint64_t a, uint64_t b, bool accumulate, bool t
   const uint32_t number = thread.wgmmas++;
   if (number - wgmmas.first == wgmmas.all.size()) {
     Wgmma& op = wgmmas.all.emplace_back();
-    op = {a, b, n, accumulate, transposed_a, transposed_b, place, 0, false, {}, {}};
+    op = {type, a, b, n, accumulate, transposed_a, transposed_b, place, 0, false, {}, {}};
     op.registers.resize(WARPGROUP);
     op.groups.resize(WARPGROUP);
     for (const auto& [descriptor, transposed] :
          {std::pair(a, transposed_a), std::pair(b, transposed_b)})
-      if (const std::string problem = descriptor_problem(descriptor, transposed, 2);
+      if (const std::string problem =
+              descriptor_problem(descriptor, transposed, element_bytes(type));
           !problem.empty())
         report_finding(place, problem);
   }
   Wgmma& op = wgmmas.all[number - wgmmas.first];
-  if (op.a != a || op.b != b || op.n != n || op.accumulate != accumulate)
+  if (op.type != type || op.a != a || op.b != b || op.n != n || op.accumulate != accumulate)
     report_finding(place, "the threads of a warpgroup give wgmma different operands", "", op.place);
 
   // From here to the wait the registers are undefined.

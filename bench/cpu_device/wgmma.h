@@ -9,7 +9,11 @@
 
 namespace cpu_device {
 
+// What it multiplies: 32 bytes of k, which are 16 halves or 32 numbers of 8 bits.
+enum class WgmmaType { F16, E4M3, E5M2 };
+
 struct Wgmma {
+  WgmmaType type;
   uint64_t a, b;  // descriptors
   unsigned n;
   bool accumulate;
@@ -29,9 +33,9 @@ struct Wgmmas {
   std::vector<Thread*> waiting;
 };
 
-// By each thread of the warpgroup. d: n / 2 numbers; m64nNk16 of halves.
-void wgmma(float* d, unsigned n, uint64_t a, uint64_t b, bool accumulate, bool transposed_a,
-           bool transposed_b, const Place& place);
+// By each thread of the warpgroup. d: n / 2 numbers.
+void wgmma(WgmmaType type, float* d, unsigned n, uint64_t a, uint64_t b, bool accumulate,
+           bool transposed_a, bool transposed_b, const Place& place);
 void wgmma_fence();
 void wgmma_commit_group();
 void wgmma_wait_group(unsigned groups, const Place& place);

@@ -46,11 +46,12 @@ std::vector<Candidate<In, Out>> fastest_first(const std::vector<Candidate<In, Ou
 
 template <class In, class Out>
 Best<In, Out> find_best(BufferSets<In, Out>& sets, const Output<Out>* reference, const Bound& bound,
-                        cudaStream_t stream) {
+                        cudaStream_t stream, Sums sums) {
   using Variants = std::vector<Candidate<In, Out>>;
-  const auto cublaslt = std::make_shared<const CublasLt<In, Out>>(sets.gemm(0, stream));
+  const auto cublaslt = std::make_shared<const CublasLt<In, Out>>(sets.gemm(0, stream), sums);
   Best<In, Out> best;
   best.facts.algorithms = cublaslt->algorithms();
+  if (!cublaslt->missing().empty()) best.facts.left_out.push_back("all: " + cublaslt->missing());
   const auto name = [&](const Candidate<In, Out>& candidate) {
     return fmt::format("#{} ({})", candidate.number, cublaslt->describe(candidate.number));
   };
@@ -98,7 +99,7 @@ Best<In, Out> find_best(BufferSets<In, Out>& sets, const Output<Out>* reference,
 
 #define INSTANTIATE(In, Out, Accumulate)                                                   \
   template Best<In, Out> find_best(BufferSets<In, Out>&, const Output<Out>*, const Bound&, \
-                                   cudaStream_t);
+                                   cudaStream_t, Sums);
 LADDER_FORMATS(INSTANTIATE)
 
 }  // namespace ladder::harness

@@ -24,6 +24,6 @@ Variant<In, Out> any_of_cublaslt() {
 // these, unless `reference` is null, and times the fastest right ones beside each other.
 template <class In, class Out>
 Best<In, Out> find_best(BufferSets<In, Out>& sets, const Output<Out>* reference, const Bound& bound,
-                        cudaStream_t stream);
+                        cudaStream_t stream, Sums sums = Sums::FP32);
 
 }  // namespace ladder::harness

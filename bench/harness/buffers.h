@@ -28,6 +28,7 @@ class DeviceBuffer {
   ~DeviceBuffer() { cudaFree(data_); }
 
   T* get() const { return data_; }
+  T* get_or_null() const { return bytes_ > 0 ? data_ : nullptr; }  // null for no elements
   void upload(const std::vector<T>& from) {
     LADDER_CUDA_CHECK(cudaMemcpy(data_, from.data(), bytes_, cudaMemcpyHostToDevice));
   }
@@ -51,7 +52,8 @@ uint64_t workspace_bytes(const Variant<In, Out>& variant, Shape shape, Padding p
   Gemm<In, Out> p{};
   p.M = shape.m, p.N = shape.n, p.K = shape.k;
   p.lda = leading_dimension<In>(shape.k) + padding.a;
-  p.ldb = leading_dimension<In>(shape.n) + padding.b;
+  p.ldb = leading_dimension_b<In>(shape) + padding.b;
+  p.transposed_b = TRANSPOSED_B<In>;
   p.ldc = leading_dimension<Out>(shape.n) + padding.c;
   return variant.workspace_bytes(p);
 }
@@ -105,16 +107,18 @@ class Workspace {
   uint64_t capacity_;
 };
 
-// Bytes of device memory that one set of A, B and C takes. A double: it cannot overflow.
+// Bytes of device memory that one set of A, B, C and the epilogue's matrices takes. A double: it
+// cannot overflow.
 template <class In, class Out>
-double bytes_per_set(Shape shape) {
+double bytes_per_set(Shape shape, const EpilogueChoice& epilogue = {}) {
   const double a =
       static_cast<double>(shape.m) * static_cast<double>(leading_dimension<In>(shape.k));
-  const double b =
-      static_cast<double>(shape.k) * static_cast<double>(leading_dimension<In>(shape.n));
+  const double b = static_cast<double>(TRANSPOSED_B<In> ? shape.n : shape.k) *
+                   static_cast<double>(leading_dimension_b<In>(shape));
   const double c =
       static_cast<double>(shape.m) * static_cast<double>(leading_dimension<Out>(shape.n));
-  return (a + b) * sizeof(In) + (c + 2 * GUARD) * sizeof(Out);
+  const int of_its_size = 1 + (epilogue.beta != 0) + epilogue.residual;
+  return (a + b) * sizeof(In) + (of_its_size * c + 2 * GUARD) * sizeof(Out);
 }
 
 // Several copies of the same operands, each with a C of its own. Timing goes round them, so that no
@@ -126,11 +130,15 @@ class BufferSets {
   // With a workspace for any of `variants`.
   BufferSets(const Problem<In, Out>& problem, int count,
              const std::vector<Variant<In, Out>>& variants = {})
-      : problem_(problem) {
+      : problem_(problem), scales_a_(problem.scales_a.size()), scales_b_(problem.scales_b.size()) {
+    scales_a_.upload(problem.scales_a);
+    scales_b_.upload(problem.scales_b);
     for (int i = 0; i < count; ++i) {
-      Set& set = sets_.emplace_back(Set{DeviceBuffer<In>(problem.a.size()),
-                                        DeviceBuffer<In>(problem.b.size()),
-                                        DeviceBuffer<Out>(problem.make_output().size())});
+      Set& set = sets_.emplace_back(
+          Set{DeviceBuffer<In>(problem.a.size()), DeviceBuffer<In>(problem.b.size()),
+              DeviceBuffer<Out>(problem.make_output().size()), upload(problem.epilogue.addend),
+              upload(problem.epilogue.residual), upload(problem.epilogue.bias),
+              upload(problem.epilogue.row_scale), upload(problem.epilogue.column_scale)});
       set.a.upload(problem.a);
       set.b.upload(problem.b);
     }
@@ -144,8 +152,24 @@ class BufferSets {
   // Set number i, without a workspace.
   Gemm<In, Out> gemm(int i, cudaStream_t stream) const {
     const Set& set = sets_[static_cast<size_t>(i)];
-    return {problem_.shape.m, problem_.shape.n, problem_.shape.k,    set.a.get(),  problem_.lda,
-            set.b.get(),      problem_.ldb,     set.c.get() + GUARD, problem_.ldc, stream};
+    Gemm<In, Out> p{
+        problem_.shape.m, problem_.shape.n, problem_.shape.k,    set.a.get(),  problem_.lda,
+        set.b.get(),      problem_.ldb,     set.c.get() + GUARD, problem_.ldc, stream};
+    p.transposed_b = TRANSPOSED_B<In>;
+    if (!problem_.scales_a.empty())
+      p.scales = {scales_a_.get(), problem_.lds_a, scales_b_.get(), problem_.lds_b};
+    const EpilogueChoice& choice = problem_.epilogue.choice;
+    p.epilogue = {choice.alpha,
+                  set.row_scale.get_or_null(),
+                  set.column_scale.get_or_null(),
+                  choice.beta,
+                  set.addend.get_or_null(),
+                  problem_.ldc,
+                  set.bias.get_or_null(),
+                  choice.activation,
+                  set.residual.get_or_null(),
+                  problem_.ldc};
+    return p;
   }
   // The same with the workspace that `variant` asks for and not a byte more.
   Gemm<In, Out> gemm(int i, cudaStream_t stream, const Variant<In, Out>& variant) const {
@@ -189,9 +213,18 @@ class BufferSets {
   struct Set {
     DeviceBuffer<In> a, b;
     DeviceBuffer<Out> c;
+    DeviceBuffer<Out> addend, residual, bias;  // of no elements where there is nothing
+    DeviceBuffer<float> row_scale, column_scale;
   };
+  template <class T>
+  static DeviceBuffer<T> upload(const std::vector<T>& from) {
+    DeviceBuffer<T> buffer(from.size());
+    if (!from.empty()) buffer.upload(from);
+    return buffer;
+  }
   const Problem<In, Out>& problem_;
   std::vector<Set> sets_;
+  DeviceBuffer<float> scales_a_, scales_b_;  // small: in every set the same
   std::optional<Workspace> workspace_;
 };
 

@@ -27,9 +27,9 @@ std::string processor_name() {
 
 // Operands and results lie in memory twice, as the host's and as the device's. Throws UsageError.
 template <class In, class Out>
-void require_memory(Shape shape, uint64_t workspace) {
-  const double needed =
-      2 * bytes_per_set<In, Out>(shape) + static_cast<double>(Workspace::footprint(workspace));
+void require_memory(Shape shape, const EpilogueChoice& epilogue, uint64_t workspace) {
+  const double needed = 2 * bytes_per_set<In, Out>(shape, epilogue) +
+                        static_cast<double>(Workspace::footprint(workspace));
   const double available =
       static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
   if (needed > available)
@@ -44,7 +44,7 @@ void require_traceable(const Gemm<In, Out>& p, uint64_t workspace) {
   const auto bytes = [](int64_t rows, int64_t ld, size_t size) {
     return static_cast<uint64_t>(rows) * static_cast<uint64_t>(ld) * size;
   };
-  if (std::max({bytes(p.M, p.lda, sizeof(In)), bytes(p.K, p.ldb, sizeof(In)),
+  if (std::max({bytes(p.M, p.lda, sizeof(In)), bytes(p.transposed_b ? p.N : p.K, p.ldb, sizeof(In)),
                 bytes(p.M, p.ldc, sizeof(Out)), workspace}) > UINT32_MAX)
     throw UsageError("--memory counts accesses to matrices of up to 4 GiB; use --no-memory");
 }
@@ -56,7 +56,9 @@ template <class In, class Out>
 uint64_t pitch_of(const std::string& array, const Gemm<In, Out>& p) {
   if (array == "A") return static_cast<uint64_t>(p.lda) * sizeof(In);
   if (array == "B") return static_cast<uint64_t>(p.ldb) * sizeof(In);
-  return array == "C" ? static_cast<uint64_t>(p.ldc) * sizeof(Out) : 0;
+  return array == "C" || array == "addend" || array == "residual"
+             ? static_cast<uint64_t>(p.ldc) * sizeof(Out)
+             : 0;
 }
 
 template <class In, class Out>
@@ -78,12 +80,12 @@ std::vector<MemoryRow> memory_rows(const Gemm<In, Out>& p) {
 
 template <class In, class Out>
 Report execute(const Stage& stage, const std::vector<Variant<In, Out>>& variants,
-               const Options& options) {
+               const Options& options, const EpilogueChoice& epilogue) {
   const Shape shape{options.m, options.n, options.k};
   const uint64_t workspace = workspace_bytes(variants, shape);
-  require_memory<In, Out>(shape, workspace);
+  require_memory<In, Out>(shape, epilogue, workspace);
   progress("drawing data and computing the reference");
-  const Problem<In, Out> problem(shape, options.data, options.seed);
+  const Problem<In, Out> problem(shape, options.data, options.seed, {}, stage.sums, epilogue);
   BufferSets<In, Out> sets(problem, 1, variants);
   const Gemm<In, Out> p = sets.gemm(0, nullptr);
   if (options.memory) require_traceable(p, workspace);
@@ -102,15 +104,17 @@ Report execute(const Stage& stage, const std::vector<Variant<In, Out>>& variants
     result.name = variant.name;
     watch(sets.gemm(0, nullptr, variant));
     const Output<Out> output = sets.run_poisoned(variant, nullptr);
-    if (reference) result.check = verify(output, *reference, problem.bound());
+    if (reference)
+      result.check = verify(output, *reference, problem.bound(&*reference, variant.rounds));
     if (options.memory) result.memory = memory_rows(p);
     result.findings = finding_texts();
   }
   return report;
 }
 
-#define INSTANTIATE(In, Out, Accumulate) \
-  template Report execute(const Stage&, const std::vector<Variant<In, Out>>&, const Options&);
+#define INSTANTIATE(In, Out, Accumulate)                                                      \
+  template Report execute(const Stage&, const std::vector<Variant<In, Out>>&, const Options&, \
+                          const EpilogueChoice&);
 LADDER_FORMATS(INSTANTIATE)
 
 }  // namespace ladder::harness

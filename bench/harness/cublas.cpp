@@ -25,16 +25,19 @@ std::string Cublas::version() const {
 
 // cuBLAS is column-major: a row-major matrix is its own transpose there. C = A B is
 // C^T = B^T A^T, so the operands and M and N change places and nothing is transposed.
-template <class In, class Out>
-void Cublas::gemm(const Gemm<In, Out>& p) {
+template <class In, class Out, class To>
+void Cublas::product(const Gemm<In, Out>& p, To* to, int64_t ld) {
   const float one = 1, zero = 0;
   cublas_check(cublasSetStream(handle_, p.stream));
   cublas_check(cublasGemmEx_64(handle_, CUBLAS_OP_N, CUBLAS_OP_N, p.N, p.M, p.K, &one, p.B,
-                               Cuda<In>::TYPE, p.ldb, p.A, Cuda<In>::TYPE, p.lda, &zero, p.C,
-                               Cuda<Out>::TYPE, p.ldc, Cuda<In>::COMPUTE, CUBLAS_GEMM_DEFAULT));
+                               Cuda<In>::TYPE, p.ldb, p.A, Cuda<In>::TYPE, p.lda, &zero, to,
+                               Cuda<To>::TYPE, ld, Cuda<In>::COMPUTE, CUBLAS_GEMM_DEFAULT));
 }
 
-#define INSTANTIATE(In, Out, Accumulate) template void Cublas::gemm(const Gemm<In, Out>&);
-LADDER_FORMATS(INSTANTIATE)
+#define INSTANTIATE(In, Out, Accumulate) \
+  template void Cublas::product(const Gemm<In, Out>&, Out*, int64_t);
+LADDER_CUBLAS_FORMATS(INSTANTIATE)
+// What an epilogue is computed from, where C's own format is not that of the sums.
+template void Cublas::product(const Gemm<half, half>&, float*, int64_t);
 
 }  // namespace ladder::harness

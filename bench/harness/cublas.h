@@ -19,9 +19,14 @@ class Cublas {
   std::string version() const;  // "13.1.0"
 
   // fp32 in "pedantic" math: FMAs on fp32 numbers, no tensor cores behind the scenes. Others on the
-  // tensor cores, accumulated as Formats says.
+  // tensor cores, accumulated as Formats says. It has no numbers of 8 bits.
   template <class In, class Out>
-  void gemm(const Gemm<In, Out>& p);
+  void gemm(const Gemm<In, Out>& p) {
+    product(p, p.C, p.ldc);
+  }
+  // The same to another matrix, also one of sums that are not rounded to Out. No epilogue.
+  template <class In, class Out, class To>
+  void product(const Gemm<In, Out>& p, To* to, int64_t ld);
 
  private:
   cublasContext* handle_ = nullptr;

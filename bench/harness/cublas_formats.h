@@ -25,5 +25,19 @@ struct Cuda<half> {
   static constexpr cudaDataType TYPE = CUDA_R_16F;
   static constexpr cublasComputeType_t COMPUTE = CUBLAS_COMPUTE_32F;
 };
+template <>
+struct Cuda<bf16> {
+  static constexpr cudaDataType TYPE = CUDA_R_16BF;
+};
+template <>
+struct Cuda<e4m3> {
+  static constexpr cudaDataType TYPE = CUDA_R_8F_E4M3;
+  static constexpr cublasComputeType_t COMPUTE = CUBLAS_COMPUTE_32F;
+};
+template <>
+struct Cuda<e5m2> {
+  static constexpr cudaDataType TYPE = CUDA_R_8F_E5M2;
+  static constexpr cublasComputeType_t COMPUTE = CUBLAS_COMPUTE_32F;
+};
 
 }  // namespace ladder::harness

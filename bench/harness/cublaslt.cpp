@@ -42,29 +42,52 @@ struct Preference {
   }
 };
 
+// Nothing where it has none. BIAS is its own number a row of its column-major C: a column of ours.
+template <class Out>
+std::optional<cublasLtEpilogue_t> epilogue_of(const Epilogue<Out>& e) {
+  if (e.row_scale || e.column_scale || e.residual) return std::nullopt;
+  switch (e.activation) {
+    case Activation::NONE:
+      return e.bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
+    case Activation::RELU:
+      return e.bias ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_RELU;
+    case Activation::GELU:
+      return e.bias ? CUBLASLT_EPILOGUE_GELU_BIAS : CUBLASLT_EPILOGUE_GELU;
+    default:
+      return std::nullopt;
+  }
+}
+
 }  // namespace
 
 template <class In, class Out>
 struct CublasLt<In, Out>::Data {
   cublasLtHandle_t handle = nullptr;
   cublasLtMatmulDesc_t operation = nullptr;
-  cublasLtMatrixLayout_t a = nullptr, b = nullptr, c = nullptr;
+  cublasLtMatrixLayout_t a = nullptr, b = nullptr, addend = nullptr, c = nullptr;
+  std::string missing;  // what cublasLt has not
   std::vector<cublasLtMatmulAlgo_t> algorithms;
 
+  void set_bias(const Out* bias) const {
+    if (bias != nullptr)
+      cublas_check(cublasLtMatmulDescSetAttribute(operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER,
+                                                  &bias, sizeof bias));
+  }
   Data() = default;
   Data(const Data&) = delete;
   Data& operator=(const Data&) = delete;
   ~Data() {
-    for (cublasLtMatrixLayout_t layout : {a, b, c})
+    for (cublasLtMatrixLayout_t layout : {a, b, addend, c})
       if (layout != nullptr) cublasLtMatrixLayoutDestroy(layout);
     if (operation != nullptr) cublasLtMatmulDescDestroy(operation);
     if (handle != nullptr) cublasLtDestroy(handle);
   }
 };
 
-// Column-major, as in Cublas::gemm: the operands and M and N change places.
+// Column-major, as in Cublas::gemm: the operands and M and N change places. B, where it is stored
+// transposed, is K x N in column-major, and what cublasLt is to transpose.
 template <class In, class Out>
-CublasLt<In, Out>::CublasLt(const Gemm<In, Out>& p) : data_(std::make_unique<Data>()) {
+CublasLt<In, Out>::CublasLt(const Gemm<In, Out>& p, Sums sums) : data_(std::make_unique<Data>()) {
   const auto layout = [](cublasLtMatrixLayout_t& to, cudaDataType type, int rows, int columns,
                          int64_t ld) {
     cublas_check(cublasLtMatrixLayoutCreate(&to, type, static_cast<uint64_t>(rows),
@@ -73,17 +96,45 @@ CublasLt<In, Out>::CublasLt(const Gemm<In, Out>& p) : data_(std::make_unique<Dat
   Data& d = *data_;
   cublas_check(cublasLtCreate(&d.handle));
   cublas_check(cublasLtMatmulDescCreate(&d.operation, Cuda<In>::COMPUTE, CUDA_R_32F));
-  layout(d.a, Cuda<In>::TYPE, p.N, p.K, p.ldb);
+  const auto set = [&](cublasLtMatmulDescAttributes_t which, auto value) {
+    cublas_check(cublasLtMatmulDescSetAttribute(d.operation, which, &value, sizeof value));
+  };
+  if (p.transposed_b) {
+    set(CUBLASLT_MATMUL_DESC_TRANSA, CUBLAS_OP_T);
+    set(CUBLASLT_MATMUL_DESC_FAST_ACCUM, static_cast<int8_t>(sums == Sums::FAST));
+  }
+  if (sums == Sums::SCALED) {
+    if (p.scales.lda != p.M) {
+      d.missing = "cublasLt has no leading dimension for scales";
+      return;
+    }
+    set(CUBLASLT_MATMUL_DESC_A_SCALE_MODE,
+        static_cast<int32_t>(CUBLASLT_MATMUL_MATRIX_SCALE_BLK128x128_32F));
+    set(CUBLASLT_MATMUL_DESC_B_SCALE_MODE,
+        static_cast<int32_t>(CUBLASLT_MATMUL_MATRIX_SCALE_VEC128_32F));
+    set(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, p.scales.b);
+    set(CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, p.scales.a);
+  }
+  layout(d.a, Cuda<In>::TYPE, p.transposed_b ? p.K : p.N, p.transposed_b ? p.N : p.K, p.ldb);
   layout(d.b, Cuda<In>::TYPE, p.K, p.M, p.lda);
   layout(d.c, Cuda<Out>::TYPE, p.N, p.M, p.ldc);
+  layout(d.addend, Cuda<Out>::TYPE, p.N, p.M, p.epilogue.beta != 0 ? p.epilogue.ld_addend : p.ldc);
+  const std::optional<cublasLtEpilogue_t> epilogue = epilogue_of(p.epilogue);
+  if (!epilogue) {
+    d.missing = "cublasLt has no such epilogue";
+    return;
+  }
+  set(CUBLASLT_MATMUL_DESC_EPILOGUE, *epilogue);
+  d.set_bias(p.epilogue.bias);
   Preference preference;
   preference.set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, WORKSPACE_BYTES);
   preference.set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, REDUCTIONS<In, Out>);
 
   std::vector<cublasLtMatmulHeuristicResult_t> results(ASKED);
   int count = 0;
-  const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(
-      d.handle, d.operation, d.a, d.b, d.c, d.c, preference.handle, ASKED, results.data(), &count);
+  const cublasStatus_t status =
+      cublasLtMatmulAlgoGetHeuristic(d.handle, d.operation, d.a, d.b, d.addend, d.c,
+                                     preference.handle, ASKED, results.data(), &count);
   if (status == CUBLAS_STATUS_NOT_SUPPORTED)
     count = 0;  // it has none for this problem
   else
@@ -105,6 +156,11 @@ int CublasLt<In, Out>::algorithms() const {
 }
 
 template <class In, class Out>
+std::string CublasLt<In, Out>::missing() const {
+  return data_->missing;
+}
+
+template <class In, class Out>
 std::string CublasLt<In, Out>::describe(int algorithm) const {
   const cublasLtMatmulAlgo_t& a = data_->algorithms[static_cast<size_t>(algorithm)];
   return fmt::format("id {}, tile {}, stages {}, split-K {}, swizzle {}, custom {}, cluster {}",
@@ -120,9 +176,11 @@ std::string CublasLt<In, Out>::describe(int algorithm) const {
 template <class In, class Out>
 void CublasLt<In, Out>::gemm(int algorithm, const Gemm<In, Out>& p) const {
   const Data& d = *data_;
-  const float one = 1, zero = 0;
-  cublas_check(cublasLtMatmul(d.handle, d.operation, &one, p.B, d.a, p.A, d.b, &zero, p.C, d.c, p.C,
-                              d.c, &d.algorithms[static_cast<size_t>(algorithm)], p.workspace,
+  const Epilogue<Out>& e = p.epilogue;
+  d.set_bias(e.bias);
+  cublas_check(cublasLtMatmul(d.handle, d.operation, &e.alpha, p.B, d.a, p.A, d.b, &e.beta,
+                              e.beta != 0 ? e.addend : p.C, d.addend, p.C, d.c,
+                              &d.algorithms[static_cast<size_t>(algorithm)], p.workspace,
                               p.workspace_bytes, p.stream));
 }
 

@@ -12,7 +12,7 @@ extern const Target TARGET;
 // problem does not fit, NoDevice when there is nothing to run on.
 template <class In, class Out>
 Report execute(const Stage& stage, const std::vector<Variant<In, Out>>& variants,
-               const Options& options);
+               const Options& options, const EpilogueChoice& epilogue);
 
 // The report of a run as far as it is known before anything has run.
 template <class In, class Out>
@@ -24,6 +24,8 @@ Report describe_run(const Stage& stage, const Device& device, const Problem<In, 
   report.shape = problem.shape;
   report.data = problem.data;
   report.seed = seed;
+  report.sums = problem.sums;
+  report.epilogue = problem.epilogue.choice;
   report.input = Number<In>::NAME;
   report.accumulate = Number<typename Formats<In, Out>::Accumulate>::NAME;
   report.output = Number<Out>::NAME;

@@ -31,11 +31,13 @@ struct Stream {
 // memory beside `workspace` goes. Throws UsageError when one does not fit. Nothing has been
 // allocated yet.
 template <class In, class Out>
-int buffer_sets(Shape shape, uint64_t workspace, const Device& device) {
+int buffer_sets(Shape shape, const EpilogueChoice& epilogue, uint64_t workspace,
+                const Device& device) {
   size_t available = 0, total = 0;
   LADDER_CUDA_CHECK(cudaMemGetInfo(&available, &total));
-  const double bytes = bytes_per_set<In, Out>(shape),
-               beside = static_cast<double>(Workspace::footprint(workspace));
+  const double bytes = bytes_per_set<In, Out>(shape, epilogue),
+               products = epilogue.is_product_alone() ? 0 : sizeof(float) * 1.0 * shape.m * shape.n,
+               beside = static_cast<double>(Workspace::footprint(workspace)) + products;
   if (bytes + beside > static_cast<double>(available))
     throw UsageError(fmt::format(
         "A, B, C and the workspace need {:.0f} bytes of device memory; {} are available",
@@ -95,31 +97,76 @@ void check_cublas(const Problem<In, Out>& problem, const Output<Out>& result) {
     throw std::runtime_error("cuBLAS disagrees with a double-precision reference at " + error);
 }
 
+// The epilogue, in double, of cuBLAS's products, which are not rounded to Out before.
+template <class In, class Out>
+Output<Out> reference_by_cublas(Cublas& cublas, const Problem<In, Out>& problem,
+                                const BufferSets<In, Out>& sets, cudaStream_t stream) {
+  const auto n = static_cast<size_t>(problem.shape.n);
+  std::vector<float> products(static_cast<size_t>(problem.shape.m) * n);
+  const DeviceBuffer<float> device(products.size());
+  cublas.product(sets.gemm(0, stream), device.get(), problem.shape.n);
+  LADDER_CUDA_CHECK(cudaStreamSynchronize(stream));
+  device.download(products);
+  return reference_of_products(problem, [&](int i, int j) {
+    return double{products[static_cast<size_t>(i) * n + static_cast<size_t>(j)]};
+  });
+}
+
 // What a stage is compared with: cuBLAS, whose checked result is the reference, and the best of
 // cublasLt.
 template <class In, class Out>
 struct Yardsticks {
   std::string cublas_version;
-  Variant<In, Out> cublas;
-  std::optional<Output<Out>> reference;  // nothing with --no-check
+  std::optional<Variant<In, Out>> cublas;  // nothing where it has none
+  std::optional<Output<Out>> reference;    // nothing with --no-check
   std::optional<Best<In, Out>> best;
 };
+
+// What cuBLAS chooses itself; of 8 bits, which it leaves to cublasLt, that one's first choice.
+// Nothing where that one has none.
+template <class In, class Out>
+std::optional<Variant<In, Out>> own_choice(const std::shared_ptr<Cublas>& cublas,
+                                           const Gemm<In, Out>& p, Sums sums) {
+  if constexpr (TRANSPOSED_B<In>) {
+    const auto cublaslt = std::make_shared<const CublasLt<In, Out>>(p, sums);
+    if (cublaslt->algorithms() == 0) return std::nullopt;
+    return Variant<In, Out>(
+        "cuBLAS", [=](const Gemm<In, Out>& p) { cublaslt->gemm(0, p); },
+        any_of_cublaslt<In, Out>().workspace_bytes);
+  } else {
+    return Variant<In, Out>("cuBLAS", [=](const Gemm<In, Out>& p) { cublas->gemm(p); });
+  }
+}
+
+// cuBLAS's result, as far as it has one for the problem.
+template <class In, class Out>
+Output<Out> make_reference(Cublas& handle, const std::optional<Variant<In, Out>>& cublas,
+                           const Problem<In, Out>& problem, BufferSets<In, Out>& sets,
+                           cudaStream_t stream) {
+  if (problem.epilogue.choice.is_product_alone() && cublas)
+    return sets.run_poisoned(*cublas, stream);
+  if constexpr (TRANSPOSED_B<In>)
+    return reference_output(problem);
+  else
+    return reference_by_cublas(handle, problem, sets, stream);
+}
 
 template <class In, class Out>
 Yardsticks<In, Out> make_yardsticks(const Problem<In, Out>& problem, BufferSets<In, Out>& sets,
                                     bool check, bool best, cudaStream_t stream) {
   const auto handle = std::make_shared<Cublas>();
   Yardsticks<In, Out> yardsticks{
-      handle->version(), {"cuBLAS", [=](const Gemm<In, Out>& p) { handle->gemm(p); }}, {}, {}};
+      handle->version(), own_choice(handle, sets.gemm(0, stream), problem.sums), {}, {}};
   if (check) {
     progress("computing the reference");
-    yardsticks.reference = sets.run_poisoned(yardsticks.cublas, stream);
+    yardsticks.reference = make_reference(*handle, yardsticks.cublas, problem, sets, stream);
     check_cublas(problem, *yardsticks.reference);
   }
-  if (best) {
+  if (best && yardsticks.cublas) {
     progress("looking for the best of cublasLt");
-    yardsticks.best =
-        find_best(sets, check ? &*yardsticks.reference : nullptr, problem.bound(), stream);
+    const Output<Out>* const reference = check ? &*yardsticks.reference : nullptr;
+    yardsticks.best = find_best(sets, reference, check ? problem.bound(reference) : Bound(), stream,
+                                problem.sums);
   }
   return yardsticks;
 }
@@ -172,26 +219,29 @@ VariantReport measure(const Variant<In, Out>& variant, const Yardsticks<In, Out>
   if (yardsticks.reference) {
     progress("checking " + variant.name);
     const Output<Out> output = sets.run_poisoned(variant, stream);
-    result.check = verify(output, *yardsticks.reference, problem.bound());
+    const Output<Out>& reference = *yardsticks.reference;
+    result.check = verify(output, reference, problem.bound(&reference, variant.rounds));
   }
   progress("timing " + variant.name);
   const bool best = yardsticks.best && yardsticks.best->variant;
   enum Contender : size_t { STAGE, CUBLAS, BEST };
-  std::vector<LaunchOn> contenders{sets.launches(variant, stream),
-                                   sets.launches(yardsticks.cublas, stream)};
+  std::vector<LaunchOn> contenders{sets.launches(variant, stream)};
+  if (yardsticks.cublas) contenders.push_back(sets.launches(*yardsticks.cublas, stream));
   if (best) contenders.push_back(sets.launches(*yardsticks.best->variant, stream));
   const std::vector<Timing> times =
       time_interleaved(contenders, {sets.count(), options.warmup, options.iterations}, stream);
   result.time = times[STAGE];
-  result.cublas = times[CUBLAS];
+  if (yardsticks.cublas) result.cublas = times[CUBLAS];
   if (best) result.best = times[BEST];
-  if (sustained) {
+  result.cublas_does_all = problem.epilogue.choice.is_product_alone();
+  if (sustained && yardsticks.cublas) {
     const std::vector<double> steady = time_sustained(contenders, sets.count(), times, stream);
     result.sustained = {tflops(problem.shape, steady[STAGE]),
                         100.0 * steady[CUBLAS] / steady[STAGE]};
     if (best)
       result.sustained->percent_of_best =
-          100.0 * std::min(steady[BEST], steady[CUBLAS]) / steady[STAGE];
+          100.0 * (result.cublas_does_all ? std::min(steady[BEST], steady[CUBLAS]) : steady[BEST]) /
+          steady[STAGE];
   }
   if (options.sustained)
     result.power = sample_power(contenders, times, sets.count(), problem.shape, stream);
@@ -203,19 +253,19 @@ VariantReport measure(const Variant<In, Out>& variant, const Yardsticks<In, Out>
 
 template <class In, class Out>
 Report execute(const Stage& stage, const std::vector<Variant<In, Out>>& variants,
-               const Options& options) {
+               const Options& options, const EpilogueChoice& epilogue) {
   const Device device = select_device(options.device, stage.compute_capability, stage.no_other);
   const Shape shape{options.m, options.n, options.k};
   const bool profiling = options.profile || under_profiler();
   const bool best = !profiling && options.reference.value_or(stage.reference) == Reference::BEST;
 
   std::vector<Variant<In, Out>> with_workspace = variants;
-  if (best) with_workspace.push_back(any_of_cublaslt<In, Out>());
+  if (best || TRANSPOSED_B<In>) with_workspace.push_back(any_of_cublaslt<In, Out>());
   const int sets_for_timing =
-      buffer_sets<In, Out>(shape, workspace_bytes(with_workspace, shape), device);
+      buffer_sets<In, Out>(shape, epilogue, workspace_bytes(with_workspace, shape), device);
   const int count = profiling ? 1 : sets_for_timing;
   progress("drawing data");
-  const Problem<In, Out> problem(shape, options.data, options.seed);
+  const Problem<In, Out> problem(shape, options.data, options.seed, {}, stage.sums, epilogue);
   BufferSets<In, Out> sets(problem, count, with_workspace);
   const Stream stream;
 
@@ -237,8 +287,9 @@ Report execute(const Stage& stage, const std::vector<Variant<In, Out>>& variants
   return report;
 }
 
-#define INSTANTIATE(In, Out, Accumulate) \
-  template Report execute(const Stage&, const std::vector<Variant<In, Out>>&, const Options&);
+#define INSTANTIATE(In, Out, Accumulate)                                                      \
+  template Report execute(const Stage&, const std::vector<Variant<In, Out>>&, const Options&, \
+                          const EpilogueChoice&);
 LADDER_FORMATS(INSTANTIATE)
 
 }  // namespace ladder::harness

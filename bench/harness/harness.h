@@ -1,11 +1,14 @@
 #pragma once
 // The one header a stage includes: its kernels' names in, a checked and timed report out.
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "epilogue.h"
 #include "launch.cuh"
 #include "options.h"
+#include "sums.h"
 
 namespace ladder::harness {
 
@@ -17,6 +20,9 @@ struct Stage {
   bool aligned_rows;       // leading dimensions are multiples of 16 bytes
   bool tensor_cores;
   Reference reference = Reference::CUBLAS;  // what it is timed beside, unless --reference says
+  Sums sums = Sums::FP32;
+  // Of a stage that takes epilogues: the one that it is run with, unless options say.
+  std::optional<EpilogueChoice> epilogue{};
 };
 
 template <class In, class Out>
@@ -30,9 +36,11 @@ struct Variant {
   std::string name;
   GemmFunction<In, Out> gemm;
   WorkspaceBytes workspace_bytes;  // absent where it needs none
+  Rounds rounds;
 
-  Variant(std::string n, GemmFunction<In, Out> g, WorkspaceBytes w = nullptr)
-      : name(std::move(n)), gemm(std::move(g)), workspace_bytes(std::move(w)) {}
+  Variant(std::string n, GemmFunction<In, Out> g, WorkspaceBytes w = nullptr,
+          Rounds r = Rounds::ONCE)
+      : name(std::move(n)), gemm(std::move(g)), workspace_bytes(std::move(w)), rounds(r) {}
 };
 
 // Exit codes of a stage.
@@ -45,7 +53,7 @@ enum Exit {
 
 // Runs the variants as the command line says and returns the exit code. The stage's own variant is
 // the last one. `configurations` are what a launcher of the stage chooses among, each forced: they
-// are tested as the variants are, and not run here. Never throws. Defined for the
+// are tested as the variants are, and run where --variant names them. Never throws. Defined for the
 // formats of LADDER_FORMATS (number.h).
 template <class In, class Out>
 int run(const Stage& stage, const std::vector<Variant<In, Out>>& variants, int argc, char** argv,

@@ -88,6 +88,15 @@ std::string to_json(const Report& r) {
                      {"output", r.output},
                      {"data", name(r.data)},
                      {"seed", r.seed}};
+  if (r.sums != Sums::FP32) json["problem"]["sums"] = name(r.sums);
+  if (const EpilogueChoice& e = r.epilogue; !e.is_product_alone())
+    json["problem"]["epilogue"] = {
+        {"alpha", e.alpha},
+        {"beta", e.beta},
+        {"bias", e.bias},
+        {"residual", e.residual},
+        {"scale", SCALE_NAMES[static_cast<int>(e.scale)]},
+        {"activation", ACTIVATION_NAMES[static_cast<int>(e.activation)]}};
   json["variants"] = Json::array();
   for (const VariantReport& v : r.variants) {
     Json variant = {{"name", v.name}};
@@ -148,6 +157,7 @@ std::string to_trace(const Report& r) {
   Json json = {{"stage", r.stage},
                {"problem", {{"m", r.shape.m}, {"n", r.shape.n}, {"k", r.shape.k}}},
                {"input", r.input},
+               {"output", r.output},
                {"variants", Json::array()}};
   for (const VariantReport& v : r.variants) {
     Json lines = Json::array();

@@ -1,6 +1,10 @@
 #pragma once
 // The number formats that stages compute in, and what the harness has to know about each.
+#include <array>
+#include <cstring>
+
 #include "launch.cuh"
+#include "types.cuh"
 
 namespace ladder::harness {
 
@@ -25,17 +29,66 @@ struct Number<half> {
   static float to_float(half x) { return __half2float(x); }
 };
 
-// The formats with a Number<>.
-#define LADDER_NUMBERS(DO) \
+template <>
+struct Number<bf16> {
+  static constexpr const char* NAME = "bf16";
+  static constexpr double UNIT_ROUNDOFF = 0x1p-8;
+  static constexpr double SMALLEST_NORMAL = 0x1p-126;
+  static bf16 from_float(float x) { return __float2bfloat16(x); }
+  static float to_float(bf16 x) { return __bfloat162float(x); }
+};
+
+// A format of 8 bits: there are so few numbers that a table has them all.
+template <class T>
+struct Number8 {
+  static T from_float(float x) { return T(x); }
+  static float to_float(T x) {
+    static const auto TABLE = [] {
+      std::array<float, 256> table;
+      for (unsigned bits = 0; bits < table.size(); ++bits) {
+        const auto byte = static_cast<unsigned char>(bits);
+        T number;
+        std::memcpy(static_cast<void*>(&number), &byte, sizeof number);
+        table[bits] = static_cast<float>(number);
+      }
+      return table;
+    }();
+    return TABLE[x.__x];
+  }
+};
+template <>
+struct Number<e4m3> : Number8<e4m3> {
+  static constexpr const char* NAME = "e4m3";
+  static constexpr double UNIT_ROUNDOFF = 0x1p-4;
+  static constexpr double SMALLEST_NORMAL = 0x1p-6;
+};
+template <>
+struct Number<e5m2> : Number8<e5m2> {
+  static constexpr const char* NAME = "e5m2";
+  static constexpr double UNIT_ROUNDOFF = 0x1p-3;
+  static constexpr double SMALLEST_NORMAL = 0x1p-14;
+};
+
+// The formats of results.
+#define LADDER_OUTPUTS(DO) \
   DO(float)                \
-  DO(half)
+  DO(half)                 \
+  DO(bf16)
 
 // What stages are made of: the formats of A and B, of C, and of the sums. The one list: whatever
 // the harness defines for each of them is instantiated from it, `#define DO(In, Out, Accumulate)
 // ...`.
-#define LADDER_FORMATS(DO) \
-  DO(float, float, float)  \
+#define LADDER_FORMATS(DO)  \
+  LADDER_CUBLAS_FORMATS(DO) \
+  LADDER_FP8_FORMATS(DO)
+// Those that cuBLAS multiplies with both operands row-major.
+#define LADDER_CUBLAS_FORMATS(DO) \
+  DO(float, float, float)         \
   DO(half, half, float)
+// Those of which cublasLt alone does, with B transposed.
+#define LADDER_FP8_FORMATS(DO)              \
+  DO(::ladder::e4m3, ::ladder::bf16, float) \
+  DO(::ladder::e5m2, ::ladder::bf16, float)
 
 // Formats<In, Out>::Accumulate is the format of the sums.
 template <class In, class Out>
@@ -47,6 +100,10 @@ struct Formats;
   };
 LADDER_FORMATS(LADDER_DEFINE)
 #undef LADDER_DEFINE
+
+// Whether B is stored transposed: what Gemm's contract says.
+template <class In>
+constexpr bool TRANSPOSED_B = sizeof(In) == 1;
 
 // Elements in 16 bytes: leading dimensions are multiples of it.
 template <class T>

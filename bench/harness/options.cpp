@@ -6,6 +6,9 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
+#include <cmath>
+#include <cstdlib>
+#include <functional>
 
 #include "command_line.h"
 
@@ -54,7 +57,52 @@ CLI::Option* add_choice(CLI::App& app, const std::string& option,
       ->take_last();
 }
 
-void keep_known_variants(std::vector<std::string>& wanted, const std::vector<std::string>& all) {
+// An option with one number.
+CLI::Option* add_number(CLI::App& app, const std::string& name,
+                        const std::function<void(float)>& store, const std::string& help) {
+  const auto parse = [=](const CLI::results_t& texts) {
+    const std::string& text = texts.back();
+    char* end = nullptr;
+    const float value = std::strtof(text.c_str(), &end);
+    if (text.empty() || *end != '\0' || !std::isfinite(value))
+      throw CLI::ValidationError(name, fmt::format("'{}' is not a number", text));
+    store(value);
+    return true;
+  };
+  return app.add_option(name, parse, help)->type_name("NUMBER")->expected(1)->take_last();
+}
+
+// What is done with the product. Any of these options stands for the whole: what is not named is
+// left out.
+void add_epilogue(CLI::App& app, std::optional<EpilogueChoice>& epilogue) {
+  const auto chosen = [&epilogue]() -> EpilogueChoice& {
+    if (!epilogue) epilogue.emplace();
+    return *epilogue;
+  };
+  add_number(
+      app, "--alpha", [=](float v) { chosen().alpha = v; }, "times the product [1]");
+  add_number(
+      app, "--beta", [=](float v) { chosen().beta = v; },
+      "times a matrix like C, added before the activation [0]");
+  app.add_flag_callback(
+      "--bias", [=] { chosen().bias = true; }, "add a number a column before the activation");
+  app.add_flag_callback(
+      "--residual", [=] { chosen().residual = true; }, "add a matrix like C behind the activation");
+  add_choice(
+      app, "--scale", {std::begin(SCALE_NAMES), std::end(SCALE_NAMES)},
+      [=](size_t choice) { chosen().scale = static_cast<Scale>(choice); },
+      "multiply the product by a number a row, or a column [none]");
+  add_choice(
+      app, "--activation", {std::begin(ACTIVATION_NAMES), std::end(ACTIVATION_NAMES)},
+      [=](size_t choice) { chosen().activation = static_cast<Activation>(choice); },
+      "gelu is the one with tanh; the stage with an epilogue has a bias and gelu where none of "
+      "these six options is given, and relu where results must be equal [none]");
+}
+
+void keep_known_variants(std::vector<std::string>& wanted, const std::vector<std::string>& variants,
+                         const std::vector<std::string>& configurations) {
+  std::vector<std::string> all = variants;
+  if (!wanted.empty()) all.insert(all.end(), configurations.begin(), configurations.end());
   for (const std::string& name : wanted)
     if (std::find(all.begin(), all.end(), name) == all.end())
       throw UsageError(fmt::format("--variant: no variant '{}'; this stage has: {}", name,
@@ -70,7 +118,8 @@ void keep_known_variants(std::vector<std::string>& wanted, const std::vector<std
 
 std::optional<Options> parse_options(const std::string& stage,
                                      const std::vector<std::string>& variants, Target target,
-                                     int argc, const char* const* argv) {
+                                     int argc, const char* const* argv,
+                                     const std::vector<std::string>& configurations) {
   const bool gpu = target == Target::GPU;
   Options o;
   o.m = o.n = o.k = gpu ? 4096 : 256;
@@ -102,7 +151,12 @@ std::optional<Options> parse_options(const std::string& stage,
       ->excludes(m)
       ->excludes(n)
       ->excludes(k);
-  app.add_option("--variant", o.variants, "run these only")->type_name("NAME");
+  app.add_option("--variant", o.variants,
+                 "run these only" + (configurations.empty()
+                                         ? ""
+                                         : fmt::format("; also what the launcher chooses among: {}",
+                                                       fmt::join(configurations, ", "))))
+      ->type_name("NAME");
   add_integer<uint64_t>(
       app, "--seed", 0, UINT64_MAX, [&](uint64_t v) { o.seed = v; }, "of the random data [1]");
   app.add_flag("--check,!--no-check", o.check, "compare every element with the reference [on]");
@@ -115,6 +169,7 @@ std::optional<Options> parse_options(const std::string& stage,
          "--exact", [&] { o.data = Data::EXACT; },
          "the same as --data exact: small integers, equality as the check")
       ->excludes(data);
+  add_epilogue(app, o.epilogue);
   app.add_option("--json", o.json, "also write the report to this file")->type_name("FILE");
   app.add_flag("--list", o.list, "print the variants and stop");
   if (gpu) {
@@ -144,7 +199,7 @@ std::optional<Options> parse_options(const std::string& stage,
   }
 
   if (!parse_arguments(app, argc, argv)) return std::nullopt;
-  keep_known_variants(o.variants, variants);
+  keep_known_variants(o.variants, variants, configurations);
   if (o.profile && o.sustained)
     throw UsageError("--sustained measures time and --profile does not; use one of them");
   if (o.profile && o.reference)

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "data.h"
+#include "epilogue.h"
 
 namespace ladder::harness {
 
@@ -32,6 +33,7 @@ struct Options {
   std::optional<Reference> reference;  // the stage's when absent
   bool check = true;
   Data data = Data::UNIFORM;
+  std::optional<EpilogueChoice> epilogue;  // the stage's when absent
   bool sustained = false;  // the stages of tensor cores do it anyway, but do not sample power
   bool profile = false;
   bool memory = true;  // CPU: report memory accesses
@@ -43,8 +45,10 @@ struct Options {
 
 // Parses argv[1..]; a target has only the options that mean something there. Returns nothing when
 // --help or --version has been served (on stdout). Throws UsageError.
+// `configurations` can be asked for with --variant as well.
 std::optional<Options> parse_options(const std::string& stage,
                                      const std::vector<std::string>& variants, Target target,
-                                     int argc, const char* const* argv);
+                                     int argc, const char* const* argv,
+                                     const std::vector<std::string>& configurations = {});
 
 }  // namespace ladder::harness

@@ -22,9 +22,12 @@ const std::map<std::string, int Rates::*> PIPES = {{"fp32", &Rates::fp32},
 
 std::optional<double> peak_tflops(const Device& device, const std::string& input) {
   const auto rates = RATES.find(device.sm);
-  const auto pipe = PIPES.find(input);
+  // From 8.9 on there are numbers of 8 bits, twice as many.
+  const bool fp8 = (input == "e4m3" || input == "e5m2") && device.sm >= 89;
+  const auto pipe = PIPES.find(fp8 ? "fp16" : input);
   if (rates == RATES.end() || pipe == PIPES.end()) return std::nullopt;
-  return device.multiprocessors * (rates->second.*pipe->second) * device.clock_mhz * 1e6 / 1e12;
+  return (fp8 ? 2 : 1) * device.multiprocessors * (rates->second.*pipe->second) * device.clock_mhz *
+         1e6 / 1e12;
 }
 
 }  // namespace ladder::harness

@@ -7,50 +7,46 @@
 #include <cstring>
 #include <numeric>
 
-#include "random.h"
+#include "draw_rows.h"
 
 namespace ladder::harness {
 namespace {
 
-template <class In>
-std::vector<In> draw_matrix(int rows, int columns, int64_t ld, Data data, uint64_t seed,
-                            Stream stream) {
-  std::vector<In> matrix(static_cast<size_t>(rows * ld));
-  if (matrix.empty()) return matrix;
-  std::memset(static_cast<void*>(matrix.data()), POISON, matrix.size() * sizeof(In));
-#pragma omp parallel for
-  for (int i = 0; i < rows; ++i) {
-    for (int j = 0; j < columns; ++j) {
-      const uint64_t index =
-          static_cast<uint64_t>(i) * static_cast<uint64_t>(columns) + static_cast<uint64_t>(j);
-      matrix[static_cast<size_t>(i * ld + j)] =
-          Number<In>::from_float(draw(data, seed, stream, index));
-    }
-  }
-  return matrix;
+std::vector<float> draw_scales(int rows, int columns, int64_t ld, Data data, uint64_t seed,
+                               Stream stream) {
+  return draw_rows<float>(rows, columns, ld,
+                          [=](uint64_t index) { return draw_scale(data, seed, stream, index); });
 }
 
 }  // namespace
 
 template <class In, class Out>
-Problem<In, Out>::Problem(Shape shape, Data data, uint64_t seed, Padding padding)
+Problem<In, Out>::Problem(Shape shape, Data data, uint64_t seed, Padding padding, Sums sums,
+                          const EpilogueChoice& epilogue)
     : shape(shape),
       data(data),
       lda(leading_dimension<In>(shape.k) + padding.a),
-      ldb(leading_dimension<In>(shape.n) + padding.b),
+      ldb(leading_dimension_b<In>(shape) + padding.b),
       ldc(leading_dimension<Out>(shape.n) + padding.c),
+      sums(sums),
       a(draw_matrix<In>(shape.m, shape.k, lda, data, seed, Stream::A)),
-      b(draw_matrix<In>(shape.k, shape.n, ldb, data, seed, Stream::B)),
+      b(draw_matrix<In>(TRANSPOSED_B<In> ? shape.n : shape.k, TRANSPOSED_B<In> ? shape.k : shape.n,
+                        ldb, data, seed, Stream::B)),
+      epilogue(epilogue, shape.m, shape.n, ldc, data, seed),
       row_norms(static_cast<size_t>(shape.m)),
       column_norms(static_cast<size_t>(shape.n)) {
-  const auto square = [](In value) {
-    const double x = Number<In>::to_float(value);
-    return x * x;
-  };
+  if (sums == Sums::SCALED) {
+    const int parts = ceil_div(shape.k, SCALED_K), strips = ceil_div(shape.n, SCALED_N);
+    lds_a = leading_dimension<float>(shape.m);
+    lds_b = leading_dimension<float>(parts);
+    scales_a = draw_scales(parts, shape.m, lds_a, data, seed, Stream::SCALES_A);
+    scales_b = draw_scales(strips, parts, lds_b, data, seed, Stream::SCALES_B);
+  }
+  const auto square = [](double x) { return x * x; };
 #pragma omp parallel for
   for (int i = 0; i < shape.m; ++i) {
     double sum = 0;
-    for (int k = 0; k < shape.k; ++k) sum += square(a[static_cast<size_t>(i * lda + k)]);
+    for (int k = 0; k < shape.k; ++k) sum += square(at_a(i, k));
     row_norms[static_cast<size_t>(i)] = std::sqrt(sum);
   }
   constexpr int STRIP = 512;  // columns a thread adds up at a time
@@ -58,17 +54,44 @@ Problem<In, Out>::Problem(Shape shape, Data data, uint64_t seed, Padding padding
   for (int begin = 0; begin < shape.n; begin += STRIP)
     for (int k = 0; k < shape.k; ++k)
       for (int j = begin; j < std::min(begin + STRIP, shape.n); ++j)
-        column_norms[static_cast<size_t>(j)] += square(b[static_cast<size_t>(k * ldb + j)]);
+        column_norms[static_cast<size_t>(j)] += square(at_b(k, j));
   for (double& norm : column_norms) norm = std::sqrt(norm);
 }
 
+namespace {
+
 template <class In, class Out>
-Bound Problem<In, Out>::bound() const {
-  if (is_exact(data)) return [](int, int, double) { return 0.0; };
-  return [this](int i, int j, double reference) {
-    return difference_bound<Out, typename Formats<In, Out>::Accumulate>(
-        shape.k, row_norms[static_cast<size_t>(i)], column_norms[static_cast<size_t>(j)],
-        reference);
+double bound_of(const Problem<In, Out>& p, int i, int j, double reference, double before,
+                Rounds rounds) {
+  using Accumulate = typename Formats<In, Out>::Accumulate;
+  const double row_norm = p.row_norms[static_cast<size_t>(i)],
+               column_norm = p.column_norms[static_cast<size_t>(j)];
+  const EpilogueData<Out>& e = p.epilogue;
+  if (e.choice.is_product_alone())
+    return is_exact(p.data) ? 0
+                            : difference_bound<Out, Accumulate>(p.shape.k, row_norm, column_norm,
+                                                                reference, p.sums);
+  const double added = e.magnitude_added(i, j);
+  // Integers up to 1 / unit roundoff are numbers of the format.
+  if (is_exact(p.data) &&
+      (rounds == Rounds::ONCE || std::abs(before) + 2 * added <= 1 / Number<Out>::UNIT_ROUNDOFF))
+    return 0;
+  const Activated f = properties(e.choice.activation);
+  return difference_bound<Out, Accumulate>(
+      p.shape.k, row_norm, column_norm, reference, p.sums,
+      {e.factor(i, j), before, added, f.lipschitz, f.relative, rounds == Rounds::TWICE});
+}
+
+}  // namespace
+
+template <class In, class Out>
+Bound Problem<In, Out>::bound(const Output<Out>* results, Rounds rounds) const {
+  const bool before = !epilogue.choice.is_product_alone();
+  if (before && results == nullptr)
+    throw std::logic_error("the bound of an epilogue needs the reference");
+  return [=](int i, int j, double reference) {
+    const auto at = static_cast<size_t>(i) * static_cast<size_t>(shape.n) + static_cast<size_t>(j);
+    return bound_of(*this, i, j, reference, before ? results->before[at] : 0, rounds);
   };
 }
 
@@ -76,18 +99,18 @@ template <class In, class Out>
 std::vector<std::vector<double>> reference_rows(const Problem<In, Out>& p,
                                                 const std::vector<int>& rows) {
   const auto n = static_cast<size_t>(p.shape.n);
-  // Once, and not for every row: on the host a half takes longer to convert than to multiply.
+  // Once, and not for every row: on the host a half takes longer to convert than to multiply. A
+  // float holds what is scaled, too, but for its last bits, which a bound allows for.
   std::vector<float> b(static_cast<size_t>(p.shape.k) * n);
 #pragma omp parallel for
-  for (int k = 0; k < p.shape.k; ++k) {
-    const In* row = p.b.data() + k * p.ldb;
-    std::transform(row, row + n, b.data() + static_cast<size_t>(k) * n, Number<In>::to_float);
-  }
+  for (int k = 0; k < p.shape.k; ++k)
+    for (int j = 0; j < p.shape.n; ++j)
+      b[static_cast<size_t>(k) * n + static_cast<size_t>(j)] = static_cast<float>(p.at_b(k, j));
   std::vector<std::vector<double>> results(rows.size(), std::vector<double>(n, 0.0));
 #pragma omp parallel for
   for (size_t r = 0; r < rows.size(); ++r) {
     for (int k = 0; k < p.shape.k; ++k) {
-      const double a = Number<In>::to_float(p.a[static_cast<size_t>(rows[r] * p.lda + k)]);
+      const double a = p.at_a(rows[r], k);
       const float* row = b.data() + static_cast<size_t>(k) * n;
       for (size_t j = 0; j < n; ++j) results[r][j] += a * static_cast<double>(row[j]);
     }
@@ -96,36 +119,50 @@ std::vector<std::vector<double>> reference_rows(const Problem<In, Out>& p,
 }
 
 template <class In, class Out>
-Output<Out> reference_output(const Problem<In, Out>& p) {
+Output<Out> reference_of_products(const Problem<In, Out>& p,
+                                  const std::function<double(int i, int j)>& product) {
   Output<Out> output = p.make_output();
-  std::vector<int> rows(static_cast<size_t>(p.shape.m));
-  std::iota(rows.begin(), rows.end(), 0);
-  const auto references = reference_rows(p, rows);
+  const bool keeps = !p.epilogue.choice.is_product_alone();
+  const auto n = static_cast<size_t>(p.shape.n);
+  if (keeps) output.before.resize(static_cast<size_t>(p.shape.m) * n);
 #pragma omp parallel for
   for (int i = 0; i < p.shape.m; ++i)
-    for (int j = 0; j < p.shape.n; ++j)
-      output.row(i)[j] = Number<Out>::from_float(
-          static_cast<float>(references[static_cast<size_t>(i)][static_cast<size_t>(j)]));
+    for (int j = 0; j < p.shape.n; ++j) {
+      const double before = p.epilogue.before(i, j, product(i, j));
+      if (keeps) output.before[static_cast<size_t>(i) * n + static_cast<size_t>(j)] = before;
+      output.row(i)[j] =
+          Number<Out>::from_float(static_cast<float>(p.epilogue.after(i, j, before)));
+    }
   return output;
+}
+
+template <class In, class Out>
+Output<Out> reference_output(const Problem<In, Out>& p) {
+  std::vector<int> rows(static_cast<size_t>(p.shape.m));
+  std::iota(rows.begin(), rows.end(), 0);
+  const auto products = reference_rows(p, rows);
+  return reference_of_products(
+      p, [&](int i, int j) { return products[static_cast<size_t>(i)][static_cast<size_t>(j)]; });
 }
 
 template <class In, class Out>
 std::string check_against_double(const Problem<In, Out>& p, const Output<Out>& result,
                                  const std::vector<int>& rows) {
-  const auto references = reference_rows(p, rows);
-  const Bound bound = p.bound();
+  const auto products = reference_rows(p, rows);
   for (size_t r = 0; r < rows.size(); ++r) {
     for (int j = 0; j < p.shape.n; ++j) {
-      const double exact = references[r][static_cast<size_t>(j)];
+      const double before = p.epilogue.before(rows[r], j, products[r][static_cast<size_t>(j)]);
+      const double exact = p.epilogue.after(rows[r], j, before);
       // Where sums are exact the only rounding is the one to Out.
       const double expected =
           is_exact(p.data)
               ? Number<Out>::to_float(Number<Out>::from_float(static_cast<float>(exact)))
               : exact;
       const double got = Number<Out>::to_float(result.row(rows[r])[j]);
-      if (!(std::abs(got - expected) <= bound(rows[r], j, expected)))
+      const double bound = bound_of(p, rows[r], j, expected, before, Rounds::ONCE);
+      if (!(std::abs(got - expected) <= bound))
         return fmt::format("row {}, column {}: got {:.9g}, expected {:.9g} within {:.3g}", rows[r],
-                           j, got, expected, bound(rows[r], j, expected));
+                           j, got, expected, bound);
     }
   }
   return "";
@@ -135,6 +172,8 @@ std::string check_against_double(const Problem<In, Out>& p, const Output<Out>& r
   template struct Problem<In, Out>;                                                      \
   template std::vector<std::vector<double>> reference_rows(const Problem<In, Out>&,      \
                                                            const std::vector<int>&);     \
+  template Output<Out> reference_of_products(const Problem<In, Out>&,                    \
+                                             const std::function<double(int, int)>&);    \
   template Output<Out> reference_output(const Problem<In, Out>&);                        \
   template std::string check_against_double(const Problem<In, Out>&, const Output<Out>&, \
                                             const std::vector<int>&);

@@ -1,11 +1,13 @@
 #pragma once
 // The operands of one run, on the host, with what checking them needs.
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "bound.h"
 #include "data.h"
+#include "epilogue.h"
 #include "verify.h"
 
 namespace ladder::harness {
@@ -26,24 +28,50 @@ int64_t leading_dimension(int width) {
   return (width + UNIT - 1) / UNIT * UNIT;
 }
 
+template <class In>
+int64_t leading_dimension_b(Shape shape) {
+  return leading_dimension<In>(TRANSPOSED_B<In> ? shape.k : shape.n);
+}
+
 template <class In, class Out>
 struct Problem {
   Shape shape;
   Data data;
   int64_t lda, ldb, ldc;
-  // Row-major with those leading dimensions. Elements beyond the width are NaN, so that a kernel
-  // which lets one of them into a result fails.
+  Sums sums;
+  // Row-major with those leading dimensions, B perhaps transposed. Elements beyond the width are
+  // NaN, so that a kernel which lets one of them into a result fails.
   std::vector<In> a, b;
-  std::vector<double> row_norms, column_norms;  // 2-norms of A's rows and B's columns
+  // BlockScales, where the sums have them.
+  int64_t lds_a = 0, lds_b = 0;
+  std::vector<float> scales_a, scales_b;
+  EpilogueData<Out> epilogue;
+  std::vector<double> row_norms, column_norms;  // 2-norms of A's rows and B's columns, scaled
 
-  Problem(Shape shape, Data data, uint64_t seed, Padding padding = {});
+  Problem(Shape shape, Data data, uint64_t seed, Padding padding = {}, Sums sums = Sums::FP32,
+          const EpilogueChoice& epilogue = {});
+
+  // Elements, scaled.
+  double at_a(int i, int k) const {
+    const double x = Number<In>::to_float(a[static_cast<size_t>(i * lda + k)]);
+    return scales_a.empty() ? x
+                            : x * double{scales_a[static_cast<size_t>(k / SCALED_K * lds_a + i)]};
+  }
+  double at_b(int k, int j) const {
+    const double x =
+        Number<In>::to_float(b[static_cast<size_t>(TRANSPOSED_B<In> ? j * ldb + k : k * ldb + j)]);
+    return scales_b.empty()
+               ? x
+               : x * double{scales_b[static_cast<size_t>(j / SCALED_N * lds_b + k / SCALED_K)]};
+  }
 
   Output<Out> make_output() const { return {shape.m, shape.n, ldc}; }
   Padding padding() const {
-    return {lda - leading_dimension<In>(shape.k), ldb - leading_dimension<In>(shape.n),
+    return {lda - leading_dimension<In>(shape.k), ldb - leading_dimension_b<In>(shape),
             ldc - leading_dimension<Out>(shape.n)};
   }
-  Bound bound() const;
+  // `reference` is needed for problems with an epilogue, and has to live as long as the bound.
+  Bound bound(const Output<Out>* reference = nullptr, Rounds rounds = Rounds::ONCE) const;
 };
 
 // Rows `rows` of A * B, accumulated in double: n values for each.
@@ -51,11 +79,17 @@ template <class In, class Out>
 std::vector<std::vector<double>> reference_rows(const Problem<In, Out>& problem,
                                                 const std::vector<int>& rows);
 
-// A * B, accumulated in double and rounded to Out through fp32.
+// The results of the epilogue on products, of which product(i, j) is one; rounded to Out through
+// fp32.
+template <class In, class Out>
+Output<Out> reference_of_products(const Problem<In, Out>& problem,
+                                  const std::function<double(int i, int j)>& product);
+
+// The same of A * B, accumulated in double.
 template <class In, class Out>
 Output<Out> reference_output(const Problem<In, Out>& problem);
 
-// Checks the given rows of `result` against reference_rows; "" or what is wrong.
+// Checks the given rows of `result` against the epilogue of reference_rows; "" or what is wrong.
 template <class In, class Out>
 std::string check_against_double(const Problem<In, Out>& problem, const Output<Out>& result,
                                  const std::vector<int>& rows);

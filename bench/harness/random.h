@@ -4,10 +4,12 @@
 #include <cstdint>
 
 #include "data.h"
+#include "sums.h"
 
 namespace ladder::harness {
 
-enum class Stream : uint64_t { A = 1, B = 2 };  // A and B must differ, or swapped operands pass
+// A's and B's must differ, or swapped operands pass.
+enum class Stream : uint64_t { A = 1, B = 2, SCALES_A, SCALES_B, ADDEND, BIAS, RESIDUAL, SCALE };
 
 // The i-th of 2^64 values, uniform over all 64-bit numbers. A hash of (seed, stream, i) by the
 // finaliser of SplitMix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators,
@@ -33,6 +35,7 @@ constexpr float random_uniform(uint64_t seed, Stream stream, uint64_t i) {
 // exactly in any order.
 constexpr int EXACT_MAGNITUDE = 4;
 constexpr int EXACT_MAX_K = (1 << 24) / (EXACT_MAGNITUDE * EXACT_MAGNITUDE);
+static_assert(EXACT_MAGNITUDE <= 8, "e5m2 has no 9");
 inline float random_integer(uint64_t seed, Stream stream, uint64_t i) {
   const uint64_t high = random_bits(seed, stream, i) >> 32;
   return static_cast<float>(static_cast<int>((high * (2 * EXACT_MAGNITUDE + 1)) >> 32) -
@@ -41,6 +44,17 @@ inline float random_integer(uint64_t seed, Stream stream, uint64_t i) {
 
 // Two bits of the significand are set, and 2^20 of its squares still fit a half: 36,864.
 constexpr float CONSTANT = 0x3p-4f;
+
+// The K up to which products of such data and their sums are exact.
+inline int exact_max_k(Data data, Sums sums) {
+  // Integers below 2^14 are exact in 14 bits. By Hoeffding's inequality a sum of as many products
+  // is further out with a probability of less than 2 exp(-2^14 / 2^9) = 3e-14; multiples of
+  // CONSTANT's square, 9 / 256, are for certain up to 2^14 / 9.
+  if (sums == Sums::FAST && data == Data::EXACT) return 1 << 14;
+  if (sums == Sums::FAST && data == Data::CONSTANT) return (1 << 14) / 9;
+  // Factors up to 2, twice.
+  return sums == Sums::SCALED ? EXACT_MAX_K / 4 : EXACT_MAX_K;
+}
 
 inline float draw(Data data, uint64_t seed, Stream stream, uint64_t i) {
   switch (data) {
@@ -54,6 +68,14 @@ inline float draw(Data data, uint64_t seed, Stream stream, uint64_t i) {
       break;
   }
   return random_uniform(seed, stream, i);
+}
+
+// A factor of an epilogue or of BlockScales: from 1/2 to 3/2, so that no row or column disappears;
+// 1 or 2 where all has to be exact.
+inline float draw_scale(Data data, uint64_t seed, Stream stream, uint64_t i) {
+  if (data == Data::UNIFORM) return 1 + random_uniform(seed, stream, i) / 2;
+  if (data == Data::EXACT) return static_cast<float>(1 + random_bits(seed, stream, i) % 2);
+  return 1;
 }
 
 }  // namespace ladder::harness

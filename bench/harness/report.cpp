@@ -1,5 +1,7 @@
 #include "report.h"
 
+#include <cmath>
+
 namespace ladder::harness {
 
 bool VariantReport::ok() const {
@@ -11,12 +13,14 @@ double tflops(Shape s, double milliseconds) {
 }
 
 double percent_of_cublas(const VariantReport& v) {
-  return 100.0 * v.cublas->median / v.time->median;
+  return v.cublas ? 100.0 * v.cublas->median / v.time->median : std::nan("");
 }
 
 std::optional<double> percent_of_best(const VariantReport& v) {
   if (!v.best) return std::nullopt;
-  return 100.0 * std::min(v.best->median, v.cublas->median) / v.time->median;
+  const double best =
+      v.cublas_does_all ? std::min(v.best->median, v.cublas->median) : v.best->median;
+  return 100.0 * best / v.time->median;
 }
 
 std::vector<std::pair<std::string, uint64_t>> memory_totals(const std::vector<MemoryRow>& rows) {

@@ -82,6 +82,7 @@ struct VariantReport {
   std::optional<Timing> time;    // interleaved with cuBLAS
   std::optional<Timing> cublas;  // of the same interleaved run
   std::optional<Timing> best;    // of the same, too: the best of cublasLt
+  bool cublas_does_all = true;   // and not the product alone, without the epilogue
   std::optional<Sustained> sustained;
   std::optional<PowerReport> power;
   std::optional<KernelFacts> kernel;             // GPU
@@ -97,6 +98,8 @@ struct Report {
   Shape shape;
   Data data;
   uint64_t seed;
+  Sums sums = Sums::FP32;
+  EpilogueChoice epilogue{};
   std::string input, accumulate, output;  // number formats
   std::string cublas_version;
   std::vector<VariantReport> variants;
@@ -106,10 +109,11 @@ struct Report {
 // TFLOP/s of 2 M N K operations in that time.
 double tflops(Shape shape, double milliseconds);
 
-// Of a variant that has been timed.
+// Of a variant that has been timed; NaN where cuBLAS has nothing for the problem.
 double percent_of_cublas(const VariantReport& v);
 // The same of the faster one of cuBLAS's own choice and the best of cublasLt, where that was timed
-// beside the variant: what cuBLAS chooses is not always among what cublasLt offers.
+// beside the variant: what cuBLAS chooses is not always among what cublasLt offers. With an
+// epilogue of cublasLt alone.
 std::optional<double> percent_of_best(const VariantReport& v);
 
 // The rows' sums under the names that ncu gives them, in ncu's order.

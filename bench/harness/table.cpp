@@ -100,11 +100,15 @@ std::string gpu_table(const Report& r) {
   }
   for (const VariantReport& v : r.variants)
     if (v.power) text += power_table(v);
-  if (timed) {
+  if (timed && !r.variants.back().cublas)
+    text += fmt::format("  cuBLAS {}: none for this problem; compared with doubles\n",
+                        r.cublas_version);
+  if (timed && r.variants.back().cublas) {
     const Timing& c = *r.variants.back().cublas;
     text +=
-        fmt::format("  cuBLAS {}: {:.4f} ms, {:.2f} TFLOP/s, interleaved with {}\n",
-                    r.cublas_version, c.median, tflops(r.shape, c.median), r.variants.back().name);
+        fmt::format("  cuBLAS {}{}: {:.4f} ms, {:.2f} TFLOP/s, interleaved with {}\n",
+                    r.cublas_version, r.epilogue.is_product_alone() ? "" : ", the product alone",
+                    c.median, tflops(r.shape, c.median), r.variants.back().name);
   }
   if (best) {
     const Timing& b = *r.variants.back().best;
@@ -167,6 +171,8 @@ std::string to_table(const Report& r) {
               : fmt::format(" (sm_{}, {} multiprocessors, {:.0f} MHz)\n", r.device.sm,
                             r.device.multiprocessors, r.device.clock_mhz);
   if (r.data != Data::UNIFORM) text += fmt::format("  A and B: {}\n", data_text(r.data));
+  if (r.sums != Sums::FP32) text += fmt::format("  sums: {}\n", name(r.sums));
+  if (!r.epilogue.is_product_alone()) text += fmt::format("  C = {}\n", r.epilogue.formula());
   text += cpu ? cpu_table(r) : gpu_table(r);
   for (const VariantReport& v : r.variants) {
     if (v.check && !v.check->ok) text += fmt::format("  WRONG {}: {}\n", v.name, v.check->message);

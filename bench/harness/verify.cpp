@@ -99,6 +99,6 @@ Verdict verify(const Output<Out>& c, const Output<Out>& reference, const Bound& 
 
 #define INSTANTIATE(Out) \
   template Verdict verify(const Output<Out>&, const Output<Out>&, const Bound&);
-LADDER_NUMBERS(INSTANTIATE)
+LADDER_OUTPUTS(INSTANTIATE)
 
 }  // namespace ladder::harness

@@ -17,18 +17,24 @@ namespace ladder::harness {
 // and one that should not be and is, is seen.
 constexpr int64_t GUARD = 4096;
 
+// What stands for it in 16 bits: as a half, and as a bfloat16.
+template <class T>
+constexpr uint16_t POISON_16 = 0x7D5A;
+template <>
+inline constexpr uint16_t POISON_16<bf16> = 0x7FA5;
+
 // A signalling NaN with a pattern in it: arithmetic makes only quiet ones, so that no kernel
 // computes it.
 template <class T>
 T poison() {
   const uint32_t fp32 = 0x7FA5A5A5;
-  const uint16_t fp16 = 0x7D5A;
+  const uint16_t fp16 = POISON_16<T>;
   T value;
   std::memcpy(static_cast<void*>(&value),
               sizeof value == sizeof fp32 ? static_cast<const void*>(&fp32) : &fp16, sizeof value);
   return value;
 }
-// The bytes of other memory that nothing should be made of: NaN in fp32 and fp16, too.
+// The bytes of other memory that nothing should be made of: NaN in every format, too.
 constexpr int POISON = 0xFF;
 
 template <class Out>
@@ -36,6 +42,8 @@ struct Output {
   int rows, cols;
   int64_t ld;
   std::vector<Out> memory = std::vector<Out>(size());
+  // Of a reference with an epilogue: what its activation is applied to, row by row.
+  std::vector<double> before{};
   std::string stray{};  // what the run wrote outside its workspace; "" for nothing
 
   size_t size() const { return static_cast<size_t>(rows * ld + 2 * GUARD); }

@@ -19,4 +19,12 @@ __device__ __forceinline__ uint64_t descriptor_b(const half (&B)[BOXES][BK][64],
   return ptx::wgmma_descriptor(&B[j][k][0], sizeof B[0], 8 * sizeof B[0][0]);
 }
 
+// Of row `row` and column `k` of a tile whose rows run along k: A's of any type, and B's where it
+// is stored transposed.
+template <class T, int ROWS, int BK>
+__device__ __forceinline__ uint64_t descriptor_along_k(const T (&tile)[ROWS][BK], int row, int k) {
+  static_assert(sizeof tile[0] == 128, "a row of the swizzle");
+  return ptx::wgmma_descriptor(&tile[row][k], 0, 8 * sizeof tile[0]);
+}
+
 }  // namespace ladder

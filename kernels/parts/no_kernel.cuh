@@ -6,13 +6,14 @@ namespace ladder {
 
 // Throws what the contract says. Then: whether C is done without a kernel, being empty or, with
 // K = 0, zeros; a tensor map has no place for an empty matrix.
-inline bool done_without_kernel(const Gemm<half, half>& p) {
+template <class In, class Out>
+bool done_without_kernel(const Gemm<In, Out>& p) {
   require_valid(p);
   require_aligned_rows(p);
   if (p.M == 0 || p.N == 0) return true;
   if (p.K > 0) return false;
   LADDER_CUDA_CHECK(
-      cudaMemset2DAsync(p.C, p.ldc * sizeof(half), 0, p.N * sizeof(half), p.M, p.stream));
+      cudaMemset2DAsync(p.C, p.ldc * sizeof(Out), 0, p.N * sizeof(Out), p.M, p.stream));
   return true;
 }
 

@@ -5,16 +5,25 @@
 #include <cudaTypedefs.h>
 
 #include "../launch.cuh"
+#include "../types.cuh"
 
 namespace ladder::ptx {
 
-// Describes a row-major matrix of halves for copies of boxes of `box_rows` x 64 elements. `ld` in
-// elements. In shared memory a box is box_rows rows of 128 bytes in which TMA swizzles the 16-byte
-// chunks as 07b does (chunk XOR row % 8); it has to start at a multiple of 1024 bytes. What a box
-// has outside the matrix is read as zero and, where rows are multiples of 16 bytes long, not
-// written; else a store goes past the end of a row. Throws CudaError when the driver has no TMA or
-// refuses.
-inline CUtensorMap tensor_map(const half* matrix, int rows, int cols, int64_t ld, int box_rows) {
+// What TMA calls a format. Of 8 bits it knows bytes alone, which is enough for copies.
+template <class T>
+constexpr CUtensorMapDataType TENSOR_MAP_TYPE = CU_TENSOR_MAP_DATA_TYPE_UINT8;
+template <>
+inline constexpr CUtensorMapDataType TENSOR_MAP_TYPE<half> = CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
+template <>
+inline constexpr CUtensorMapDataType TENSOR_MAP_TYPE<float> = CU_TENSOR_MAP_DATA_TYPE_FLOAT32;
+template <>
+inline constexpr CUtensorMapDataType TENSOR_MAP_TYPE<bf16> = CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
+
+// A row-major matrix for copies of boxes of `box_rows` x `box_cols`; `ld` in elements. Throws
+// CudaError when the driver has no TMA or refuses.
+template <class T>
+CUtensorMap encoded_tensor_map(const T* matrix, int rows, int cols, int64_t ld, int box_rows,
+                               int box_cols, CUtensorMapSwizzle swizzle) {
   static const auto encode = [] {
     void* function = nullptr;
     cudaDriverEntryPointQueryResult found{};
@@ -26,19 +35,36 @@ inline CUtensorMap tensor_map(const half* matrix, int rows, int cols, int64_t ld
     return reinterpret_cast<PFN_cuTensorMapEncodeTiled_v12000>(function);
   }();
   const cuuint64_t sizes[] = {static_cast<cuuint64_t>(cols), static_cast<cuuint64_t>(rows)};
-  const cuuint64_t row_bytes[] = {static_cast<cuuint64_t>(ld) * sizeof(half)};
-  const cuuint32_t box[] = {64, static_cast<cuuint32_t>(box_rows)};
+  const cuuint64_t row_bytes[] = {static_cast<cuuint64_t>(ld) * sizeof(T)};
+  const cuuint32_t box[] = {static_cast<cuuint32_t>(box_cols), static_cast<cuuint32_t>(box_rows)};
   const cuuint32_t steps[] = {1, 1};
   CUtensorMap map;
   const CUresult status =
-      encode(&map, CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 2, const_cast<half*>(matrix), sizes, row_bytes,
-             box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
-             CU_TENSOR_MAP_L2_PROMOTION_L2_128B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+      encode(&map, TENSOR_MAP_TYPE<T>, 2, const_cast<T*>(matrix), sizes, row_bytes, box, steps,
+             CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle, CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
+             CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   if (status != CUDA_SUCCESS)
     throw CudaError("cuTensorMapEncodeTiled refuses " + std::to_string(rows) + " x " +
                     std::to_string(cols) + " with a leading dimension of " + std::to_string(ld) +
                     ": error " + std::to_string(status));
   return map;
+}
+
+// With boxes of 128 bytes, 64 halves, along a row. In shared memory a box is box_rows rows of 128
+// bytes in which TMA swizzles the 16-byte chunks as 07b does (chunk XOR row % 8); it has to start
+// at a multiple of 1024 bytes. What a box has outside the matrix is read as zero and, where rows
+// are multiples of 16 bytes long, not written; else a store goes past the end of a row.
+template <class T>
+CUtensorMap tensor_map(const T* matrix, int rows, int cols, int64_t ld, int box_rows) {
+  return encoded_tensor_map(matrix, rows, cols, ld, box_rows, 128 / static_cast<int>(sizeof(T)),
+                            CU_TENSOR_MAP_SWIZZLE_128B);
+}
+
+// With boxes that lie in shared memory as they are, from a multiple of 128 bytes on.
+template <class T>
+CUtensorMap tensor_map_not_swizzled(const T* matrix, int rows, int cols, int64_t ld, int box_rows,
+                                    int box_cols) {
+  return encoded_tensor_map(matrix, rows, cols, ld, box_rows, box_cols, CU_TENSOR_MAP_SWIZZLE_NONE);
 }
 
 }  // namespace ladder::ptx

@@ -4,9 +4,10 @@
 #ifdef LADDER_CPU_DEVICE
   #include "cpu_device/ptx.h"
 #else
-  #include <cuda_fp16.h>
+  #include <cuda_fp8.h>
 
   #include <cstdint>
+  #include <type_traits>
 
 // clang-format off
 namespace ladder::ptx {
@@ -14,7 +15,7 @@ namespace ladder::ptx {
 // Where an operand lies: a tile that TMA brought with the 128-byte swizzle, in units of eight rows
 // of 128 bytes (1024 bytes, aligned to that). Fields in 16 bytes: address, distance between units
 // in the leading dimension, distance in the other one, swizzle.
-__device__ __forceinline__ uint64_t wgmma_descriptor(const half* tile, uint64_t leading_bytes,
+__device__ __forceinline__ uint64_t wgmma_descriptor(const void* tile, uint64_t leading_bytes,
                                                      uint64_t stride_bytes) {
   constexpr uint64_t SWIZZLE_128B = 1;
   const uint64_t address = static_cast<uint32_t>(__cvta_generic_to_shared(tile));
@@ -77,61 +78,66 @@ __device__ __forceinline__ void wgmma_wait_group() {
 #define WGMMA_TEXT(...)  WGMMA_QUOTED(__VA_ARGS__)  // after the list is written out
 #define WGMMA_QUOTED(...) #__VA_ARGS__
 // The operands that are constants.
-#define WGMMA_NOT_NEGATED "1, 1"  // neither A nor B
-#define WGMMA_ALONG_K     "0"     // A's or B's rows run along k
-#define WGMMA_ALONG_M     "1"     // A's along m, which wgmma calls transposed
-#define WGMMA_ALONG_N     "1"     // B's along n, likewise
+#define WGMMA_NOT_NEGATED ", 1, 1"  // neither A nor B
+#define WGMMA_ALONG_K     ", 0"     // A's or B's rows run along k
+#define WGMMA_ALONG_M     ", 1"     // A's along m, which wgmma calls transposed
+#define WGMMA_ALONG_N     ", 1"     // B's along n, likewise
 
-// d = a * b, or d += a * b with `accumulate`: 64x16 times 16xN of half, accumulated in fp32, N
-// twice the length of d. Warp w of the group holds rows 16w to 16w + 15 of d, laid out as by N / 8
+// d = a * b, or d += a * b with `accumulate`: 64xK times KxN, accumulated in fp32, N twice the
+// length of d. TYPES has K and the formats, and 32 bytes are K of them. Warp w of the group holds rows 16w to 16w + 15 of d, laid out as by N / 8
 // mma.syncs side by side. A, B and ACCUMULATE are the numbers of these operands, which follow the
 // accumulators: A is how many of those there are.
-#define WGMMA_FUNCTION(NAME, A_ALONG, B_ALONG, N, A, B, ACCUMULATE)                               \
+#define WGMMA_FUNCTION(NAME, TYPES, ALONG, N, A, B, ACCUMULATE)                                   \
   __device__ __forceinline__ void NAME(float(&d)[A], uint64_t a, uint64_t b, bool accumulate) {   \
     asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %" #ACCUMULATE ", 0;\n"                        \
-                 "wgmma.mma_async.sync.aligned.m64n" #N "k16.f32.f16.f16 {"                       \
-                 WGMMA_TEXT(WGMMA_##A(WGMMA_NAME)) "}, %" #A ", %" #B ", p, " WGMMA_NOT_NEGATED   \
-                 ", " A_ALONG ", " B_ALONG ";\n}"                                                 \
+                 "wgmma.mma_async.sync.aligned.m64n" #N TYPES " {"                                \
+                 WGMMA_TEXT(WGMMA_##A(WGMMA_NAME)) "}, %" #A ", %" #B ", p" WGMMA_NOT_NEGATED     \
+                 ALONG ";\n}"                                                                     \
                  : WGMMA_##A(WGMMA_OPERAND)                                                       \
                  : "l"(a), "l"(b), "r"(static_cast<int>(accumulate)));                            \
   }
 // Row-major matrices as they are: A's rows run along k, B's along n. And the product transposed,
-// where a tile of B's rows is wgmma's A: its rows run along m, those of wgmma's B along k.
-#define WGMMA_M64K16_F32_F16(...)                                                          \
-  WGMMA_FUNCTION(wgmma_m64k16_f32_f16, WGMMA_ALONG_K, WGMMA_ALONG_N, __VA_ARGS__)          \
-  WGMMA_FUNCTION(wgmma_m64k16_f32_f16_a_along_m, WGMMA_ALONG_M, WGMMA_ALONG_K, __VA_ARGS__)
-WGMMA_M64K16_F32_F16(8, 4, 5, 6)
-WGMMA_M64K16_F32_F16(16, 8, 9, 10)
-WGMMA_M64K16_F32_F16(24, 12, 13, 14)
-WGMMA_M64K16_F32_F16(32, 16, 17, 18)
-WGMMA_M64K16_F32_F16(40, 20, 21, 22)
-WGMMA_M64K16_F32_F16(48, 24, 25, 26)
-WGMMA_M64K16_F32_F16(56, 28, 29, 30)
-WGMMA_M64K16_F32_F16(64, 32, 33, 34)
-WGMMA_M64K16_F32_F16(72, 36, 37, 38)
-WGMMA_M64K16_F32_F16(80, 40, 41, 42)
-WGMMA_M64K16_F32_F16(88, 44, 45, 46)
-WGMMA_M64K16_F32_F16(96, 48, 49, 50)
-WGMMA_M64K16_F32_F16(104, 52, 53, 54)
-WGMMA_M64K16_F32_F16(112, 56, 57, 58)
-WGMMA_M64K16_F32_F16(120, 60, 61, 62)
-WGMMA_M64K16_F32_F16(128, 64, 65, 66)
-WGMMA_M64K16_F32_F16(136, 68, 69, 70)
-WGMMA_M64K16_F32_F16(144, 72, 73, 74)
-WGMMA_M64K16_F32_F16(152, 76, 77, 78)
-WGMMA_M64K16_F32_F16(160, 80, 81, 82)
-WGMMA_M64K16_F32_F16(168, 84, 85, 86)
-WGMMA_M64K16_F32_F16(176, 88, 89, 90)
-WGMMA_M64K16_F32_F16(184, 92, 93, 94)
-WGMMA_M64K16_F32_F16(192, 96, 97, 98)
-WGMMA_M64K16_F32_F16(200, 100, 101, 102)
-WGMMA_M64K16_F32_F16(208, 104, 105, 106)
-WGMMA_M64K16_F32_F16(216, 108, 109, 110)
-WGMMA_M64K16_F32_F16(224, 112, 113, 114)
-WGMMA_M64K16_F32_F16(232, 116, 117, 118)
-WGMMA_M64K16_F32_F16(240, 120, 121, 122)
-WGMMA_M64K16_F32_F16(248, 124, 125, 126)
-WGMMA_M64K16_F32_F16(256, 128, 129, 130)
+// where a tile of B's rows is wgmma's A: its rows run along m, those of wgmma's B along k. Of 8
+// bits both operands' rows run along k, and the instruction has no word for anything else.
+#define WGMMA_FUNCTIONS(...)                                                                      \
+  WGMMA_FUNCTION(wgmma_m64k16_f32_f16, "k16.f32.f16.f16", WGMMA_ALONG_K WGMMA_ALONG_N,            \
+                 __VA_ARGS__)                                                                     \
+  WGMMA_FUNCTION(wgmma_m64k16_f32_f16_a_along_m, "k16.f32.f16.f16", WGMMA_ALONG_M WGMMA_ALONG_K,  \
+                 __VA_ARGS__)                                                                     \
+  WGMMA_FUNCTION(wgmma_m64k32_f32_e4m3, "k32.f32.e4m3.e4m3", "", __VA_ARGS__)                     \
+  WGMMA_FUNCTION(wgmma_m64k32_f32_e5m2, "k32.f32.e5m2.e5m2", "", __VA_ARGS__)
+WGMMA_FUNCTIONS(8, 4, 5, 6)
+WGMMA_FUNCTIONS(16, 8, 9, 10)
+WGMMA_FUNCTIONS(24, 12, 13, 14)
+WGMMA_FUNCTIONS(32, 16, 17, 18)
+WGMMA_FUNCTIONS(40, 20, 21, 22)
+WGMMA_FUNCTIONS(48, 24, 25, 26)
+WGMMA_FUNCTIONS(56, 28, 29, 30)
+WGMMA_FUNCTIONS(64, 32, 33, 34)
+WGMMA_FUNCTIONS(72, 36, 37, 38)
+WGMMA_FUNCTIONS(80, 40, 41, 42)
+WGMMA_FUNCTIONS(88, 44, 45, 46)
+WGMMA_FUNCTIONS(96, 48, 49, 50)
+WGMMA_FUNCTIONS(104, 52, 53, 54)
+WGMMA_FUNCTIONS(112, 56, 57, 58)
+WGMMA_FUNCTIONS(120, 60, 61, 62)
+WGMMA_FUNCTIONS(128, 64, 65, 66)
+WGMMA_FUNCTIONS(136, 68, 69, 70)
+WGMMA_FUNCTIONS(144, 72, 73, 74)
+WGMMA_FUNCTIONS(152, 76, 77, 78)
+WGMMA_FUNCTIONS(160, 80, 81, 82)
+WGMMA_FUNCTIONS(168, 84, 85, 86)
+WGMMA_FUNCTIONS(176, 88, 89, 90)
+WGMMA_FUNCTIONS(184, 92, 93, 94)
+WGMMA_FUNCTIONS(192, 96, 97, 98)
+WGMMA_FUNCTIONS(200, 100, 101, 102)
+WGMMA_FUNCTIONS(208, 104, 105, 106)
+WGMMA_FUNCTIONS(216, 108, 109, 110)
+WGMMA_FUNCTIONS(224, 112, 113, 114)
+WGMMA_FUNCTIONS(232, 116, 117, 118)
+WGMMA_FUNCTIONS(240, 120, 121, 122)
+WGMMA_FUNCTIONS(248, 124, 125, 126)
+WGMMA_FUNCTIONS(256, 128, 129, 130)
 
 #undef WGMMA_4
 #undef WGMMA_8
@@ -174,9 +180,20 @@ WGMMA_M64K16_F32_F16(256, 128, 129, 130)
 #undef WGMMA_ALONG_M
 #undef WGMMA_ALONG_N
 #undef WGMMA_FUNCTION
-#undef WGMMA_M64K16_F32_F16
+#undef WGMMA_FUNCTIONS
 
 // clang-format on
+
+// The one of the two formats of 8 bits.
+template <class T, int COUNT>
+__device__ __forceinline__ void wgmma_m64k32_f32_fp8(float (&d)[COUNT], uint64_t a, uint64_t b,
+                                                     bool accumulate) {
+  static_assert(std::is_same_v<T, __nv_fp8_e4m3> || std::is_same_v<T, __nv_fp8_e5m2>);
+  if constexpr (std::is_same_v<T, __nv_fp8_e4m3>)
+    wgmma_m64k32_f32_e4m3(d, a, b, accumulate);
+  else
+    wgmma_m64k32_f32_e5m2(d, a, b, accumulate);
+}
 
 }  // namespace ladder::ptx
 #endif

@@ -88,7 +88,7 @@ RESULTS = {
     "flops": lambda v: 2 * v["problem"]["m"] * v["problem"]["n"] * v["problem"]["k"],
 }
 # Operations that a multiprocessor can do in a clock, by the type of A and B.
-FLOPS_PER_CLOCK = {"fp16": 4096, "fp32": 256}
+FLOPS_PER_CLOCK = {"e4m3": 8192, "fp16": 4096, "fp32": 256}
 # Made of other numbers of the same variant, which `n` finds by their names.
 DERIVED = {
     "sectors_per_request_ld": lambda n: n("sectors_ld") / n("requests_ld"),

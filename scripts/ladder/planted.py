@@ -5,11 +5,12 @@ planted_edits.py [EDITS ...]       all of tests/planted_edits, or these files of
 A file of edits is named after the stage that is run. Each edit replaces `old`, which stands once in
 the kernel header `file` (the stage's own where nothing is said), by `new`; the stage's main with
 `variant` alone (where nothing is said, the stage itself) is compiled with the edited header and
-runs at `shape`. Where a launcher chooses among kernels that take long to compile, `kernel` is the
-call of the one that it chooses at that shape. The device has to find what is under `finds`: the
-`cause`, a regular expression, and the text of the `line` in the edited header, or in `file`. What
-else it finds, elsewhere or later, has to have that cause or one of the regular expression
-`follows`. `finds: wrong result` stands for that alone. Without an edit nothing may be found.
+runs at `shape`, with `options` where there are any. Where a launcher chooses among kernels that
+take long to compile, `kernel` is the call of the one that it chooses at that shape. The device has
+to find what is under `finds`: the `cause`, a regular expression, and the text of the `line` in the
+edited header, or in `file`. What else it finds, elsewhere or later, has to have that cause or one
+of the regular expression `follows`. `finds: wrong result` stands for that alone. Without an edit
+nothing may be found.
 
 --build FOLDER                     a build with the CPU device's libraries (build)
 
@@ -48,6 +49,7 @@ class Edit:
     shape: tuple[int, int, int]
     variant: str
     finds: dict | str  # the keys cause, line and file; or WRONG_RESULT
+    options: str = ""  # more of them for the program
     follows: str = ""
     kernel: str = ""
 
@@ -180,6 +182,7 @@ def run(program: Path, edit: Edit) -> Outcome:
     m, n, k = edit.shape
     report = program.with_suffix(".json")
     command = [program, "--m", m, "--n", n, "--k", k, "--variant", edit.variant, "--json", report]
+    command += shlex.split(edit.options)
     try:
         done = subprocess.run(
             [str(word) for word in command], capture_output=True, text=True, timeout=SECONDS
@@ -244,10 +247,10 @@ def try_edit(edit: Edit, build: Build) -> Outcome:
 def unedited(edits: list[Edit], build: Build) -> list[str]:
     """What a stage reports that nobody has edited, at each variant and shape of the edits."""
     objections = []
-    by_program = {(e.variant, e.kernel, e.shape): e for e in edits}
+    by_program = {(e.variant, e.kernel, e.shape, e.options): e for e in edits}
     with tempfile.TemporaryDirectory() as folder:
         made = {}
-        for (variant, kernel, shape), edit in by_program.items():
+        for (variant, kernel, shape, _), edit in by_program.items():
             program = made.get((variant, kernel))
             if program is None:
                 program = made[variant, kernel] = Path(folder) / f"program{len(made)}"

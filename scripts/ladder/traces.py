@@ -26,7 +26,7 @@ from ladder.project import CPU_STAGES, ROOT, BadInput, read_json
 
 TRACES = ROOT / "docs/assets/traces"
 SIZE = 128
-ELEMENT_BYTES = {"fp32": 4, "fp16": 2}
+ELEMENT_BYTES = {"fp32": 4, "fp16": 2, "bf16": 2, "e4m3": 1}
 ENTRY = re.compile(r"^ <[0-9a-f]+><(?P<id>[0-9a-f]+)>: .*\((?P<tag>DW_TAG_\w+)\)")
 ATTRIBUTE = re.compile(r"^ +<[0-9a-f]+> +DW_AT_(?P<name>\w+) *: (?P<value>.*)")
 
@@ -151,7 +151,9 @@ def line_of(line: dict, element: int, declared: list[Declaration]) -> dict:
 
 
 def page_of(trace: dict, declared: list[Declaration]) -> dict:
-    element = ELEMENT_BYTES[trace["input"]]
+    def element(array: str) -> int:
+        return ELEMENT_BYTES[trace["output" if array == "C" else "input"]]
+
     return {
         "stage": trace["stage"],
         "variants": [
@@ -159,7 +161,7 @@ def page_of(trace: dict, declared: list[Declaration]) -> dict:
                 "name": variant["name"],
                 # TMA's boxes and wgmma's operands are no requests of a warp's lanes.
                 "lines": [
-                    line_of(line, element, declared)
+                    line_of(line, element(line["array"]), declared)
                     for line in variant["lines"]
                     if line.get("first")
                 ],

@@ -111,6 +111,7 @@ END
 REPORT = {
     "stage": "01_first",
     "input": "fp16",
+    "output": "bf16",
     "variants": [
         {
             "name": "first",
@@ -162,6 +163,14 @@ def test_it_writes_a_file_for_each_stage_of_the_cpu_device(project):
     assert (line["path"], line["file"], line["line"]) == ("parts/x.cuh", "x.cuh", 7)
     assert (line["pitch"], line["element"], line["cost"], line["ideal"]) == (64, 2, 2, 2)
     assert "somewhere" not in text
+
+
+def test_elements_are_those_of_the_operands_and_of_c():
+    first = REPORT["variants"][0]["lines"][0]
+    lines = [first, {**first, "array": "C"}]
+    report = {**REPORT, "input": "e4m3", "variants": [{"name": "first", "lines": lines}]}
+    written = traces.page_of(report, [])["variants"][0]["lines"]
+    assert [line["element"] for line in written] == [1, 2]
 
 
 def test_check_tells_what_is_not_up_to_date(project, capsys):

@@ -61,10 +61,10 @@ def groups() -> Figure:
 
 
 def box_of_map() -> tuple[int, str]:
-    """Columns of a box, and the swizzle, as ptx/tensor_map.cuh asks for them."""
+    """Columns of halves in a box, and the swizzle, as ptx/tensor_map.cuh asks for them."""
     text = (sources.KERNELS / "ptx/tensor_map.cuh").read_text()
-    columns = re.search(r"box\[\] = \{(\d+),", text)[1]
-    return int(columns), re.search(r"CU_TENSOR_MAP_SWIZZLE_(\w+)", text)[1]
+    row_bytes = re.search(r"(\d+) / static_cast<int>\(sizeof\(T\)\)", text)[1]
+    return int(row_bytes) // 2, re.search(r"CU_TENSOR_MAP_SWIZZLE_(\w+)", text)[1]
 
 
 def tensor_map() -> Figure:

@@ -15,12 +15,13 @@ KINDS = {"fp32": "a", "fp16": "b"}
 
 
 def squares(results: Path) -> list[dict]:
-    """Those that were timed, in the order of the ladder."""
+    """Of products alone, those that were timed, in the order of the ladder."""
     reports = load(results)
     names = sorted({r["device"]["name"] for r in reports})
     if len(names) > 1:
         raise BadInput(f"results of several devices: {', '.join(names)}")
-    return [r for r in reports if shape(r).isdigit() and "tflops" in own(r)]
+    alone = [r for r in reports if "epilogue" not in r["problem"]]
+    return [r for r in alone if shape(r).isdigit() and "tflops" in own(r)]
 
 
 def of_kind(results: Path, kind: str) -> list[dict]:

@@ -92,7 +92,7 @@ def tiling(c, group, wm, wn, period, lane) -> Tiling:
 def has_a_tile(stage: str) -> bool:
     """Of stages that choose, those whose tiles differ in width alone."""
     text = sources.header(stage)
-    return " CONFIGURATIONS" not in text or bool(re.search(r"^constexpr int BM = ", text, re.M))
+    return "Configuration" not in text or bool(re.search(r"^constexpr int BM = ", text, re.M))
 
 
 def of_stage(stage: str) -> Tiling:
