@@ -116,7 +116,7 @@ def plant(edit: Edit, kernels: Path) -> None:
 def main_of(stage_main: str, edit: Edit) -> str:
     """A stage's main with the edit's variant alone. Raises BadInput."""
     before, _, body = stage_main.partition("int main(")
-    start = re.search(r"return ladder::harness::run<.*?>\(", body)
+    start = re.search(r"return (?:ladder::)?harness::run<.*?>\(", body)
     variant = re.search(rf'\{{"{edit.variant}",[^{{}}]*\}}', body)
     if not start or not variant:
         raise BadInput(f"{edit.id}: {edit.stage} has no variant '{edit.variant}'")
