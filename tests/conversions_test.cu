@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "harness/buffers.h"
+#include "harness/device.h"
 #include "types.cuh"
 
 namespace ladder {
@@ -117,7 +118,17 @@ unsigned code_of(const T& x) {
 }
 
 template <class T>
-class Conversions : public testing::Test {};
+class Conversions : public testing::Test {
+  void SetUp() override {
+#ifndef LADDER_CPU_DEVICE
+    try {
+      harness::select_device(0, 80, false);
+    } catch (const harness::NoDevice& error) {
+      GTEST_SKIP() << error.what();
+    }
+#endif
+  }
+};
 using Types = testing::Types<e4m3, e5m2, bf16>;
 TYPED_TEST_SUITE(Conversions, Types);
 
