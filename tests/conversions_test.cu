@@ -6,8 +6,8 @@
 #include <cmath>
 #include <limits>
 
+#include "gpu_test.h"
 #include "harness/buffers.h"
-#include "harness/device.h"
 #include "types.cuh"
 
 namespace ladder {
@@ -118,17 +118,7 @@ unsigned code_of(const T& x) {
 }
 
 template <class T>
-class Conversions : public testing::Test {
-  void SetUp() override {
-#ifndef LADDER_CPU_DEVICE
-    try {
-      harness::select_device(0, 80, false);
-    } catch (const harness::NoDevice& error) {
-      GTEST_SKIP() << error.what();
-    }
-#endif
-  }
-};
+class Conversions : public GpuTest<80, false> {};
 using Types = testing::Types<e4m3, e5m2, bf16>;
 TYPED_TEST_SUITE(Conversions, Types);
 

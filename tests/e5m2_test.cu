@@ -5,23 +5,13 @@
 #include "17_fp8.cuh"
 #include "17b_promoted.cuh"
 #include "17c_block_scaled.cuh"
+#include "gpu_test.h"
 #include "harness/buffers.h"
-#include "harness/device.h"
 
 namespace ladder::harness {
 namespace {
 
-class E5m2 : public testing::Test {
-  void SetUp() override {
-#ifndef LADDER_CPU_DEVICE
-    try {
-      select_device(0, 90, true);
-    } catch (const NoDevice& error) {
-      GTEST_SKIP() << error.what();
-    }
-#endif
-  }
-};
+using E5m2 = GpuTest<90, true>;
 using BlockScaled = E5m2;
 
 void expect_correct(const GemmFunction<e5m2, bf16>& gemm, Sums sums) {
