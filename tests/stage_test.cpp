@@ -589,7 +589,7 @@ void add_tests(const Stage& stage, const Contents<In, Out>& contents) {
 
 // Calls add() for the tests and runs them.
 template <class Add>
-int run_tests(const Stage& stage, int argc, char** argv, Add add) {
+int run_tests([[maybe_unused]] const Stage& stage, int argc, char** argv, Add add) {
   testing::InitGoogleTest(&argc, argv);
 #ifndef LADDER_CPU_DEVICE
   try {
