@@ -73,6 +73,8 @@ expect("02_second: 'reference' is of type NUMBER, not STRING" "\"best\"" "1")
 expect("02_second: unknown key 'refference'" "\"reference\"" "\"refference\"")
 expect("02_second: unknown sums 'slow' (there are fp32, fast, promoted, scaled)" "\"reference\": \"best\""
        "\"sums\": \"slow\"")
+expect("02_second: 'any_layout' is of type STRING, not BOOLEAN" "\"reference\": \"best\""
+       "\"any_layout\": \"NT\"")
 expect("02_second: unknown epilogue 'tanh' (there are relu, gelu, gelu_erf, silu)"
        "\"reference\": \"best\"" "\"epilogue\": \"tanh\"")
 expect("02_second: '16x4096' in 'also_at' is no shape like 1024 or 16x4096x4096" "x4096x4096" "x4096")
