@@ -6,6 +6,8 @@
 //         M or N, boxes of 64 of them. No matrix is transposed, and no element is moved for it.
 // vs 13   an operand in either form, with the copy, the descriptor and the bit that it needs; fp16
 //         or bf16; without pairs and without an epilogue.
+// Step    the form and the type are parameters of each function, and most statements that change
+//         only hand them on.
 // Limit   13's.
 #include <algorithm>
 #include <string>
@@ -285,11 +287,10 @@ void launch_layout(const Gemm<T, T>& p, int tiles_of_C, int blocks) {
 template <class T, int BM, int BN>
 void launch_configuration(const Gemm<T, T>& p, int tiles_of_C, int blocks) {
   constexpr Major K = Major::K, MN = Major::MN;
-  const auto launch = p.transposed_a   ? p.transposed_b ? launch_layout<T, BM, BN, MN, K>   // TT
-                                                        : launch_layout<T, BM, BN, MN, MN>  // TN
-                      : p.transposed_b ? launch_layout<T, BM, BN, K, K>                     // NT
-                                       : launch_layout<T, BM, BN, K, MN>;                   // NN
-  launch(p, tiles_of_C, blocks);
+  constexpr void (*LAUNCH[2][2])(const Gemm<T, T>&, int tiles_of_C, int blocks) = {
+      {launch_layout<T, BM, BN, K, MN>, launch_layout<T, BM, BN, K, K>},     // NN, NT
+      {launch_layout<T, BM, BN, MN, MN>, launch_layout<T, BM, BN, MN, K>}};  // TN, TT
+  LAUNCH[p.transposed_a][p.transposed_b](p, tiles_of_C, blocks);
 }
 template <class T, int BM, int BN>
 constexpr Configuration<T> configuration() {
