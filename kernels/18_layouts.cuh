@@ -5,7 +5,7 @@
 //         wgmma for each operand. There are two forms: rows along K, one box of TMA; and rows along
 //         M or N, boxes of 64 of them. No matrix is transposed, and no element is moved for it.
 // vs 13   an operand in either form, with the copy, the descriptor and the bit that it needs; fp16
-//         or bf16; without pairs and without an epilogue.
+//         or bf16; the pass that would turn them first; without pairs and without an epilogue.
 // Step    the form and the type are parameters of each function, and most statements that change
 //         only hand them on.
 // Limit   13's.
@@ -337,6 +337,65 @@ void gemm(const Gemm<T, T>& p) {
   for (const Configuration<T>& c : CONFIGURATIONS<T>)
     if (!first || cost(p, c) < cost(p, *first)) first = &c;
   gemm_as(*first, p);
+}
+
+// ---- A pass that transposes, before NN ---------------------------------------------------------
+
+constexpr int TURNED = 32;  // rows, and columns, that a block turns
+constexpr int PASS_WARPS = 8;
+
+// to[column][row] = from[row][column].
+template <class T>
+__global__ void __launch_bounds__(PASS_WARPS * 32)
+    transpose_kernel(int rows, int columns, const T* from, int64_t ld_from, T* to, int64_t ld_to) {
+  __shared__ T turned[TURNED][TURNED + 2];  // 17 words a row: no two of a column in one bank
+  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, across = ceil_div(columns, TURNED);
+  const int row0 = blockIdx.x / across * TURNED, column0 = blockIdx.x % across * TURNED;
+  for (int i = warp; i < TURNED; i += PASS_WARPS)
+    if (row0 + i < rows && column0 + lane < columns)
+      turned[i][lane] = from[(row0 + i) * ld_from + column0 + lane];
+  __syncthreads();
+  for (int i = warp; i < TURNED; i += PASS_WARPS)
+    if (row0 + lane < rows && column0 + i < columns)
+      to[(column0 + i) * ld_to + row0 + lane] = turned[lane][i];
+}
+
+template <class T>
+struct ByRows {
+  int rows, columns;
+  int64_t ld() const { return (columns + 7) / 8 * 8; }
+  uint64_t elements() const { return static_cast<uint64_t>(rows) * static_cast<uint64_t>(ld()); }
+  void from_columns(const T* from, int64_t ld_from, T* to, cudaStream_t stream) const {
+    launch(transpose_kernel<T>, dim3(ceil_div(rows, TURNED) * ceil_div(columns, TURNED)),
+           dim3(PASS_WARPS * 32), 0, stream, columns, rows, from, ld_from, to, ld());
+  }
+};
+
+// For what is stored transposed.
+template <class T>
+uint64_t workspace_bytes(const Gemm<T, T>& p) {
+  const uint64_t a = p.transposed_a ? ByRows<T>{p.M, p.K}.elements() : 0;
+  const uint64_t b = p.transposed_b ? ByRows<T>{p.K, p.N}.elements() : 0;
+  return (a + b) * sizeof(T);
+}
+
+template <class T>
+void gemm_transposed_first(Gemm<T, T> p) {
+  if (done_without_kernel(p, Layouts::ANY)) return;
+  require_workspace(p, workspace_bytes(p));
+  T* to = static_cast<T*>(p.workspace);
+  if (p.transposed_a) {
+    const ByRows<T> a{p.M, p.K};
+    a.from_columns(p.A, p.lda, to, p.stream);
+    p.A = to, p.lda = a.ld(), p.transposed_a = false;
+    to += a.elements();
+  }
+  if (p.transposed_b) {
+    const ByRows<T> b{p.K, p.N};
+    b.from_columns(p.B, p.ldb, to, p.stream);
+    p.B = to, p.ldb = b.ld(), p.transposed_b = false;
+  }
+  gemm(p);
 }
 
 // ---- C by columns ------------------------------------------------------------------------------

@@ -5,7 +5,9 @@ namespace {
 template <class T>
 ladder::harness::Contents<T, T> contents() {
   using namespace ladder::layouts;
-  ladder::harness::Contents<T, T> all{{{"layouts", gemm<T>}}, {}};
+  ladder::harness::Contents<T, T> all{
+      {{"transposed_first", gemm_transposed_first<T>, workspace_bytes<T>}, {"layouts", gemm<T>}},
+      {}};
   for (const Configuration<T>& c : CONFIGURATIONS<T>)
     all.configurations.emplace_back("tile_" + name(c),
                                     [&c](const ladder::Gemm<T, T>& p) { gemm_as(c, p); });
