@@ -29,39 +29,39 @@ constexpr int STRIP = 8 * 32;  // columns of a warp: 16 bytes a lane
 struct Eight {
   __align__(16) half v[8];
 };
+template <bool WHOLE>
 __device__ __forceinline__ Eight load8(const half* matrix, int64_t ld, int m, int n, int valid) {
   Eight eight;
-  copy8(eight.v, &matrix[m * ld + n], valid);
+  if (WHOLE)
+    as_uint4(*eight.v) = as_uint4(matrix[m * ld + n]);
+  else
+    copy8(eight.v, &matrix[m * ld + n], valid);
   return eight;
 }
 
-// C of a product that is in memory, where `product` may be C, or is null for one of zeros.
-template <class Function>
-__global__ void __launch_bounds__(WARPS * 32)
-    epilogue_kernel(int M, int N, const half* product, const Epilogue<half> e,
-                    const Function activation, half* C, int64_t ldc) {
-  const int strips = ceil_div(N, STRIP);
-  const int n = blockIdx.x % strips * STRIP + threadIdx.x % 32 * 8;
-  const int m0 = (blockIdx.x / strips * WARPS + threadIdx.x / 32) * ROWS;
-  const int valid = min(8, N - n), rows = min(ROWS, M - m0);
-  if (valid <= 0) return;
-
-  const Eight bias = e.bias ? load8(e.bias, 0, 0, n, valid) : Eight{};
+// A lane's eight columns of a warp's rows. WHOLE: all of them exist. Then no load is in a branch of
+// its own, behind which it would be waited for.
+template <bool WHOLE, class Function>
+__device__ __forceinline__ void rows_of_warp(int m0, int n, int rows, int valid,
+                                             const half* product, const Epilogue<half>& e,
+                                             const Function activation, half* C, int64_t ldc) {
+  const Eight bias = e.bias ? load8<WHOLE>(e.bias, 0, 0, n, valid) : Eight{};
   float factor[8];
 #pragma unroll
   for (int i = 0; i < 8; ++i)
     factor[i] = e.column_scale && i < valid ? e.alpha * e.column_scale[n + i] : e.alpha;
+  const auto load = [&](Eight(&to)[ROWS], const half* matrix, int64_t ld) {
+#pragma unroll
+    for (int r = 0; r < ROWS; ++r)
+      if (WHOLE || r < rows) to[r] = load8<WHOLE>(matrix, ld, m0 + r, n, valid);
+  };
   Eight products[ROWS] = {}, addends[ROWS] = {}, residuals[ROWS] = {};
+  if (product) load(products, product, ldc);
+  if (e.beta != 0) load(addends, e.addend, e.ld_addend);
+  if (e.residual) load(residuals, e.residual, e.ld_residual);
 #pragma unroll
   for (int r = 0; r < ROWS; ++r) {
-    if (r >= rows) continue;
-    if (product) products[r] = load8(product, ldc, m0 + r, n, valid);
-    if (e.beta != 0) addends[r] = load8(e.addend, e.ld_addend, m0 + r, n, valid);
-    if (e.residual) residuals[r] = load8(e.residual, e.ld_residual, m0 + r, n, valid);
-  }
-#pragma unroll
-  for (int r = 0; r < ROWS; ++r) {
-    if (r >= rows) continue;
+    if (!WHOLE && r >= rows) continue;
     const float row_factor = e.row_scale ? e.row_scale[m0 + r] : 1.0f;
     __align__(16) float v[8];
 #pragma unroll
@@ -73,6 +73,21 @@ __global__ void __launch_bounds__(WARPS * 32)
     }
     store8(&C[(m0 + r) * ldc + n], v, valid);
   }
+}
+
+// C of a product that is in memory, where `product` may be C, or is null for one of zeros.
+template <class Function>
+__global__ void __launch_bounds__(WARPS * 32)
+    epilogue_kernel(int M, int N, const half* product, const Epilogue<half> e,
+                    const Function activation, half* C, int64_t ldc) {
+  const int strips = ceil_div(N, STRIP);
+  const int n = blockIdx.x % strips * STRIP + threadIdx.x % 32 * 8;
+  const int m0 = (blockIdx.x / strips * WARPS + threadIdx.x / 32) * ROWS;
+  const int valid = min(8, N - n), rows = min(ROWS, M - m0);
+  if (valid == 8 && rows == ROWS)
+    rows_of_warp<true>(m0, n, ROWS, 8, product, e, activation, C, ldc);
+  else if (valid > 0)
+    rows_of_warp<false>(m0, n, rows, valid, product, e, activation, C, ldc);
 }
 
 inline void launch_epilogue(const Gemm<half, half>& p, const half* product) {
@@ -151,10 +166,19 @@ void gemm_of_tiles(const Configuration& c, const Gemm<half, half>& p) {
 }
 
 template <class Configuration, size_t COUNT>
-const Configuration& chosen(const Configuration (&configurations)[COUNT],
-                            const Gemm<half, half>& p) {
+const Configuration& first_done(const Configuration (&configurations)[COUNT],
+                                const Gemm<half, half>& p) {
   const auto less = [&](const auto& x, const auto& y) { return cost(p, x) < cost(p, y); };
   return *std::min_element(std::begin(configurations), std::end(configurations), less);
+}
+// Of 13's tiles and 13b's, by the cost that both have.
+inline void launch_chosen(const Gemm<half, half>& p, Blocks blocks) {
+  const auto& together = first_done(TOGETHER, p);
+  const auto& in_turn = first_done(IN_TURN, p);
+  if (cost(p, in_turn) < cost(p, together))
+    launch_as(in_turn, p, blocks);
+  else
+    launch_as(together, p, blocks);
 }
 
 // How much of it is done within the kernel that multiplies. What is left takes another kernel, and
@@ -174,18 +198,18 @@ void gemm_and_epilogue(const Gemm<half, half>& p) {
     std::swap(first.epilogue.column_scale, then.epilogue.column_scale);
     std::swap(first.epilogue.bias, then.epilogue.bias);
   }
-  launch_as(chosen(TOGETHER, p), first, Blocks::THAT_STAY);
+  launch_chosen(first, Blocks::THAT_STAY);
   if (!is_product_alone(then.epilogue)) launch_epilogue(then, p.C);
 }
 
 inline void gemm_one_block_a_tile(const Gemm<half, half>& p) {
-  if (!done_without_product(p)) launch_as(chosen(TOGETHER, p), p, Blocks::ONE_A_TILE);
+  if (!done_without_product(p)) launch_chosen(p, Blocks::ONE_A_TILE);
 }
 inline void gemm_in_turn(const Gemm<half, half>& p) {
-  if (!done_without_product(p)) launch_as(chosen(IN_TURN, p), p, Blocks::THAT_STAY);
+  if (!done_without_product(p)) launch_as(first_done(IN_TURN, p), p, Blocks::THAT_STAY);
 }
 inline void gemm(const Gemm<half, half>& p) {
-  if (!done_without_product(p)) launch_as(chosen(TOGETHER, p), p, Blocks::THAT_STAY);
+  if (!done_without_product(p)) launch_chosen(p, Blocks::THAT_STAY);
 }
 
 }  // namespace ladder::fused_epilogue

@@ -5,10 +5,10 @@
 //         take. It reads both operands along K, so that B comes transposed. The tensor core keeps
 //         14 bits of its sums: what is exact enough for a short K is not for a long one.
 // vs 11b  fp8, with B's tile as A's, a box of rows along K; any tile of 128, 192 or 256 rows by a
-//         multiple of 16 columns, of 192 rows with three warpgroups that multiply; a box at the
-//         tile's edge that the lanes store; bf16 out; the choice of the tile and of the blocks as
-//         in 13; a warpgroup number that ptxas sees as one for a warp.
-// Step    the choice of the tile is 13's; what the 8 bits change is less than half of it.
+//         multiple of 16 columns, of 192 rows with three warpgroups that multiply; C in pieces of
+//         64 rows, one on its way where that makes room for a buffer; bf16 out; the choice of the
+//         tile by measured steps; a warpgroup number that ptxas sees as one for a warp.
+// Step    what the 8 bits change is less than half of it: they take other tiles.
 // Limit   the 14 bits: 17b.
 #include <algorithm>
 #include <string>
@@ -19,6 +19,7 @@
 #include "parts/no_kernel.cuh"
 #include "parts/store_halves.cuh"
 #include "parts/warpgroup.cuh"
+#include "ptx/named_barrier.cuh"
 #include "ptx/setmaxnreg.cuh"
 #include "ptx/stmatrix.cuh"
 #include "ptx/tensor_map.cuh"
@@ -32,8 +33,7 @@ constexpr int WARPGROUP = 128;
 constexpr int MMA_M = 64, MMA_K = 32;  // and as many columns as the tile has
 constexpr int BAND = 2048;             // rows of C in a band of tiles
 constexpr int BK = 128;                // 128 bytes
-constexpr int BOX = 64;                // columns of C in a box: 128 bytes
-constexpr int STAGED = 2;              // boxes of C a warp has on their way
+constexpr int BOX = 64;                // columns of C in a piece: 128 bytes
 
 // Warpgroups that multiply, each 64 or 128 rows of a tile.
 template <int BM>
@@ -55,17 +55,25 @@ struct Tiles {
   In B[BN][BK];
 };
 
+// Buffers that fit into shared memory beside `staged` pieces of C a warpgroup, and the barriers.
+template <class In, int BM, int BN>
+constexpr int buffers_beside(int staged) {
+  constexpr int SHARED_BYTES = 227 * 1024, BARRIERS = 256;
+  constexpr int PIECE = MMA_M * BOX * static_cast<int>(sizeof(bf16));
+  return (SHARED_BYTES - BARRIERS - CONSUMERS<BM> * staged * PIECE) /
+         static_cast<int>(sizeof(Tiles<In, BM, BN>));
+}
+
 template <class In, int BM, int BN>
 struct Shared {
-  static constexpr int SHARED_BYTES = 227 * 1024, BARRIERS = 256;
-  static constexpr int WARPS = CONSUMERS<BM> * WARPGROUP / 32;
-  static constexpr int PIPE =
-      (SHARED_BYTES - BARRIERS - WARPS * STAGED * 16 * BOX * static_cast<int>(sizeof(bf16))) /
-      static_cast<int>(sizeof(Tiles<In, BM, BN>));
+  // Pieces of C a warpgroup has on their way: one, where that makes room for a buffer.
+  static constexpr int STAGED = buffers_beside<In, BM, BN>(1) > buffers_beside<In, BM, BN>(2) ? 1
+                                                                                              : 2;
+  static constexpr int PIPE = buffers_beside<In, BM, BN>(STAGED);
   Tiles<In, BM, BN> tiles[PIPE];
-  bf16 staged[WARPS][STAGED][16][BOX];  // on their way to C
-  uint64_t full[PIPE];                  // completes when a tile has landed
-  uint64_t empty[PIPE];                 // completes when all consumers have multiplied it
+  bf16 staged[CONSUMERS<BM>][STAGED][MMA_M][BOX];  // on their way to C
+  uint64_t full[PIPE];                             // completes when a tile has landed
+  uint64_t empty[PIPE];  // completes when all consumers have multiplied it
 };
 
 // The producer, one thread: fills every buffer as soon as it is empty. `step` counts the tiles of
@@ -152,51 +160,57 @@ __global__ void __launch_bounds__(THREADS<BM>, 1)
     }
   } else {
     ptx::setmaxnreg_inc<CONSUMER_REGISTERS<BM>>();
-    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    const int group_m = warpgroup_of_block() * PARTS<BM> * MMA_M;
-    unsigned box = 0;
+    constexpr int STAGED = Shared<In, BM, BN>::STAGED;
+    const int group = warpgroup_of_block(), group_m = group * PARTS<BM> * MMA_M;
+    const int warp = threadIdx.x % WARPGROUP / 32, lane = threadIdx.x % 32;
+    const bool sends = threadIdx.x % WARPGROUP == 0;
+    unsigned piece = 0;
     for (int index = blockIdx.x; index < tiles_of_C; index += gridDim.x) {
       const Tile tile = tile_of<BM, BN, BAND / BM>(index, M, N);
       float acc[PARTS<BM>][BN / 2];
       consume(s, tiles, group_m, acc, step);
 
-      // To C by way of shared memory, each warp its 16 rows of a part, box by box.
-      const int end = min(N, tile.n0 + BN);  // the tile's last box may be narrower than a box
+      // To C by way of shared memory, in pieces: each warp rounds 16 rows of one, and one thread
+      // sends all of it.
 #pragma unroll
       for (int i = 0; i < PARTS<BM>; ++i)
 #pragma unroll
-        for (int j = 0; j * BOX < BN; ++j, ++box) {
-          // The box that was here before is on its way; of the others, one may still wait.
-          bf16(*const staged)[BOX] = s.staged[warp][box % STAGED];
-          if (lane == 0) ptx::bulk_wait_group_read<STAGED - 1>();
-          __syncwarp();  // no lane writes before lane 0, who sent it, has waited, and all have read
+        for (int j = 0; j * BOX < BN; ++j, ++piece) {
+          // Of 176 columns the last piece has 16 once more that the one before has, too.
+          const int col0 = min(j * BOX, BN - BOX);
+          bf16(*const staged)[BOX] = s.staged[group][piece % STAGED];
+          // The piece that was here before is on its way; of two, the other may still wait.
+          if (sends) ptx::bulk_wait_group_read<STAGED - 1>();
+          ptx::named_barrier_sync(1 + group, WARPGROUP);  // for all four warps' rows of it
 #pragma unroll
-          for (int col = 0; col < BOX && j * BOX + col < BN; col += 16) {
-            const float* const a = &acc[i][(j * BOX + col) / 2];
+          for (int col = 0; col < BOX; col += 16) {
+            const float* const a = &acc[i][(col0 + col) / 2];
             const uint32_t block[4] = {as_bf16(a[0], a[1]), as_bf16(a[2], a[3]),
                                        as_bf16(a[4], a[5]), as_bf16(a[6], a[7])};
-            ptx::stmatrix_x4(&staged[lane % 16][swizzled(lane % 16, col + lane / 16 * 8)], block);
+            ptx::stmatrix_x4(
+                &staged[warp * 16 + lane % 16][swizzled(lane % 16, col + lane / 16 * 8)], block);
           }
-          ptx::fence_proxy_async();  // TMA sees what this lane has written
-          __syncwarp();              // and all lanes have
-          const int m = tile.m0 + group_m + i * MMA_M + warp % 4 * 16, n = tile.n0 + j * BOX;
-          if (n + BOX > end && (N % 8 != 0 || BN % BOX != 0))  // TMA would write past the end
-            store_staged<16>(staged, C, ldc, m, n, M, end, lane);
-          else if (lane == 0)
+          ptx::fence_proxy_async();                       // TMA sees what this lane has written
+          ptx::named_barrier_sync(1 + group, WARPGROUP);  // and all lanes have
+          const int m = tile.m0 + group_m + i * MMA_M, n = tile.n0 + col0;
+          if (n + BOX > N && N % 8 != 0)  // TMA would write past the end of a row
+            store_staged<16>(&staged[warp * 16], C, ldc, m + warp * 16, n, M, N, lane);
+          else if (sends)
             ptx::tma_store(&map_C, n, m, staged);
-          // A group for each box, an empty one for what the lanes have stored: the wait above
+          // A group for each piece, an empty one for what the warps have stored: the wait above
           // counts them.
-          if (lane == 0) ptx::bulk_commit_group();
+          if (sends) ptx::bulk_commit_group();
         }
     }
-    if (lane == 0) ptx::bulk_wait_group_read<0>();  // the last boxes are still read
+    if (sends) ptx::bulk_wait_group_read<0>();  // the last pieces are still read
   }
 }
 
-// What the launcher chooses among: tiles.
+// What the launcher chooses among: tiles, and what a step along K of one takes, in nanoseconds.
 template <class In>
 struct Configuration {
   int BM, BN;
+  double step;
   void (*launch)(const Gemm<In, bf16>&, int tiles_of_C, int blocks);
 };
 
@@ -205,18 +219,19 @@ template <class In, int BM, int BN>
 void launch_configuration(const Gemm<In, bf16>& p, int tiles_of_C, int blocks) {
   launch(gemm_kernel<In, BM, BN>, dim3(blocks), dim3(THREADS<BM>), sizeof(Shared<In, BM, BN>),
          p.stream, p.M, p.N, p.K, tiles_of_C, ptx::tensor_map(p.A, p.M, p.K, p.lda, BM),
-         ptx::tensor_map(p.B, p.N, p.K, p.ldb, BN), ptx::tensor_map(p.C, p.M, p.N, p.ldc, 16), p.C,
-         p.ldc);
+         ptx::tensor_map(p.B, p.N, p.K, p.ldb, BN), ptx::tensor_map(p.C, p.M, p.N, p.ldc, MMA_M),
+         p.C, p.ldc);
 }
 template <class In, int BM, int BN>
-constexpr Configuration<In> configuration() {
-  return {BM, BN, launch_configuration<In, BM, BN>};
+constexpr Configuration<In> configuration(double step = 0) {
+  return {BM, BN, step, launch_configuration<In, BM, BN>};
 }
+// Steps as measured on an H200 at 8192^3: the time by waves and by 64 steps of each.
 template <class In>
 inline constexpr Configuration<In> CONFIGURATIONS[] = {
-    configuration<In, 128, 64>(),  configuration<In, 128, 128>(), configuration<In, 128, 192>(),
-    configuration<In, 128, 256>(), configuration<In, 192, 128>(), configuration<In, 192, 176>(),
-    configuration<In, 256, 128>()};
+    configuration<In, 128, 128>(374), configuration<In, 128, 192>(534),
+    configuration<In, 128, 256>(695), configuration<In, 192, 128>(544),
+    configuration<In, 192, 176>(741), configuration<In, 256, 128>(703)};
 
 // "128x256".
 template <class In>
@@ -240,11 +255,13 @@ void gemm_as(const Configuration<In>& c, const Gemm<In, bf16>& p) {
   c.launch(p, tiles(p, c), ceil_div(tiles(p, c), waves(p, c)));
 }
 
-// What all steps along K of a wave take, with 13's constants: a step is as many bytes and as many
-// clocks of the tensor cores as there.
+// What p takes, in nanoseconds, but for what it takes with every tile: the steps along K of all
+// waves, and for what is before the first and after the last as much as lets the fastest tile be
+// chosen at four measured shapes.
 template <class In>
 double cost(const Gemm<In, bf16>& p, const Configuration<In>& c) {
-  return waves(p, c) * (9.16e-3 * c.BM * c.BN + 0.976 * (c.BM + c.BN));
+  constexpr double FIRST_AND_LAST = 0.2;  // for an element of a tile
+  return waves(p, c) * ceil_div(p.K, BK) * c.step + FIRST_AND_LAST * c.BM * c.BN;
 }
 
 // Always 128x256, as 11b.

@@ -70,9 +70,11 @@ double nanoseconds(const Json& c, Shape s, int multiprocessors) {
   const double step =
       std::max(std::min(of_all, 1.2 * of("step_alone_ns")), of_all * tiles / (waves * at_once));
   const double work = (1 + (waves - 1) * of("later")) * steps * step + (waves - 1) * of("tile_ns");
-  const double reads_of_b = s.m > 64 ? 1.0 : std::ceil(s.m / rows);
-  const double bytes = 2.0 * (1.0 * s.m * s.k + reads_of_b * s.k * s.n + 1.0 * s.m * s.n);
-  return of("start_ns") + std::max(work, bytes / of("bytes_per_ns")) + of("tile_ns");
+  const bool shared = s.m > 128 || (s.m > 64 && std::fmod(s.m, rows) == 0);
+  const double reads_of_b = shared ? 1.0 : std::ceil(s.m / rows);
+  const double bytes = 2.0 * s.m * s.k + 2.0 * reads_of_b * s.k * s.n + 3.0 * s.m * s.n;
+  const double rate = of("bytes_per_ns") * std::min(1.0, 2 * tiles * cluster / multiprocessors);
+  return of("start_ns") + std::max(work, bytes / rate) + of("tile_ns");
 }
 
 const Json* find(const Json& table, const Candidate& c) {

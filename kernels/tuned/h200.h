@@ -8,7 +8,7 @@ namespace ladder::tuned {
 
 inline constexpr Row H200_ROWS[] = {
     // BM, BN, down, across, split, resident;
-    // start, step, step off lines, step alone, in ns; later, times; tile, in ns; bytes a ns
+    // start, step, step off lines, step alone, ns; later, times; tile, ns; bytes/ns
     {{Kernel::CHOSEN_BY_SHAPE, 128, 256, 1, 1, 1, 1}, {6254, 652.6, 868, 571.4, 1.036, 1278, 4345}},
     {{Kernel::CHOSEN_BY_SHAPE, 128, 192, 1, 1, 1, 1}, {6235, 492.6, 727.1, 430, 1.042, 928, 4318}},
     {{Kernel::CHOSEN_BY_SHAPE, 128, 128, 1, 1, 1, 1}, {5844, 345.7, 610, 303.1, 1.055, 702.5, 4230}},

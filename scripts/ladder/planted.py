@@ -3,12 +3,14 @@
 planted_edits.py [EDITS ...]       all of tests/planted_edits, or these files of it
 
 A file of edits is named after the stage that is run. Each edit replaces `old`, which stands once in
-the kernel header `file` (the stage's own where nothing is said), by `new`; the stage's main is
-compiled with the edited header and runs `variant` (where nothing is said, the stage itself) at
-`shape`, with `options` where there are any. The device has to find what is under `finds`: the
-`cause`, a regular expression, and the text of the `line` in the edited header, or in `file`. What
-else it finds, elsewhere or later, has to have that cause or one of the regular expression
-`follows`. `finds: wrong result` stands for that alone. Without an edit nothing may be found.
+the kernel header `file` (the stage's own where nothing is said), by `new`; the stage's main with
+`variant` alone (where nothing is said, the stage itself) is compiled with the edited header and
+runs at `shape`, with `options` where there are any. Where a launcher chooses among kernels that
+take long to compile, `kernel` is the call of the one that it chooses at that shape. The device has
+to find what is under `finds`: the `cause`, a regular expression, and the text of the `line` in the
+edited header, or in `file`. What else it finds, elsewhere or later, has to have that cause or one
+of the regular expression `follows`. `finds: wrong result` stands for that alone. Without an edit
+nothing may be found.
 
 --build FOLDER                     a build with the CPU device's libraries (build)
 
@@ -49,6 +51,7 @@ class Edit:
     finds: dict | str  # the keys cause, line and file; or WRONG_RESULT
     options: str = ""  # more of them for the program
     follows: str = ""
+    kernel: str = ""
 
 
 @dataclass(frozen=True)
@@ -110,6 +113,24 @@ def plant(edit: Edit, kernels: Path) -> None:
             raise BadInput(f"{edit.id}: the edited {file} has '{line}' {times} times, not once")
 
 
+def main_of(stage_main: str, edit: Edit) -> str:
+    """A stage's main with the edit's variant alone; where variants are templates of the type, all of
+    it. Raises BadInput."""
+    before, _, body = stage_main.partition("int main(")
+    if "harness::run_type(" in body:
+        return stage_main
+    start = re.search(r"return (ladder::)?harness::run<.*?>\(", body)
+    variant = re.search(rf'\{{"{edit.variant}",[^{{}}]*\}}', body)
+    if not start or not variant:
+        raise BadInput(f"{edit.id}: {edit.stage} has no variant '{edit.variant}'")
+    entry = variant[0]
+    if edit.kernel:
+        entry = f'{{"{edit.variant}", [](const auto& p) {{ {edit.kernel}; }}}}'
+    using = "".join(re.findall(r"^  using namespace .*;\n", body, re.MULTILINE))
+    run_it = f"  {start[0]}ladder::STAGE, {{{entry}}}, argc, argv);\n"
+    return f"{before}int main(int argc, char** argv) {{\n{using}{run_it}}}\n"
+
+
 class Build:
     """What a build folder says of how stages are made for the CPU device. Raises BadInput."""
 
@@ -124,12 +145,16 @@ class Build:
             raise BadInput(f"{libraries} is not there; configure a build with CMake")
         self.libraries = libraries.read_text().split()
 
-    def compile(self, stage: str, kernels: Path, program: Path) -> str:
-        """Makes the stage with another kernels/. Returns what the compiler says if it cannot."""
-        name = f"{stage}.cu.cpp"
+    def compile(self, edit: Edit, kernels: Path, program: Path) -> str:
+        """Makes the edit's variant of its stage with another kernels/. Returns what the compiler
+        says if it cannot."""
+        name = f"{edit.stage}.cu.cpp"
         if name not in self.commands:
-            raise BadInput(f"{stage} is no stage that this build makes for the CPU device")
+            raise BadInput(f"{edit.stage} is no stage that this build makes for the CPU device")
         command = list(self.commands[name])
+        source = program.with_suffix(".cpp")
+        source.write_text(main_of((ROOT / f"stages/{edit.stage}.cu").read_text(), edit))
+        command[command.index("-c") + 1] = str(source)
         command[command.index(f"-I{ROOT / 'kernels'}")] = f"-I{kernels}"
         object_file = program.with_suffix(".o")
         command[command.index("-o") + 1] = str(object_file)
@@ -207,7 +232,7 @@ def objections(edit: Edit, outcome: Outcome) -> list[str]:
 def try_kernels(kernels: Path, edit: Edit, build: Build, folder: Path) -> Outcome:
     """What the edit's stage reports with these kernels, at its variant and shape."""
     program = folder / "program"
-    said = build.compile(edit.stage, kernels, program)
+    said = build.compile(edit, kernels, program)
     if said:
         errors = [line for line in said.splitlines() if "error" in line]
         return Outcome(ended=f"does not compile: {(errors or [said])[0]}")
@@ -225,16 +250,20 @@ def try_edit(edit: Edit, build: Build) -> Outcome:
 def unedited(edits: list[Edit], build: Build) -> list[str]:
     """What a stage reports that nobody has edited, at each variant and shape of the edits."""
     objections = []
+    by_program = {(e.variant, e.kernel, e.shape, e.options): e for e in edits}
     with tempfile.TemporaryDirectory() as folder:
-        program = Path(folder) / "program"
-        said = build.compile(edits[0].stage, ROOT / "kernels", program)
-        if said:
-            raise BadInput(f"{edits[0].stage} does not compile:\n{said}")
-        for edit in {(e.variant, e.shape, e.options): e for e in edits}.values():
+        made = {}
+        for (variant, kernel, shape, _), edit in by_program.items():
+            program = made.get((variant, kernel))
+            if program is None:
+                program = made[variant, kernel] = Path(folder) / f"program{len(made)}"
+                said = build.compile(edit, ROOT / "kernels", program)
+                if said:
+                    raise BadInput(f"{edit.stage}, {variant}, does not compile:\n{said}")
             outcome = run(program, edit)
             if outcome != Outcome():
-                what = "x".join(map(str, edit.shape))
-                objections.append(f"{edit.stage}, {edit.variant} at {what}, unedited: {outcome}")
+                what = "x".join(map(str, shape))
+                objections.append(f"{edit.stage}, {variant} at {what}, unedited: {outcome}")
     return objections
 
 

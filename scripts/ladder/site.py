@@ -17,7 +17,7 @@ from latex2mathml.converter import convert
 from markdown.extensions.toc import slugify
 from mkdocs.structure.files import File
 
-from ladder import exercise, manifest, reading
+from ladder import exercise, manifest, reading, triton_twins
 from ladder.project import ROOT
 
 # A link to another file, with lines or without: ](../kernels/01_naive.cuh#L24-L35)
@@ -41,6 +41,7 @@ SHOWN = (
     "bench/tune/probes.cpp",
     "stages/*.cu",
     "tests/*.cu",
+    "python/triton/*.py",
 )
 LEGEND, LEGEND_PAGE = "kernels/README.md", "kernels.md"
 GLOSSARY = "glossary.md"
@@ -91,7 +92,8 @@ def generated_pages() -> dict[str, str]:
     for pattern in SHOWN:
         for path in sorted(ROOT.glob(pattern)):
             name = path.relative_to(ROOT).as_posix()
-            code = f'```cuda linenums="1"\n{path.read_text()}```\n'
+            language = "python" if path.suffix == ".py" else "cuda"
+            code = f'```{language} linenums="1"\n{path.read_text()}```\n'
             pages[f"source/{name}.md"] = f"# {name}\n\n{code}"
     for path in sorted(ROOT.glob("exercises/**/README.md")):
         pages[f"source/{path.relative_to(ROOT).as_posix()}.md"] = path.read_text()
@@ -128,6 +130,8 @@ def stage_links(source: str) -> str:
         links.append(f"[what is new against {parent}]({diff_page(stage)})")
     if stage in manifest.load():
         links.append(f"[step through its requests](stepper.md?stage={stage})")
+    if triton_twins.twin_of(stage):
+        links.append("[its twin in Triton](triton.md)")
     return f"\n{' · '.join(links)}\n{{: .stage-links }}\n"
 
 

@@ -115,7 +115,7 @@ def header(name: str, table: dict) -> str:
             "",
             f"inline constexpr Row {upper}_ROWS[] = {{",
             "    // BM, BN, down, across, split, resident;",
-            "    // start, step, step off lines, step alone, in ns; later, times; tile, in ns; bytes a ns",
+            "    // start, step, step off lines, step alone, ns; later, times; tile, ns; bytes/ns",
             *map(row, table["candidates"]),
             "};",
             f"inline constexpr Gpu {upper} = {{",

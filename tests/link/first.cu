@@ -1,5 +1,5 @@
 #include "every_kernel.h"
 
-int first() {
+extern "C" int first() {
   return 1;
 }

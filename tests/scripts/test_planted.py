@@ -1,5 +1,6 @@
 """The edits of tests/planted_edits, as far as they need no compiler, and what findings become."""
 
+import re
 import shutil
 
 import pytest
@@ -14,10 +15,16 @@ FILES = sorted(planted.EDITS.glob("*.yaml"))
 def test_every_edit_fits_its_kernel(path, tmp_path):
     stage = manifest.stage(path.stem)
     main = (ROOT / f"stages/{stage.name}.cu").read_text()
+    others = set(re.findall(r'\{"(\w+)"', main))
     edits = planted.read_edits(path)
     assert len({edit.id for edit in edits}) == len(edits)
     for edit in edits:
-        assert f'{{"{edit.variant}"' in main
+        alone = planted.main_of(main, edit)
+        if alone == main:
+            assert edit.variant in others
+        else:
+            assert [v for v in others if f'"{v}"' in alone] == [edit.variant]
+            assert "CONFIGURATIONS" not in alone
         kernels = tmp_path / edit.id
         shutil.copytree(ROOT / "kernels", kernels)
         planted.plant(edit, kernels)
@@ -84,6 +91,35 @@ def test_a_row_has_the_finding_that_is_looked_for():
         "| 02_smem_tiled | a mistake | race: reads "
         "| 02_smem_tiled.cuh:33: `x; acc += sA[ty][k] * sB[k][tx];` |"
     )
+
+
+STAGE_MAIN = """#include "02_smem_tiled.cuh"
+int main(int argc, char** argv) {
+  using namespace ladder::smem;
+  std::vector<Variant<half, half>> configurations;
+  return ladder::harness::run<half, half>(
+      ladder::STAGE, {{"other", x}, {"smem_tiled", gemm<1,
+       2>, bytes}}, argc, argv, configurations);
+}
+"""
+ALONE = """#include "02_smem_tiled.cuh"
+int main(int argc, char** argv) {
+  using namespace ladder::smem;
+  return ladder::harness::run<half, half>(ladder::STAGE, {%s}, argc, argv);
+}
+"""
+
+
+def test_the_stage_is_compiled_with_one_variant():
+    variant = edit(RACE)
+    entry = '{"smem_tiled", gemm<1,\n       2>, bytes}'
+    assert planted.main_of(STAGE_MAIN, variant) == ALONE % entry
+    entry = '{"smem_tiled", [](const auto& p) { chosen(p); }}'
+    assert (
+        planted.main_of(STAGE_MAIN, planted.replace(variant, kernel="chosen(p)")) == ALONE % entry
+    )
+    with pytest.raises(BadInput, match="it: 02_smem_tiled has no variant 'none'"):
+        planted.main_of(STAGE_MAIN, planted.replace(variant, variant="none"))
 
 
 def test_what_is_not_there_once_cannot_be_edited(tmp_path):

@@ -25,6 +25,8 @@ Generated text stands between `<!-- KIND ARGUMENTS -->` and `<!-- end -->`. The 
   exercises                  all exercises
   references                 what ncu counted of the exercises' references and was not predicted
   around                     the kernels of exercises 49 to 58, as build/around_gemm timed them
+  triton twins|compiled|ragged|tried|refused|versions   the kernels in Triton: speed and lines, and
+                             what the compiler made of them
   diagnosis tree             the questions of scripts/diagnose.py; thresholds: a table of its limits
 
 A value in the prose stands between `<!--= EXPRESSION | FORMAT -->` and `<!--/-->`: an expression as
@@ -47,7 +49,7 @@ import tempfile
 from pathlib import Path
 
 from ladder import diagnose, exercise, reading
-from ladder.docs import claimed, counters, modelled, pictures, results, source, sources
+from ladder.docs import claimed, counters, modelled, pictures, results, source, sources, twins
 from ladder.docs.text import from_page
 from ladder.project import BadInput
 
@@ -73,6 +75,7 @@ KINDS = {
     "references": counters.references,
     "diagnosis": diagnose.block,
     "exercises": exercise.table,
+    "triton": twins.block,
 }
 
 

@@ -16,8 +16,9 @@ def code(file: str, first: str, last: str) -> str:
     if end is None:
         raise BadInput(f"no line of {file} after '{first}' has '{last}'")
     where = f"[{file}](/{file}#L{begin + 1}-L{end + 1}), line {begin + 1}"
+    language = "python" if path.suffix == ".py" else "cuda"
     return (
-        f'{where}:\n\n```cuda linenums="{begin + 1}"\n'
+        f'{where}:\n\n```{language} linenums="{begin + 1}"\n'
         + "\n".join(lines[begin : end + 1])
         + "\n```"
     )

@@ -1,5 +1,0 @@
-#include "every_kernel.h"
-
-int second() {
-  return 2;
-}
