@@ -114,8 +114,8 @@ def plant(edit: Edit, kernels: Path) -> None:
 
 
 def main_of(stage_main: str, edit: Edit) -> str:
-    """A stage's main with the edit's variant alone; where variants are templates of the type, all of
-    it. Raises BadInput."""
+    """A stage's main with the edit's variant alone, or, where variants are templates of the type,
+    all of it. Raises BadInput."""
     before, _, body = stage_main.partition("int main(")
     if "harness::run_type(" in body:
         return stage_main
