@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "gpu_test.h"
 #include "harness/buffers.h"
 #include "types.cuh"
 
@@ -117,7 +118,7 @@ unsigned code_of(const T& x) {
 }
 
 template <class T>
-class Conversions : public testing::Test {};
+class Conversions : public GpuTest<80, false> {};
 using Types = testing::Types<e4m3, e5m2, bf16>;
 TYPED_TEST_SUITE(Conversions, Types);
 

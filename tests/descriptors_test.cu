@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "09_wgmma.cuh"
+#include "gpu_test.h"
 #include "harness/buffers.h"
-#include "harness/device.h"
 #include "parts/descriptors.cuh"
 
 namespace ladder {
@@ -73,16 +73,8 @@ __global__ void compare_kernel(int* differ) {
   }
 }
 
-class Descriptors : public testing::Test {
+class Descriptors : public GpuTest<90, true> {
  protected:
-  void SetUp() override {
-    try {
-      harness::select_device(0, 90, true);
-    } catch (const harness::NoDevice& error) {
-      GTEST_SKIP() << error.what();
-    }
-  }
-
   // A and B by the value at (row, column).
   template <class ValueA, class ValueB>
   static Found probe(ValueA a, ValueB b) {

@@ -5,10 +5,14 @@
 #include "17_fp8.cuh"
 #include "17b_promoted.cuh"
 #include "17c_block_scaled.cuh"
+#include "gpu_test.h"
 #include "harness/buffers.h"
 
 namespace ladder::harness {
 namespace {
+
+using E5m2 = GpuTest<90, true>;
+using BlockScaled = E5m2;
 
 void expect_correct(const GemmFunction<e5m2, bf16>& gemm, Sums sums) {
   for (const Shape shape : {Shape{1, 1, 1}, Shape{67, 131, 45}, Shape{257, 263, 651}})
@@ -22,17 +26,17 @@ void expect_correct(const GemmFunction<e5m2, bf16>& gemm, Sums sums) {
     }
 }
 
-TEST(E5m2, Fast) {
+TEST_F(E5m2, Fast) {
   expect_correct(fp8::gemm<e5m2>, Sums::FAST);
 }
-TEST(E5m2, Promoted) {
+TEST_F(E5m2, Promoted) {
   expect_correct(promoted::gemm<e5m2>, Sums::PROMOTED);
 }
-TEST(E5m2, BlockScaled) {
+TEST_F(E5m2, BlockScaled) {
   expect_correct(block_scaled::gemm<e5m2>, Sums::SCALED);
 }
 // The scales that a launcher cannot take, by name.
-TEST(BlockScaled, RefusesBadScales) {
+TEST_F(BlockScaled, RefusesBadScales) {
   const Problem<e4m3, bf16> problem({40, 40, 300}, Data::EXACT, 7, {}, Sums::SCALED);
   const BufferSets<e4m3, bf16> sets(problem, 1);
   const auto refusal = [&](auto change) -> std::string {

@@ -6,8 +6,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "gpu_test.h"
 #include "harness/buffers.h"
-#include "harness/device.h"
 #include "ptx/mma.cuh"
 
 namespace ladder {
@@ -17,12 +17,12 @@ constexpr int SIZE = 16, LANES = 32;
 
 // What each lane holds, in four registers of two neighbours.
 using Held = float[LANES][4][2];
-struct Fragments {
+struct Loaded {
   Held a, b, c;  // b and c: two registers for columns 0 to 7, two for 8 to 15
 };
 
 // One warp: C = A * B, all 16x16. Addresses as in the stage.
-__global__ void fragments_kernel(const half* A, const half* B, Fragments* out) {
+__global__ void fragments_kernel(const half* A, const half* B, Loaded* out) {
   __shared__ __align__(16) half sA[SIZE][SIZE], sB[SIZE][SIZE];
   const int lane = threadIdx.x;
   for (int i = lane; i < SIZE * SIZE; i += LANES) {
@@ -53,13 +53,13 @@ int number(int row, int col) {
   return row * SIZE + col;
 }
 
-Fragments load(const std::vector<half>& A, const std::vector<half>& B) {
+Loaded load(const std::vector<half>& A, const std::vector<half>& B) {
   harness::DeviceBuffer<half> a(A.size()), b(B.size());
-  harness::DeviceBuffer<Fragments> device(1);
+  harness::DeviceBuffer<Loaded> device(1);
   a.upload(A);
   b.upload(B);
   launch(fragments_kernel, dim3(1), dim3(LANES), 0, nullptr, a.get(), b.get(), device.get());
-  std::vector<Fragments> fragments(1);
+  std::vector<Loaded> fragments(1);
   device.download(fragments);
   return fragments[0];
 }
@@ -88,17 +88,11 @@ std::string figure(Left row_of_left, Right row_of_right) {
   return text;
 }
 
-TEST(Fragments, LieAsTheHeaderOfTheStageShows) {
-#ifndef LADDER_CPU_DEVICE
-  try {
-    harness::select_device(0, 80, false);
-  } catch (const harness::NoDevice& error) {
-    GTEST_SKIP() << error.what();
-  }
-#endif
+using Fragments = GpuTest<80, false>;
+TEST_F(Fragments, LieAsTheHeaderOfTheStageShows) {
   const auto numbers = matrix(number);
-  const Fragments numbered = load(numbers, numbers);
-  const Fragments unit = load(numbers, matrix([](int row, int col) { return row == col; }));
+  const Loaded numbered = load(numbers, numbers);
+  const Loaded unit = load(numbers, matrix([](int row, int col) { return row == col; }));
   const auto in_a = [&](int m, int k) {
     return place_of(numbered.a, number(m, k), number(m, k + 1));
   };

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "gpu_test.h"
 #include "harness/best.h"
 #include "harness/buffers.h"
 #include "harness/cublas.h"
@@ -65,16 +66,8 @@ auto cublas_but(int64_t offset, int count, float value) {
   };
 }
 
-class HarnessGpu : public testing::Test {
+class HarnessGpu : public GpuTest<50, false> {
  protected:
-  void SetUp() override {
-    try {
-      device = select_device(0, 50, false);
-    } catch (const NoDevice& error) {
-      GTEST_SKIP() << error.what();
-    }
-  }
-
   void TearDown() override { std::filesystem::remove(json_path); }
 
   // Runs a stage; out and err are what it printed.
@@ -101,7 +94,6 @@ class HarnessGpu : public testing::Test {
     return nlohmann::json::parse(file);
   }
 
-  Device device;
   std::string out, err;
   const std::string json_path =
       testing::TempDir() + "harness_gpu_test_" + std::to_string(getpid()) + ".json";

@@ -39,8 +39,9 @@ Cublas::~Cublas() = default;
 std::string Cublas::version() const {
   return "none";
 }
-template <class In, class Out>
-void Cublas::gemm(const Gemm<In, Out>& p) {
+// To C alone: nobody here asks for another matrix.
+template <class In, class Out, class To>
+void Cublas::product(const Gemm<In, Out>& p, To* /*to*/, int64_t /*ld*/) {
   multiply(p);
 }
 
@@ -65,8 +66,8 @@ void CublasLt<In, Out>::gemm(int algorithm, const Gemm<In, Out>& p) const {
   multiply(p);
 }
 
-#define INSTANTIATE(In, Out, Accumulate)                     \
-  template void Cublas::gemm<In, Out>(const Gemm<In, Out>&); \
+#define INSTANTIATE(In, Out, Accumulate)                                            \
+  template void Cublas::product<In, Out, Out>(const Gemm<In, Out>&, Out*, int64_t); \
   template class CublasLt<In, Out>;
 LADDER_CUBLAS_FORMATS(INSTANTIATE)
 

@@ -332,11 +332,14 @@ void random_shapes(const Subject<In, Out>& subject) {
   const auto size = [&] { return static_cast<int>(std::pow(10, digits(random))); };
   for (int i = 0; i < 1000; ++i) {
     const Shape shape{size(), size(), size()};
+    const Data data = i % 2 == 0 ? Data::EXACT : Data::UNIFORM;
     const Problem<In, Out> problem =
-        subject.problem(shape, i % 2 == 0 ? Data::EXACT : Data::UNIFORM, random());
+        subject.problem(shape, data, random(), {}, epilogue_for(subject.stage, shape, data));
+    const Output<Out> reference = reference_output(problem);
     const Output<Out> output =
         BufferSets<In, Out>(problem, 1, {subject.variant}).run_poisoned(subject.variant, nullptr);
-    const Verdict verdict = verify(output, reference_output(problem), problem.bound());
+    const Verdict verdict =
+        verify(output, reference, problem.bound(&reference, subject.variant.rounds));
     ASSERT_TRUE(verdict.ok) << to_string(shape) << ": " << verdict.message;
   }
 }

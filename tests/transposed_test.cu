@@ -5,8 +5,8 @@
 
 #include <utility>
 
+#include "gpu_test.h"
 #include "harness/buffers.h"
-#include "harness/device.h"
 #include "parts/descriptors.cuh"
 #include "ptx/stmatrix.cuh"
 #include "ptx/tensor_map.cuh"
@@ -141,14 +141,8 @@ void check_all(std::integer_sequence<int, EIGHTS...>) {
   (check_places<8 * (EIGHTS + 1)>(), ...);
 }
 
-TEST(Transposed, EveryNumberOfRows) {
-#ifndef LADDER_CPU_DEVICE
-  try {
-    harness::select_device(0, 90, true);
-  } catch (const harness::NoDevice& error) {
-    GTEST_SKIP() << error.what();
-  }
-#endif
+using Transposed = GpuTest<90, true>;
+TEST_F(Transposed, EveryNumberOfRows) {
   check_all(std::make_integer_sequence<int, MAX_ROWS / 8>());
 }
 

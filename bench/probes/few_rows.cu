@@ -518,7 +518,7 @@ void whole_kernels(Contenders& c, Cublas& cublas) {
                   });
   }
   using namespace few_rows;
-  c.whole("16x64 split 2, fetched", 16, gemm_16x64<2, Sums::FETCHED>);
+  c.whole("16x64 split 2, fetched", 16, gemm_16x64<2, few_rows::Sums::FETCHED>);
   c.whole("16x64 split 2, K in a row", 16, gemm_k_in_a_row);
   c.whole("16x64 split 2, all barriers first", 16, gemm_barriers_first);
 }

@@ -119,7 +119,7 @@ def main_of(stage_main: str, edit: Edit) -> str:
     before, _, body = stage_main.partition("int main(")
     if "harness::run_type(" in body:
         return stage_main
-    start = re.search(r"return (ladder::)?harness::run<.*?>\(", body)
+    start = re.search(r"return (?:ladder::)?harness::run<.*?>\(", body)
     variant = re.search(rf'\{{"{edit.variant}",[^{{}}]*\}}', body)
     if not start or not variant:
         raise BadInput(f"{edit.id}: {edit.stage} has no variant '{edit.variant}'")

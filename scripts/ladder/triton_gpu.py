@@ -23,6 +23,7 @@ from ladder.triton_twins import (
     ALIGNED,
     KERNELS,
     RAGGED,
+    REFUSED_TILES,
     TWINS,
     Twin,
     Unavailable,
@@ -447,10 +448,7 @@ def refused(kernels: ModuleType) -> list[dict]:
                 said = str(first)
         return {"stage": stage, "tile": tile, "said": said.splitlines()[-1] if said else ""}
 
-    return [
-        record("grouped", "04_register_blocked", 128, 128, 8),
-        record("tensor_cores", "13_fit_the_waves", 152, 256, 64),
-    ]
+    return [record(r["twin"], r["stage"], *r["tile"]) for r in REFUSED_TILES]
 
 
 # ---- all of it ---------------------------------------------------------------------------------

@@ -36,6 +36,7 @@ import re
 import sys
 import tokenize
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -64,21 +65,14 @@ class Twin:
     kernel: str
     type: str
     stage: str  # the CUDA stage of the same idea
-    more: tuple[str, ...] = ()  # stages whose pages lead here as well
+    more: Sequence[str] = ()  # stages whose pages lead here as well
     products: float = float("inf")  # it is not timed with more
     bias: bool = False
 
 
-TWINS = (
-    Twin("naive", "naive_kernel", "fp32", "01_naive", products=4096**3),
-    Twin("blocked", "blocked_kernel", "fp32", "04_register_blocked", ("02_smem_tiled",)),
-    Twin("grouped", "grouped_kernel", "fp32", "04c_warp_tiled"),
-    Twin("pipelined", "grouped_kernel", "fp32", "05_cp_async"),
-    Twin("tensor_cores", "grouped_kernel", "fp16", "07_mma_sync", ("06_wmma", "09_wgmma")),
-    Twin("persistent", "persistent_kernel", "fp16", "11_persistent", ("08_tma",)),
-    Twin("fused_epilogue", "fused_epilogue_kernel", "fp16", "16_fused_epilogue", bias=True),
-    Twin("warp_specialized", "persistent_kernel", "fp16", "10_warp_specialized"),
-)
+TABLE = json.loads((ROOT / "stages/triton.json").read_text())
+TWINS = tuple(Twin(**twin) for twin in TABLE["twins"])
+REFUSED_TILES = TABLE["refused_tiles"]  # of stages, by a kernel's name
 
 
 def twin_of(stage: str) -> Twin | None:

@@ -90,6 +90,18 @@ LEADS_TO = {
     "15_chosen_by_cost/tiles_for_nothing": "11_persistent",
     "15_chosen_by_cost/memory_for_nothing": "11_persistent",
     "15_chosen_by_cost/chosen_by_cost": "11_persistent",
+    "16_fused_epilogue/unfused": "05c_split_k",
+    "16_fused_epilogue/bias_fused": "05c_split_k",
+    "16_fused_epilogue/one_block_a_tile": "11_persistent",
+    "16_fused_epilogue/in_turn": "11_persistent",
+    "16_fused_epilogue/fused_epilogue": "11_persistent",
+    "17_fp8/one_tile": "11_persistent",
+    "17_fp8/fp8": "11_persistent",
+    "17b_promoted/one_set": "06c_fragments_ahead",
+    "17b_promoted/two_sets": "11_persistent",
+    "17b_promoted/promoted": "11_persistent",
+    "17c_block_scaled/one_tile": "11_persistent",
+    "17c_block_scaled/block_scaled": "11c_chosen_by_shape",
 }
 SMALL = (
     "tiles of 16 rows are too small for 4096, which shows; with few rows another report is needed"
@@ -150,6 +162,14 @@ NOT_FROM_ONE_REPORT = {
     "15_chosen_by_cost/lines_alike": "the same launch at 4096",
     "15_chosen_by_cost/tiles_for_nothing": "the same launch at 4096",
     "15_chosen_by_cost/memory_for_nothing": "the same launch at 4096",
+    "16_fused_epilogue/unfused": "the sum of two kernels' counters; each has a report of its own",
+    "16_fused_epilogue/bias_fused": "the sum of two kernels' counters, as of unfused",
+    "16_fused_epilogue/one_block_a_tile": "2% of the time; the tensor pipe is the limit",
+    "16_fused_epilogue/in_turn": "the tensor pipe is the limit, as in the stage",
+    "17_fp8/one_tile": "the same launch at 4096",
+    "17b_promoted/one_set": "that warps wait for the tensor core shows, not that they could add",
+    "17b_promoted/two_sets": "the same launch at 4096",
+    "17c_block_scaled/one_tile": "another tile at the same limit",
 }
 
 

@@ -93,7 +93,7 @@ def test_the_entry_points_run_from_anywhere(tmp_path):
 def test_no_script_reads_a_stages_name():
     """What a stage is stands in the manifest; a name that stands in a script would be a second
     place. Examples in help texts are none."""
-    names = re.compile(r"\d\d[a-z]?_[a-z]+")
+    names = re.compile(r"\b\d\d[a-z]?_[a-z]+")
     for path in [*(ROOT / "scripts").rglob("*.py"), *(ROOT / "scripts").glob("*.sh")]:
         text = re.sub(r'"""[^"]*"""|^\s*#.*$', "", path.read_text(), flags=re.MULTILINE)
         assert names.findall(text) == [], path.name

@@ -70,7 +70,8 @@ def roofline(results: Path) -> Figure:
         roof = [(1, bandwidth), (corner, peak), (x_range[1], peak)]
         canvas.path([at(*p) for p in roof], f"{KINDS[kind]} wide")
         words = f"{kind}: {peak:.0f} TFLOP/s"
-        canvas.text(left + width - 6, at(1, peak)[1] - 6, words, "small", "end")
+        x, y = at(corner, peak)
+        canvas.text(x - 8, y + 4, words, "small", "end")
     canvas.text(*at(1.3, bandwidth * 0.75), f"{bandwidth:.1f} TB/s", "small")
     for x, y, labels, kinds in clusters(points, at):
         rows = [", ".join(labels[i : i + IN_A_ROW]) for i in range(0, len(labels), IN_A_ROW)]
