@@ -39,8 +39,10 @@ struct Gemm {
   // on other streams need another.
   void* workspace = nullptr;
   uint64_t workspace_bytes = 0;
-  // B is stored transposed: N rows of K elements, ldb apart. So it is for 8 bits, and for no other.
-  bool transposed_b = false;
+  // A matrix may be stored transposed, which is the same as column-major: A as K rows of M
+  // elements, lda apart; B as N rows of K, ldb apart. Of 8 bits B always is, and A never; else both
+  // are only for the stages that take any layout.
+  bool transposed_a = false, transposed_b = false;
   BlockScales scales{};  // for the stages that say so
   Epilogue<Out> epilogue{};
 };
@@ -70,21 +72,33 @@ void require_valid_matrices(const Gemm<In, Out>& p) {
       throw std::invalid_argument(std::string(name) + " is " + std::to_string(ld) +
                                   ", but a row has " + std::to_string(width) + " elements");
   };
-  if (p.transposed_b != (sizeof(In) == 1))
-    throw std::invalid_argument(
-        p.transposed_b ? "B is transposed, N x K, but this kernel needs K x N"
-                       : "B is K x N, but tensor cores read numbers of 8 bits along K alone: this "
-                         "kernel needs it transposed, N x K");
-  at_least("lda", p.lda, p.K), at_least("ldb", p.ldb, p.transposed_b ? p.K : p.N);
+  at_least("lda", p.lda, p.transposed_a ? p.M : p.K);
+  at_least("ldb", p.ldb, p.transposed_b ? p.K : p.N);
   at_least("ldc", p.ldc, p.N);
   require_multiple("the address of A", reinterpret_cast<uintptr_t>(p.A), 16);
   require_multiple("the address of B", reinterpret_cast<uintptr_t>(p.B), 16);
   require_multiple("the address of C", reinterpret_cast<uintptr_t>(p.C), 16);
 }
 
+// That A and B are stored as all stages take them: row-major, but for B of 8 bits. Throws likewise.
+template <class In, class Out>
+void require_usual_layout(const Gemm<In, Out>& p) {
+  if (p.transposed_a)
+    throw std::invalid_argument("A is transposed, K x M, but this kernel needs M x K");
+  if (p.transposed_b != (sizeof(In) == 1))
+    throw std::invalid_argument(
+        p.transposed_b ? "B is transposed, N x K, but this kernel needs K x N"
+                       : "B is K x N, but tensor cores read numbers of 8 bits along K alone: this "
+                         "kernel needs it transposed, N x K");
+}
+
+// Whether a stage takes A and B transposed as well as not.
+enum class Layouts { USUAL, ANY };
+
 // The contract of every stage that has no epilogue; throws likewise.
 template <class In, class Out>
-void require_valid(const Gemm<In, Out>& p) {
+void require_valid(const Gemm<In, Out>& p, Layouts layouts = Layouts::USUAL) {
+  if (layouts == Layouts::USUAL) require_usual_layout(p);
   require_valid_matrices(p);
   if (!is_product_alone(p.epilogue))
     throw std::invalid_argument("this kernel has no epilogue: it computes A * B alone");
@@ -93,6 +107,7 @@ void require_valid(const Gemm<In, Out>& p) {
 // The same for a stage with one. What an epilogue reads by rows is aligned as C is.
 template <class In, class Out>
 void require_valid_epilogue(const Gemm<In, Out>& p) {
+  require_usual_layout(p);
   require_valid_matrices(p);
   const Epilogue<Out>& e = p.epilogue;
   const auto matrix = [&](const std::string& name, const Out* data, int64_t ld) {

@@ -143,6 +143,8 @@ Differences compare_with_doubles(const Gemm<In, Out>& p, Tolerance tolerance) {
   template Differences compare(const Out*, const Out*, harness::Shape, int64_t, Tolerance, \
                                cudaStream_t);                                              \
   template Differences compare_with_doubles(const Gemm<In, Out>&, Tolerance);
-LADDER_CUBLAS_FORMATS(INSTANTIATE)
+// The formats in which stages compete.
+INSTANTIATE(float, float, float)
+INSTANTIATE(half, half, float)
 
 }  // namespace ladder::peers

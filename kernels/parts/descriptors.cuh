@@ -14,8 +14,9 @@ __device__ __forceinline__ uint64_t descriptor_a(const half (&A)[BM][64], int m,
 
 // Of row `k` of B's tile, from box `j` on: rows along n, in boxes of 64 columns; eight rows are
 // 1024 bytes from the next eight.
-template <int BOXES, int BK>
-__device__ __forceinline__ uint64_t descriptor_b(const half (&B)[BOXES][BK][64], int k, int j = 0) {
+template <class T, int BOXES, int BK>
+__device__ __forceinline__ uint64_t descriptor_b(const T (&B)[BOXES][BK][64], int k, int j = 0) {
+  static_assert(sizeof(T) == 2, "64 of them are a row of the swizzle");
   return ptx::wgmma_descriptor(&B[j][k][0], sizeof B[0], 8 * sizeof B[0][0]);
 }
 
