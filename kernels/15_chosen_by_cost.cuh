@@ -53,10 +53,10 @@ constexpr void for_each_candidate(Take take) {
     for (const auto& c : configurations)
       take(Candidate{kernel, c.BM, c.BN, down_of(c.pairs), across_of(c.pairs), 1, 1}, number++);
   };
-  take_tiles(Kernel::FIT_THE_WAVES, fit_the_waves::CONFIGURATIONS);
-  take_tiles(Kernel::PING_PONG, ping_pong::CONFIGURATIONS);
+  take_tiles(Kernel::FIT_THE_WAVES, fit_the_waves::CONFIGURATIONS<half>);
+  take_tiles(Kernel::PING_PONG, ping_pong::CONFIGURATIONS<half>);
   number = 0;
-  for (const auto& c : few_rows::CONFIGURATIONS) {
+  for (const auto& c : few_rows::CONFIGURATIONS<half>) {
     for (const int resident : few_rows::BLOCKS)
       // Copies are well ahead of multiplications. Large tiles with much to send are as fast alone.
       if (c.buffers(resident) >= 4 && (resident == 1 || c.split == 1 || c.BM <= 32))
@@ -87,11 +87,11 @@ inline void gemm_as(const Configuration& c, const Gemm<half, half>& p) {
     case Kernel::CHOSEN_BY_SHAPE:
       return chosen_by_shape::gemm_as(chosen_by_shape::CONFIGURATIONS[c.number], p);
     case Kernel::FIT_THE_WAVES:
-      return fit_the_waves::gemm_as(fit_the_waves::CONFIGURATIONS[c.number], p);
+      return fit_the_waves::gemm_as(fit_the_waves::CONFIGURATIONS<half>[c.number], p);
     case Kernel::PING_PONG:
-      return ping_pong::gemm_as(ping_pong::CONFIGURATIONS[c.number], p);
+      return ping_pong::gemm_as(ping_pong::CONFIGURATIONS<half>[c.number], p);
     case Kernel::FEW_ROWS:
-      return few_rows::gemm_as(few_rows::CONFIGURATIONS[c.number], p, c.candidate.resident);
+      return few_rows::gemm_as(few_rows::CONFIGURATIONS<half>[c.number], p, c.candidate.resident);
   }
 }
 
