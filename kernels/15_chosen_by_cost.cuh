@@ -11,7 +11,6 @@
 //         of 313 showed 97.9%. The model has one clock: long products take up to 5% longer.
 #include <algorithm>
 #include <array>
-#include <cstdio>
 #include <iterator>
 #include <limits>
 #include <string>
@@ -227,16 +226,7 @@ inline std::string explain(const Gemm<half, half>& p, const Device& device, size
   std::string text;
   for (size_t line = 0; line < std::min(lines, count); ++line) {
     const size_t i = order[line];
-    const Estimate& e = estimates[i];
-    char formatted[256];
-    std::snprintf(formatted, sizeof formatted,
-                  "%-24s %3lld x %3lld x %5.1f ns + %3lld x %5.0f ns = %7.1f us, memory %6.1f us; "
-                  "with %4.1f us to start and the last tile %7.1f us\n",
-                  tuned::name(CONFIGURATIONS[i].candidate).c_str(), static_cast<long long>(e.waves),
-                  static_cast<long long>(e.steps), e.step, static_cast<long long>(e.waves - 1),
-                  constants[i]->tile, e.work / 1e3, e.memory / 1e3, constants[i]->start / 1e3,
-                  e.total / 1e3);
-    text += formatted;
+    text += tuned::describe(CONFIGURATIONS[i].candidate, *constants[i], estimates[i]) + "\n";
   }
   return text;
 }
