@@ -2,8 +2,8 @@
 #   #include <ladder/gemm.h>
 # and ladder::gemm(problem) work. Nobody builds it who does not name it, or a target that links it: it has every
 # kernel of the stages it chooses among, in fp16 and bf16. `cmake --install` installs it if it has been built.
-include(cmake/Manifest.cmake)
-find_package(CUDAToolkit REQUIRED)
+include(${PROJECT_SOURCE_DIR}/cmake/Manifest.cmake)
+find_package(CUDAToolkit REQUIRED GLOBAL)
 ladder_architectures(since_80 80 "" "${CMAKE_CUDA_ARCHITECTURES}")
 if(NOT since_80)
   message(STATUS "gemm_ladder::gemm needs sm_80 or later: left out for ${CMAKE_CUDA_ARCHITECTURES}")
@@ -16,7 +16,7 @@ add_library(ladder_gemm STATIC EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/kernels/li
 add_library(gemm_ladder::gemm ALIAS ladder_gemm)
 set_target_properties(ladder_gemm PROPERTIES EXPORT_NAME gemm OUTPUT_NAME gemm_ladder
                                              POSITION_INDEPENDENT_CODE ON)
-target_link_libraries(ladder_gemm PUBLIC ladder_kernels PRIVATE CUDA::cudart_static)
+target_link_libraries(ladder_gemm PUBLIC ladder_kernels CUDA::cudart_static)
 
 # gemm_kernels(NAME ARCHITECTURES SOURCE...): files of kernels/library for the library, and HAS_<NAME> = 1
 # for gemm.cpp; where there are no such architectures, 0.
@@ -53,5 +53,8 @@ gemm_kernels(
 
 set(package ${CMAKE_INSTALL_DATADIR}/cmake/gemm_ladder)
 install(TARGETS ladder_gemm EXPORT gemm_ladder_compiled OPTIONAL)
-install(EXPORT gemm_ladder_compiled NAMESPACE gemm_ladder:: FILE gemm_ladderCompiled.cmake
-        DESTINATION ${package})
+install(
+  EXPORT gemm_ladder_compiled
+  NAMESPACE gemm_ladder::
+  FILE gemm_ladderCompiled.cmake
+  DESTINATION ${package})
