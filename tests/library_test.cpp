@@ -145,6 +145,13 @@ TEST(Library, KeepsWhatAnEpilogueStillReads) {
   EXPECT_GE(made.workspace_bytes(2), 100U * 200 * 2);
 }
 
+// Addresses that are not there are not those of C.
+TEST(Library, NeedsNoAddressToExplain) {
+  Problem p = transposed_b(problem(512, 512, 512));
+  p.epilogue.activation = Activation::GELU;
+  EXPECT_EQ(0U, plan_of(p).workspace_bytes(2));
+}
+
 TEST(Library, FallsBackByName) {
   expect_has(words(problem(512, 512, 512), A100), "stage 07b swizzle: the faster ones need wgmma");
   expect_has(words(problem(512, 512, 512), OF_ANOTHER_BUILD), "stage 07b swizzle");

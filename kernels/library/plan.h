@@ -261,7 +261,7 @@ Plan plan(Gemm<In, Out> p, Type type, const Gpu& gpu, WayBytes way_bytes) {
     plan.ns = first.estimate.total;
   }
   plan.epilogue_after = !is_alone && plan.way != Way::FUSED;
-  const bool reads_c = (e.beta != 0 && e.addend == p.C) || e.residual == p.C;
+  const bool reads_c = (e.beta != 0 && e.addend == p.C) || (e.residual && e.residual == p.C);
   if (plan.epilogue_after && reads_c && !plan.c) plan.product = Copy{p.M, p.N, p.ldc};
   plan.way_bytes = way_bytes(plan.way, p);
   return plan;
