@@ -36,6 +36,7 @@ struct Options {
   Data data = Data::UNIFORM;
   std::optional<EpilogueChoice> epilogue;  // the stage's when absent
   std::optional<Layout> layout;            // the stage's when absent
+  std::vector<int> groups;                 // rows of each, m together; none for one product
   std::string type;                        // of A and B: one of those that the stage has
   bool sustained = false;  // the stages of tensor cores do it anyway, but do not sample power
   bool profile = false;
