@@ -330,6 +330,7 @@ inline void gemm(const Gemm<half, half>& p) {
 
 // As if the ends were known to the device alone, which is so where a kernel before has made them.
 inline void gemm_of_mean(Gemm<half, half> p) {
+  require_valid_groups(p);
   p.groups.ends_on_host = nullptr;
   gemm(p);
 }

@@ -73,30 +73,11 @@ CLI::Option* add_number(CLI::App& app, const std::string& name,
   return app.add_option(name, parse, help)->type_name("NUMBER")->expected(1)->take_last();
 }
 
-// Rows of groups with their commas, "64,0,128".
-std::vector<int> parse_groups(const std::string& option, const std::string& text) {
-  std::vector<int> groups;
-  int64_t sum = 0;
-  for (size_t begin = 0; begin <= text.size();) {
-    const size_t end = std::min(text.find(',', begin), text.size());
-    int rows = 0;
-    const std::string error = parse_integer(text.substr(begin, end - begin), 0, LARGEST_SIZE, rows);
-    if (!error.empty()) throw CLI::ValidationError(option, error);
-    groups.push_back(rows);
-    sum += rows;
-    begin = end + 1;
-  }
-  if (sum < 1 || sum > LARGEST_SIZE)
-    throw CLI::ValidationError(
-        option, fmt::format("{} rows together are not from 1 to {}", sum, LARGEST_SIZE));
-  return groups;
-}
-
 // Several products of one N and K. `batch` is what make_batch()
 // wants, when all is parsed.
 void add_groups(CLI::App& app, Options& o, int& batch, CLI::Option* m, CLI::Option* size) {
   const auto parse = [&o](const CLI::results_t& texts) {
-    o.groups = parse_groups("--groups", texts.back());
+    o.groups = parse_groups(texts.back());
     return true;
   };
   auto* groups = app.add_option("--groups", parse,
@@ -172,6 +153,24 @@ void keep_known_variants(std::vector<std::string>& wanted, const std::vector<std
 }
 
 }  // namespace
+
+std::vector<int> parse_groups(const std::string& text) {
+  std::vector<int> groups;
+  int64_t sum = 0;
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find(',', begin), text.size());
+    int rows = 0;
+    const std::string error = parse_integer(text.substr(begin, end - begin), 0, LARGEST_SIZE, rows);
+    if (!error.empty()) throw UsageError("rows of groups: " + error);
+    groups.push_back(rows);
+    sum += rows;
+    begin = end + 1;
+  }
+  if (sum < 1 || sum > LARGEST_SIZE)
+    throw UsageError(
+        fmt::format("rows of groups: {} together, which is not from 1 to {}", sum, LARGEST_SIZE));
+  return groups;
+}
 
 std::optional<Options> parse_options(const std::string& stage,
                                      const std::vector<std::string>& variants, Target target,

@@ -47,6 +47,9 @@ struct Options {
   int device = 0;
 };
 
+// Rows of groups with commas between them, "64,0,128". Throws UsageError.
+std::vector<int> parse_groups(const std::string& text);
+
 // Parses argv[1..]; a target has only the options that mean something there. Returns nothing when
 // --help or --version has been served (on stdout). Throws UsageError.
 // `configurations` can be asked for with --variant as well, and each of `types` with --type; the
