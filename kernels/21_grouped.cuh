@@ -4,9 +4,11 @@
 // Idea    one loop goes over the tiles of all groups, numbered group after group: waves fill up
 //         across groups, and nothing is launched or drained in between. Where the groups end is
 //         read by the kernel, from device memory.
-// vs 13   Walk, which finds the group of a tile; a third coordinate for B's boxes; a piece of C in
-//         which the group ends is stored by its warps; the choice of the tile for all groups, or
-//         for the mean one; without pairs and without an epilogue.
+// vs 13   Walk, which finds the group of a tile, and more registers for the producer; a third
+//         coordinate for B's boxes; a piece of C in which the group ends is stored by its warps;
+//         the choice of the tile for all groups, or for the mean one, by 13's measured times;
+//         without pairs and without an epilogue.
+// Step    pairs and the epilogue leave each function, and most statements that change lose them.
 // Limit   one height of tiles for all groups: a group's last tile is multiplied whole.
 #include <algorithm>
 #include <string>
@@ -255,9 +257,12 @@ __global__ void __launch_bounds__(THREADS, 1)
 
 // ---- The launcher ------------------------------------------------------------------------------
 
-// What the launcher chooses among: tiles, one kind for all groups.
+// What the launcher chooses among: tiles, one kind for all groups. On an H200 13's kernel takes
+// `step` ns for a step along K of a wave, and `tile` more for a tile (tuned/h200.h, where the waves
+// are not the first).
 struct Configuration {
   int BM, BN;
+  double step, tile;
   void (*launch)(const Gemm<half, half>&, int blocks);
 };
 
@@ -272,13 +277,14 @@ void launch_configuration(const Gemm<half, half>& p, int blocks) {
          ptx::tensor_map(p.C, p.M, p.N, p.ldc, Shared<BM, BN>::LAST_PIECE), p.C, p.ldc);
 }
 template <int BM, int BN>
-constexpr Configuration configuration() {
-  return {BM, BN, launch_configuration<BM, BN>};
+constexpr Configuration configuration(double step = 1, double tile = 0) {
+  return {BM, BN, step, tile, launch_configuration<BM, BN>};
 }
 // Some of 13's.
 inline constexpr Configuration CONFIGURATIONS[] = {
-    configuration<64, 128>(),  configuration<64, 256>(),  configuration<104, 256>(),
-    configuration<128, 256>(), configuration<152, 256>(), configuration<176, 256>()};
+    configuration<64, 128>(233.5, 431),   configuration<64, 256>(367.1, 1058),
+    configuration<104, 256>(561.3, 1001), configuration<128, 256>(676.1, 1038),
+    configuration<152, 256>(799.4, 1640), configuration<176, 256>(922.5, 1664)};
 
 // "152x256".
 inline std::string name(const Configuration& c) {
@@ -315,9 +321,9 @@ inline void gemm_as(const Configuration& c, const Gemm<half, half>& p) {
                     : device_attribute(cudaDevAttrMultiProcessorCount));
 }
 
-// What all steps along K of a wave take, with 13's constants.
+// What all waves take, in ns on an H200, where memory is not what takes the time.
 inline double cost(const Gemm<half, half>& p, const Configuration& c) {
-  return waves(p, c) * (9.16e-3 * c.BM * c.BN + 0.976 * (c.BM + c.BN));
+  return waves(p, c) * (ceil_div(p.K, BK) * c.step + c.tile);
 }
 
 inline void gemm(const Gemm<half, half>& p) {
