@@ -160,7 +160,7 @@ Output<Out> reference_output(const Problem<In, Out>& p) {
 
 template <class In, class Out>
 std::string check_against_double(const Problem<In, Out>& p, const Output<Out>& result,
-                                 const std::vector<int>& rows) {
+                                 const std::vector<int>& rows, Rounds rounds) {
   const auto products = reference_rows(p, rows);
   for (size_t r = 0; r < rows.size(); ++r) {
     for (int j = 0; j < p.shape.n; ++j) {
@@ -172,7 +172,7 @@ std::string check_against_double(const Problem<In, Out>& p, const Output<Out>& r
               ? Number<Out>::to_float(Number<Out>::from_float(static_cast<float>(exact)))
               : exact;
       const double got = Number<Out>::to_float(result.row(rows[r])[j]);
-      const double bound = bound_of(p, rows[r], j, expected, before, Rounds::ONCE);
+      const double bound = bound_of(p, rows[r], j, expected, before, rounds);
       if (!(std::abs(got - expected) <= bound))
         return fmt::format("row {}, column {}: got {:.9g}, expected {:.9g} within {:.3g}", rows[r],
                            j, got, expected, bound);
@@ -189,7 +189,7 @@ std::string check_against_double(const Problem<In, Out>& p, const Output<Out>& r
                                              const std::function<double(int, int)>&);    \
   template Output<Out> reference_output(const Problem<In, Out>&);                        \
   template std::string check_against_double(const Problem<In, Out>&, const Output<Out>&, \
-                                            const std::vector<int>&);
+                                            const std::vector<int>&, Rounds);
 LADDER_FORMATS(INSTANTIATE)
 
 }  // namespace ladder::harness

@@ -111,6 +111,6 @@ Output<Out> reference_output(const Problem<In, Out>& problem);
 // Checks the given rows of `result` against the epilogue of reference_rows; "" or what is wrong.
 template <class In, class Out>
 std::string check_against_double(const Problem<In, Out>& problem, const Output<Out>& result,
-                                 const std::vector<int>& rows);
+                                 const std::vector<int>& rows, Rounds rounds = Rounds::ONCE);
 
 }  // namespace ladder::harness

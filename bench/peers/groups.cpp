@@ -199,23 +199,12 @@ class Contest {
       if (product.M == 0 || choices.count(product.M) > 0) continue;
       Choice& choice = choices[product.M];
       choice.lt = std::make_shared<const Lt>(product);
-      std::vector<std::pair<double, int>> left;  // ms, algorithm
-      for (int i = 0; i < choice.lt->algorithms(); ++i) left.push_back({1, i});
-      for (const int rounds : {2, 5, 11}) {
-        std::vector<LaunchOn> launches;
-        std::vector<double> estimates;
-        for (const auto& [ms, algorithm] : left) {
-          launches.push_back([&, a = algorithm](int set) {
-            choice.lt->gemm(a, on(product_of_group(operands_.gemm(set, stream_), g)));
-          });
-          estimates.push_back(ms);
-        }
-        const auto times = race_.run(launches, estimates, rounds, random_);
-        for (size_t i = 0; i < left.size(); ++i) left[i].first = harness::summarize(times[i]).p10;
-        std::sort(left.begin(), left.end());
-        left.resize(std::min(left.size(), rounds == 2 ? size_t{12} : size_t{4}));
-      }
-      choice.algorithm = left.front().second;
+      std::vector<LaunchOn> algorithms;
+      for (int i = 0; i < choice.lt->algorithms(); ++i)
+        algorithms.push_back([&, i](int set) {
+          choice.lt->gemm(i, on(product_of_group(operands_.gemm(set, stream_), g)));
+        });
+      choice.algorithm = static_cast<int>(race_.fastest(algorithms, random_));
     }
     return one_by_one([=](const Product& p) {
       const Choice& choice = choices.at(p.M);
@@ -240,8 +229,9 @@ void run_all(const Options& options, const std::vector<std::vector<int>>& worklo
   std::vector<Contender> contenders{
       {"cuBLAS, one by one", one_by_one([=](const Product& p) { cublas->gemm(p); })}};
   for (const auto& stage : stages<half, half>()) {
-    contenders.push_back({stage.stage + ", one by one", one_by_one(stage.own.gemm)});
-    if (stage.stage == "21_grouped") contenders.push_back({stage.stage, stage.own.gemm});
+    contenders.push_back({stage.stage + ", one by one", one_by_one(stage.variants.back().gemm)});
+    if (stage.stage == "21_grouped")
+      contenders.push_back({stage.stage, stage.variants.back().gemm});
   }
 
   Json json = {{"gpu", device.name}, {"driver", device.driver}, {"cublas", cublas->version()},
