@@ -4,8 +4,8 @@
 #include <utility>
 #include <vector>
 
+#include "contract.h"
 #include "cpu_device/symbols.h"
-#include "gemm.h"
 
 namespace ladder::harness {
 
