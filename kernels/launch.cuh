@@ -8,7 +8,7 @@
 #include <string>
 #include <type_traits>
 
-#include "gemm.h"
+#include "contract.h"
 
 namespace ladder {
 

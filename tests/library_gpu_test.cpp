@@ -3,10 +3,10 @@
 #include <fstream>
 #include <thread>
 
+#include "gemm.h"
 #include "gpu_test.h"
 #include "harness/buffers.h"
 #include "harness/cublas.h"
-#include "ladder/gemm.h"
 
 namespace ladder {
 namespace {

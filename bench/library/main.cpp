@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "gemm.h"
 #include "harness/command_line.h"
 #include "harness/cublas.h"
 #include "harness/device.h"

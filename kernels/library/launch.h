@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-#include "../gemm.h"
+#include "../contract.h"
 #include "../tuned/model.h"
 
 namespace ladder::library {

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "../gemm.h"
+#include "../contract.h"
 #include "../tuned/gpus.h"
 #include "../tuned/model.h"
 

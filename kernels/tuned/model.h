@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <string>
 
-#include "../gemm.h"
+#include "../contract.h"
 
 namespace ladder::tuned {
 
