@@ -262,6 +262,7 @@ __global__ void __launch_bounds__(THREADS, 1)
   }
 }
 
+#ifndef __CUDACC_RTC__
 // What the launcher chooses among: tiles, and pairs.
 struct Configuration {
   int BM, BN;
@@ -372,5 +373,7 @@ void gemm_without(const Gemm<half, half>& p) {
 inline void gemm(const Gemm<half, half>& p) {
   gemm_without<LeftOut::NOTHING>(p);
 }
+
+#endif  // __CUDACC_RTC__
 
 }  // namespace ladder::fit_the_waves

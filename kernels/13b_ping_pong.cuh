@@ -288,6 +288,7 @@ __global__ void __launch_bounds__(THREADS, 1)
   }
 }
 
+#ifndef __CUDACC_RTC__
 // What the launcher chooses among: tiles, and pairs.
 struct Configuration {
   int BM, BN;
@@ -397,5 +398,7 @@ void gemm_in_order(const Gemm<half, half>& p) {
 inline void gemm(const Gemm<half, half>& p) {
   gemm_in_order<Order::IN_TURN>(p);
 }
+
+#endif  // __CUDACC_RTC__
 
 }  // namespace ladder::ping_pong
