@@ -23,9 +23,9 @@ namespace ladder::jit {
 // fields of `arguments`, whose values come with each call, and what `header`, a file, defines. All
 // of CUDA's device functions are there, and <cuda_fp16.h>.
 struct Epilogue {
-  std::string body;              // "return x > 0 ? x : slope * x;"
-  std::string arguments;         // "float slope;"
-  std::filesystem::path header;  // of which others may include CUDA's, and none of the user's own
+  std::string body{};              // "return x > 0 ? x : slope * x;"
+  std::string arguments{};         // "float slope;"
+  std::filesystem::path header{};  // of which others may include CUDA's, and none of the user's own
 };
 
 // The compiler's words, with the lines of what the user has written.

@@ -89,8 +89,7 @@ TEST_F(JitGpu, Epilogues) {
   const Epilogue epilogue{
       "x = row_scale[m] * x + __half2float(bias[n]);\n"
       "return fmaxf(x, 0) + __half2float(residual[m * ld + n]);",
-      "const half* bias; const float* row_scale; const half* residual; int64_t ld;",
-      {}};
+      "const half* bias; const float* row_scale; const half* residual; int64_t ld;"};
   EpilogueChoice choice = harness::bias_and(Activation::RELU);
   choice.scale = harness::Scale::ROW;
   choice.residual = true;
@@ -113,7 +112,7 @@ TEST_F(JitGpu, Epilogues) {
 }
 
 TEST_F(JitGpu, ChoosesByItself) {
-  const Epilogue twice{"return x + x;", "", {}};
+  const Epilogue twice{"return x + x;"};
   for (const Shape shape : {Shape{16, 512, 256}, Shape{500, 600, 128}}) {
     Case problem(shape);
     problem.expect_right("a product", [](const HalfGemm& p) { gemm(p); });
@@ -151,11 +150,7 @@ TEST_F(JitGpu, TwoThreadsOnTwoStreams) {
     for (int i = 0; i < 20; ++i)
       Case({64 + 8 * i, columns, 128})
           .expect_right(
-              "in a thread",
-              [](const HalfGemm& p) {
-                gemm(p, {"return x;", "", {}});
-              },
-              stream);
+              "in a thread", [](const HalfGemm& p) { gemm(p, {"return x;"}); }, stream);
     LADDER_CUDA_CHECK(cudaStreamDestroy(stream));
   };
   std::thread other(run, 200);
@@ -174,8 +169,7 @@ TEST_F(JitGpu, RefusesByName) {
     }
     return std::string("no error");
   };
-  const Gemm plain = compile(tile),
-             half_slope = compile(tile, {"return x * a;", "float a;", {}}, 4);
+  const Gemm plain = compile(tile), half_slope = compile(tile, {"return x * a;", "float a;"}, 4);
   EXPECT_EQ(error([&] { plain(p, 1.0f); }),
             "the arguments have 4 bytes, but this kernel was compiled for 0");
   EXPECT_EQ(error([&] { half_slope(p); }),

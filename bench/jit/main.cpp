@@ -141,8 +141,7 @@ Json time_call(const Operands& operands, Shape shape) {
     float slope;
   };
   const jit::Epilogue epilogue{"x += __half2float(bias[n]);\nreturn x > 0 ? x : slope * x;",
-                               "const half* bias; float slope;",
-                               {}};
+                               "const half* bias; float slope;"};
   const Problem p = operands.sets(shape).front();
   const Arguments arguments{p.A, 0.125f};
   LADDER_CUDA_CHECK(cudaDeviceSynchronize());

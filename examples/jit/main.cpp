@@ -28,8 +28,7 @@ struct Layer {
 const ladder::jit::Epilogue LEAKY{
     "x += __half2float(bias[n]);\n"
     "return x > 0 ? x : slope * x;",
-    "const half* bias; float slope;",
-    {}};
+    "const half* bias; float slope;"};
 
 int multiply() {
   std::vector<half> a(M * K), b(K * LDB), bias(N), c(M * LDB);
