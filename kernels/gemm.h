@@ -1,5 +1,6 @@
 #pragma once
-// The problem that every stage solves, and its contract. Plain C++: it needs no CUDA header.
+// The problem that every stage solves, and its contract; and the library that solves it by choosing
+// a stage. Plain C++: it needs no CUDA header.
 #include <cstdint>
 #include <stdexcept>
 #include <string>
@@ -39,8 +40,10 @@ struct Gemm {
   // on other streams need another.
   void* workspace = nullptr;
   uint64_t workspace_bytes = 0;
-  // B is stored transposed: N rows of K elements, ldb apart. So it is for 8 bits, and for no other.
-  bool transposed_b = false;
+  // A matrix may be stored transposed, which is the same as column-major: A as K rows of M
+  // elements, lda apart; B as N rows of K, ldb apart. Of 8 bits B always is, and A never; else both
+  // are only for the stages that take any layout.
+  bool transposed_a = false, transposed_b = false;
   BlockScales scales{};  // for the stages that say so
   Epilogue<Out> epilogue{};
 };
@@ -56,10 +59,10 @@ inline void require_multiple(const char* what, uint64_t value, uint64_t unit) {
                                 ", but this kernel needs a multiple of " + std::to_string(unit));
 }
 
-// Sizes from 0 to MAX_DIMENSION, leading dimensions no smaller than the width, pointers 16-byte
-// aligned. Throws std::invalid_argument that names the offender.
+// Sizes from 0 to MAX_DIMENSION, leading dimensions no smaller than the width. Throws
+// std::invalid_argument that names the offender.
 template <class In, class Out>
-void require_valid_matrices(const Gemm<In, Out>& p) {
+void require_valid_sizes(const Gemm<In, Out>& p) {
   const auto size = [](const char* name, int64_t value) {
     if (value < 0 || value > MAX_DIMENSION)
       throw std::invalid_argument(std::string(name) + " is " + std::to_string(value) +
@@ -71,42 +74,72 @@ void require_valid_matrices(const Gemm<In, Out>& p) {
       throw std::invalid_argument(std::string(name) + " is " + std::to_string(ld) +
                                   ", but a row has " + std::to_string(width) + " elements");
   };
-  if (p.transposed_b != (sizeof(In) == 1))
-    throw std::invalid_argument(
-        p.transposed_b ? "B is transposed, N x K, but this kernel needs K x N"
-                       : "B is K x N, but tensor cores read numbers of 8 bits along K alone: this "
-                         "kernel needs it transposed, N x K");
-  at_least("lda", p.lda, p.K), at_least("ldb", p.ldb, p.transposed_b ? p.K : p.N);
+  at_least("lda", p.lda, p.transposed_a ? p.M : p.K);
+  at_least("ldb", p.ldb, p.transposed_b ? p.K : p.N);
   at_least("ldc", p.ldc, p.N);
+}
+
+// And pointers 16-byte aligned. Throws likewise.
+template <class In, class Out>
+void require_valid_matrices(const Gemm<In, Out>& p) {
+  require_valid_sizes(p);
   require_multiple("the address of A", reinterpret_cast<uintptr_t>(p.A), 16);
   require_multiple("the address of B", reinterpret_cast<uintptr_t>(p.B), 16);
   require_multiple("the address of C", reinterpret_cast<uintptr_t>(p.C), 16);
 }
 
+// That A and B are stored as all stages take them: row-major, but for B of 8 bits. Throws likewise.
+template <class In, class Out>
+void require_usual_layout(const Gemm<In, Out>& p) {
+  if (p.transposed_a)
+    throw std::invalid_argument("A is transposed, K x M, but this kernel needs M x K");
+  if (p.transposed_b != (sizeof(In) == 1))
+    throw std::invalid_argument(
+        p.transposed_b ? "B is transposed, N x K, but this kernel needs K x N"
+                       : "B is K x N, but tensor cores read numbers of 8 bits along K alone: this "
+                         "kernel needs it transposed, N x K");
+}
+
+// Whether a stage takes A and B transposed as well as not.
+enum class Layouts { USUAL, ANY };
+
 // The contract of every stage that has no epilogue; throws likewise.
 template <class In, class Out>
-void require_valid(const Gemm<In, Out>& p) {
+void require_valid(const Gemm<In, Out>& p, Layouts layouts = Layouts::USUAL) {
+  if (layouts == Layouts::USUAL) require_usual_layout(p);
   require_valid_matrices(p);
   if (!is_product_alone(p.epilogue))
     throw std::invalid_argument("this kernel has no epilogue: it computes A * B alone");
 }
 
-// The same for a stage with one. What an epilogue reads by rows is aligned as C is.
+// The matrices that an epilogue reads are as wide as C. Throws likewise.
 template <class In, class Out>
-void require_valid_epilogue(const Gemm<In, Out>& p) {
-  require_valid_matrices(p);
+void require_valid_epilogue_sizes(const Gemm<In, Out>& p) {
   const Epilogue<Out>& e = p.epilogue;
-  const auto matrix = [&](const std::string& name, const Out* data, int64_t ld) {
+  const auto matrix = [&](const std::string& name, int64_t ld) {
     if (ld < p.N)
       throw std::invalid_argument("the leading dimension of the " + name + " is " +
                                   std::to_string(ld) + ", but a row has " + std::to_string(p.N) +
                                   " elements");
-    require_multiple(("the leading dimension of the " + name).c_str(), ld, 16 / sizeof(Out));
-    require_multiple(("the address of the " + name).c_str(), reinterpret_cast<uintptr_t>(data), 16);
   };
   const bool is_empty = p.M == 0 || p.N == 0;
   if (e.beta != 0 && e.addend == nullptr && !is_empty)
     throw std::invalid_argument("beta is " + std::to_string(e.beta) + ", but there is no addend");
+  if (e.beta != 0) matrix("addend", e.ld_addend);
+  if (e.residual != nullptr) matrix("residual", e.ld_residual);
+}
+
+// The contract of a stage with an epilogue. What that reads by rows is aligned as C is.
+template <class In, class Out>
+void require_valid_epilogue(const Gemm<In, Out>& p) {
+  require_usual_layout(p);
+  require_valid_matrices(p);
+  require_valid_epilogue_sizes(p);
+  const Epilogue<Out>& e = p.epilogue;
+  const auto matrix = [&](const std::string& name, const Out* data, int64_t ld) {
+    require_multiple(("the leading dimension of the " + name).c_str(), ld, 16 / sizeof(Out));
+    require_multiple(("the address of the " + name).c_str(), reinterpret_cast<uintptr_t>(data), 16);
+  };
   if (e.beta != 0) matrix("addend", e.addend, e.ld_addend);
   if (e.residual != nullptr) matrix("residual", e.residual, e.ld_residual);
   require_multiple("the address of the bias", reinterpret_cast<uintptr_t>(e.bias), 16);
@@ -147,6 +180,32 @@ void require_scales(const Gemm<In, Out>& p) {
   leading("the leading dimension of B's scales", p.scales.ldb,
           p.K / SCALED_K + (p.K % SCALED_K != 0));
 }
+
+// ---- The library -------------------------------------------------------------------------------
+
+// These three are compiled in the CMake target gemm_ladder::gemm, for Gemm<half, half>,
+// Gemm<bf16, bf16> and Gemm<float, float>; of anything else the linker says that it is undefined.
+// They know nothing of earlier calls and may be called by several threads at once.
+
+// Enqueues the whole of `problem`, with its layouts and its epilogue, on its stream, which belongs
+// to the current device, as do the matrices. The stage, and its tile, are those that are expected
+// to be done first; explain() names them. Throws std::invalid_argument, which names what is wrong,
+// and leaves C as it is: a size or a leading dimension that cannot be, an address that is not
+// 16-byte aligned or on another device, a workspace smaller than workspace_bytes(), what no stage
+// computes. Throws CudaError where CUDA refuses.
+template <class In, class Out>
+void gemm(const Gemm<In, Out>& problem);
+
+// Bytes of device memory that Gemm::workspace has to have for gemm(): mostly 0. Throws likewise.
+template <class In, class Out>
+uint64_t workspace_bytes(const Gemm<In, Out>& problem);
+
+// What gemm() would do on the current device, and why, in a few lines of text: the stage and its
+// tile, how long that is expected to take, the next best, what it falls back to and for what
+// reason; or why it would refuse. Reads no matrix, and needs none: their addresses may be null.
+// Throws nothing but CudaError.
+template <class In, class Out>
+std::string explain(const Gemm<In, Out>& problem);
 
 #endif  // __CUDACC_RTC__
 

@@ -46,7 +46,8 @@ TEST(CliCpu, BadInputIsOneLineAndExitCode2) {
   for (const char* arguments :
        {"--m 0", "--sustained", "--profile", "--iterations 5", "--bogus",
         "--json /nonexistent/x.json", "--size 2000000", "--trace /nonexistent/x.json",
-        "--trace x.json --no-memory", "--bias", "--alpha 0.5", "--activation gelu"})
+        "--trace x.json --no-memory", "--bias", "--alpha 0.5", "--activation gelu", "--layout TN",
+        "--layout nn", "--type fp16"})
     expect_one_line_and_code_2(LADDER_CPU_STAGE, arguments);
 }
 

@@ -109,18 +109,20 @@ void expect_cublas_right() {
   const Padding wide{8, 16, 24};  // the last shape is one where cuBLAS splits K
   for (const auto& [shape, padding] : {Case{{67, 131, 45}, wide}, Case{{256, 128, 512}, wide},
                                        Case{{1, 1, 1}, wide}, Case{{100, 100, 2500}, {}}})
-    for (const Data data : {Data::EXACT, Data::UNIFORM}) {
-      const Problem<T, T> problem(shape, data, 3, padding);
-      BufferSets<T, T> sets(problem, 1);
-      const Output<T> output =
-          sets.run_poisoned([&](const Gemm<T, T>& p) { cublas.gemm(p); }, nullptr);
-      const Verdict verdict = verify(output, reference_output(problem), problem.bound());
-      EXPECT_TRUE(verdict.ok) << verdict.message;
-    }
+    for (const Data data : {Data::EXACT, Data::UNIFORM})
+      for (const Layout layout : LAYOUTS) {
+        const Problem<T, T> problem(shape, data, 3, padding, Sums::FP32, {}, layout);
+        BufferSets<T, T> sets(problem, 1);
+        const Output<T> output =
+            sets.run_poisoned([&](const Gemm<T, T>& p) { cublas.gemm(p); }, nullptr);
+        const Verdict verdict = verify(output, reference_output(problem), problem.bound());
+        EXPECT_TRUE(verdict.ok) << name(layout) << ": " << verdict.message;
+      }
 }
 TEST_F(HarnessGpu, CublasAgreesWithDouble) {
   expect_cublas_right<float>();
   expect_cublas_right<half>();
+  expect_cublas_right<bf16>();
 }
 
 TEST_F(HarnessGpu, DeviceIsDescribed) {

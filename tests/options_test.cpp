@@ -66,6 +66,28 @@ TEST(Options, TheCpuHasItsOwn) {
   EXPECT_THROW(parse({"--memory"}, Target::GPU), UsageError);
 }
 
+TEST(Options, LayoutIsOneOfFour) {
+  EXPECT_FALSE(parse({})->layout);
+  EXPECT_EQ((Layout{false, false}), *parse({"--layout", "NN"})->layout);
+  EXPECT_EQ((Layout{false, true}), *parse({"--layout", "NT"})->layout);
+  EXPECT_EQ((Layout{true, false}), *parse({"--layout", "TN"})->layout);
+  EXPECT_EQ((Layout{true, true}), *parse({"--layout", "TT"}, Target::CPU)->layout);
+  EXPECT_THROW(parse({"--layout", "tn"}), UsageError);
+  for (const Layout layout : LAYOUTS) EXPECT_EQ(layout, *parse({"--layout", name(layout)})->layout);
+}
+
+TEST(Options, TypeIsOneOfTheStages) {
+  const auto type = [](std::vector<const char*> arguments) {
+    arguments.insert(arguments.begin(), "stage");
+    return parse_options("stage", {"first"}, Target::GPU, static_cast<int>(arguments.size()),
+                         arguments.data(), {}, {"fp16", "bf16"})
+        ->type;
+  };
+  EXPECT_EQ("fp16", type({}));
+  EXPECT_EQ("bf16", type({"--type", "bf16"}));
+  EXPECT_THROW(type({"--type", "e4m3"}), UsageError);
+}
+
 TEST(Options, ReferenceIsOneOfTwo) {
   EXPECT_EQ(Reference::BEST, parse({"--reference", "best"})->reference);
   EXPECT_EQ(Reference::CUBLAS, parse({"--reference", "cublas"})->reference);

@@ -32,6 +32,24 @@ TEST(Problem, PaddingDoesNotChangeTheData) {
   EXPECT_EQ(reference_rows(p, {0, 1, 2}), reference_rows(q, {0, 1, 2}));
 }
 
+TEST(Problem, EachMatrixMayBeStoredTransposed) {
+  for (const Layout layout : LAYOUTS) {
+    SCOPED_TRACE(name(layout));
+    Problem<float, float> p({2, 3, 5}, Data::EXACT, 1, {4, 8}, Sums::FP32, {}, layout);
+    EXPECT_EQ(layout.transposed_a ? 8 : 12, p.lda);  // 2 or 5 elements, 4 beside 4 or 8
+    EXPECT_EQ(layout.transposed_b ? 16 : 12, p.ldb);
+    ASSERT_EQ(static_cast<size_t>(p.lda * (layout.transposed_a ? 5 : 2)), p.a.size());
+    ASSERT_EQ(static_cast<size_t>(p.ldb * (layout.transposed_b ? 3 : 5)), p.b.size());
+    EXPECT_EQ(4, p.padding().a);
+    EXPECT_EQ(8, p.padding().b);
+    std::fill(p.a.begin(), p.a.end(), 0.0f);
+    std::fill(p.b.begin(), p.b.end(), 0.0f);
+    p.a[static_cast<size_t>(layout.transposed_a ? 4 * p.lda + 1 : 1 * p.lda + 4)] = 7;  // A[1][4]
+    p.b[static_cast<size_t>(layout.transposed_b ? 2 * p.ldb + 4 : 4 * p.ldb + 2)] = 3;  // B[4][2]
+    EXPECT_EQ((std::vector<std::vector<double>>{{0, 0, 0}, {0, 0, 21}}), reference_rows(p, {0, 1}));
+  }
+}
+
 TEST(Problem, NormsAndReferenceOfKnownMatrices) {
   Problem<float, float> p({2, 2, 2}, Data::EXACT, 1);
   const auto set = [](std::vector<float>& matrix, std::vector<float> values) {

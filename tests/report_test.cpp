@@ -151,6 +151,16 @@ TEST(Report, SumsAndEpilogueAreSaidWhereTheyAreNotThoseOfAProductAlone) {
             std::string::npos);
 }
 
+TEST(Report, TheLayoutIsSaidWhereItIsNotNN) {
+  Report report = sample();
+  EXPECT_FALSE(nlohmann::json::parse(to_json(report))["problem"].contains("layout"));
+  EXPECT_EQ(to_table(report).find("layout"), std::string::npos);
+  report.layout = {true, false};
+  EXPECT_EQ("TN", nlohmann::json::parse(to_json(report))["problem"]["layout"]);
+  EXPECT_NE(to_table(report).find("  layout TN: A is stored as K x M, B as K x N\n"),
+            std::string::npos);
+}
+
 TEST(Report, TheBestOfCublasLtIsBesideCublas) {
   EXPECT_FALSE(nlohmann::json::parse(to_json(sample())).contains("best_cublaslt"));
   EXPECT_EQ(to_table(sample()).find("% best"), std::string::npos);

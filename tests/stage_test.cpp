@@ -28,6 +28,12 @@ template <class In, class Out>
 struct Subject {
   Stage stage;
   Variant<In, Out> variant;
+  Layout layout;
+
+  Problem<In, Out> problem(Shape shape, Data data, uint64_t seed, Padding padding = {},
+                           const EpilogueChoice& epilogue = {}) const {
+    return {shape, data, seed, padding, stage.sums, epilogue, layout};
+  }
 };
 
 std::string to_string(Shape s) {
@@ -118,6 +124,13 @@ bool all_zero(const Output<Out>& output) {
   return true;
 }
 
+// ".TN_bf16", or nothing where the stage takes one layout alone.
+template <class In, class Out>
+std::string in_words(const Subject<In, Out>& subject) {
+  if (!subject.stage.any_layout) return "";
+  return std::string(".") + name(subject.layout) + "_" + Number<In>::NAME;
+}
+
 // A problem's epilogue where the stage has one: by the shape, so that each body's shapes go round.
 EpilogueChoice epilogue_for(const Stage& stage, Shape shape, Data data) {
   if (!stage.epilogue) return {};
@@ -144,8 +157,8 @@ void expect_correct(const Subject<In, Out>& subject, Shape shape, Padding paddin
                     uint64_t seed = 7) {
   for (const Data data : {Data::EXACT, Data::UNIFORM}) {
     if (!uses(data)) continue;
-    const Problem<In, Out> problem(shape, data, seed, padding, subject.stage.sums,
-                                   epilogue_for(subject.stage, shape, data));
+    const Problem<In, Out> problem =
+        subject.problem(shape, data, seed, padding, epilogue_for(subject.stage, shape, data));
     const Output<Out> reference = reference_output(problem);
     const bool alone = problem.epilogue.choice.is_product_alone();
     const bool zeros = shape.m == 0 || shape.n == 0 || (shape.k == 0 && alone);
@@ -231,11 +244,12 @@ void as_on_an_h200(const Subject<In, Out>& subject) {
   std::set<std::string> known;
   std::ifstream file(LADDER_RESULTS_H200);
   for (std::string line; std::getline(file, line);) known.insert(line);
-  const std::string name = subject.stage.name + " " + subject.variant.name + ": ";
+  const std::string name =
+      subject.stage.name + " " + subject.variant.name + in_words(subject) + ": ";
   std::string unknown;
   for (const Shape shape :
        {Shape{128, 128, 128}, Shape{131, 97, 75}, Shape{192, 320, 96}, Shape{200, 300, 1000}}) {
-    const Problem<In, Out> problem(shape, Data::UNIFORM, 7, {}, subject.stage.sums);
+    const Problem<In, Out> problem = subject.problem(shape, Data::UNIFORM, 7);
     const Output<Out> output =
         BufferSets<In, Out>(problem, 1, {subject.variant}).run_poisoned(subject.variant, nullptr);
     uint64_t hash = 0xCBF29CE484222325u;  // FNV-1a, an element at a time
@@ -260,7 +274,7 @@ void as_on_an_h200(const Subject<In, Out>& subject) {
 // The launch goes to the stream it was given: while that stream is held up, C does not change.
 template <class In, class Out>
 void stream(const Subject<In, Out>& subject) {
-  const Problem<In, Out> problem({200, 100, 50}, Data::EXACT, 7, {}, subject.stage.sums);
+  const Problem<In, Out> problem = subject.problem({200, 100, 50}, Data::EXACT, 7);
   BufferSets<In, Out> sets(problem, 1, {subject.variant});
   cudaStream_t stream = nullptr;
   LADDER_CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
@@ -319,8 +333,8 @@ void random_shapes(const Subject<In, Out>& subject) {
   for (int i = 0; i < 1000; ++i) {
     const Shape shape{size(), size(), size()};
     const Data data = i % 2 == 0 ? Data::EXACT : Data::UNIFORM;
-    const Problem<In, Out> problem(shape, data, random(), {}, subject.stage.sums,
-                                   epilogue_for(subject.stage, shape, data));
+    const Problem<In, Out> problem =
+        subject.problem(shape, data, random(), {}, epilogue_for(subject.stage, shape, data));
     const Output<Out> reference = reference_output(problem);
     const Output<Out> output =
         BufferSets<In, Out>(problem, 1, {subject.variant}).run_poisoned(subject.variant, nullptr);
@@ -343,8 +357,8 @@ void back_to_back(const Subject<In, Out>& subject) {
   std::vector<Output<Out>> references;
   for (int i = 0; i < SHAPES; ++i) {
     const Shape shape{size(), size(), size()};
-    problems.push_back(std::make_unique<Problem<In, Out>>(shape, Data::EXACT, random(), Padding{},
-                                                          subject.stage.sums));
+    problems.push_back(
+        std::make_unique<Problem<In, Out>>(subject.problem(shape, Data::EXACT, random())));
     sets.push_back(std::make_unique<BufferSets<In, Out>>(
         *problems.back(), 1, std::vector<Variant<In, Out>>{subject.variant}));
   }
@@ -392,8 +406,8 @@ void expect_correct_far_apart(const Subject<In, Out>& subject, int depth) {
   if (needed > available)
     GTEST_SKIP() << "needs " << needed << " bytes of device memory, has " << available;
 
-  const int columns = TRANSPOSED_B<In> ? rows : 40;  // which are B's rows then
-  Problem<In, Out> problem({rows, columns, rows}, Data::EXACT, 7, {64, 64, 64}, subject.stage.sums);
+  const int columns = subject.layout.transposed_b ? rows : 40;  // which are B's rows then
+  Problem<In, Out> problem = subject.problem({rows, columns, rows}, Data::EXACT, 7, {64, 64, 64});
   const DeviceBuffer<In> a(elements), b(elements);
   const DeviceBuffer<Out> c(elements);
   Output<Out> output = problem.make_output();
@@ -461,7 +475,7 @@ void in_place(const Subject<In, Out>& subject) {
 
 template <class In, class Out>
 void refusals(const Subject<In, Out>& subject) {
-  const Problem<In, Out> problem({32, 32, 32}, Data::EXACT, 7, {32, 32, 32}, subject.stage.sums);
+  const Problem<In, Out> problem = subject.problem({32, 32, 32}, Data::EXACT, 7, {32, 32, 32});
   const BufferSets<In, Out> sets(problem, 1, {subject.variant});
   const Gemm<In, Out> good = sets.gemm(0, nullptr, subject.variant);
   const auto refuses = [&](auto change, const char* what) {
@@ -475,7 +489,10 @@ void refusals(const Subject<In, Out>& subject) {
   refuses([](auto& p) { p.M = -1; }, "M is -1");
   refuses([](auto& p) { p.N = MAX_DIMENSION + 1; }, "N is 2147482624");
   refuses([](auto& p) { p.K = -7; }, "K is -7");
-  refuses([](auto& p) { p.transposed_b = !p.transposed_b; }, "B is ");
+  if (!subject.stage.any_layout) {
+    refuses([](auto& p) { p.transposed_a = true; }, "A is transposed");
+    refuses([](auto& p) { p.transposed_b = !p.transposed_b; }, "B is ");
+  }
   refuses([](auto& p) { p.lda = 16; }, "lda is 16");
   refuses([](auto& p) { p.ldb = 16; }, "ldb is 16");
   refuses([](auto& p) { p.ldc = 16; }, "ldc is 16");
@@ -519,27 +536,15 @@ class StageTest : public testing::Test {
   Configuration configuration_;
 };
 
-}  // namespace
-
 template <class In, class Out>
-int run(const Stage& stage, const std::vector<Variant<In, Out>>& variants, int argc, char** argv,
-        const std::vector<Variant<In, Out>>& configurations) {
+void add_tests(const Stage& stage, const Contents<In, Out>& contents, Layout layout) {
+  const std::vector<Variant<In, Out>>& variants = contents.variants;
   std::vector<Variant<In, Out>> subjects = variants;
-  subjects.insert(subjects.end(), configurations.begin(), configurations.end());
-  testing::InitGoogleTest(&argc, argv);
-#ifndef LADDER_CPU_DEVICE
-  try {
-    select_device(0, stage.compute_capability, stage.no_other);
-  } catch (const NoDevice& error) {
-    std::cout << stage.name << ": " << error.what() << "\n";
-    return EXIT_NO_DEVICE;
-  }
-#endif
+  subjects.insert(subjects.end(), contents.configurations.begin(), contents.configurations.end());
   for (size_t i = 0; i < subjects.size(); ++i) {
-    const Variant<In, Out>& variant = subjects[i];
+    const Subject<In, Out> subject{stage, subjects[i], layout};
     const auto add = [&](const std::string& name, typename StageTest<In, Out>::Body body) {
-      const Subject<In, Out> subject{stage, variant};
-      const std::string suite = stage.name + "." + variant.name;
+      const std::string suite = stage.name + "." + subject.variant.name + in_words(subject);
       for (const Configuration& configuration : CONFIGURATIONS)
         testing::RegisterTest(suite.c_str(), (name + configuration.suffix).c_str(), nullptr,
                               nullptr, __FILE__, __LINE__, [=]() -> testing::Test* {
@@ -576,7 +581,57 @@ int run(const Stage& stage, const std::vector<Variant<In, Out>>& variants, int a
     if (i + 1 == variants.size()) add("random_shapes", random_shapes);
 #endif
   }
+}
+
+// Of each layout that the stage takes.
+template <class In, class Out>
+void add_tests(const Stage& stage, const Contents<In, Out>& contents) {
+  for (const Layout layout : LAYOUTS)
+    if (stage.any_layout || layout == USUAL_LAYOUT<In>) add_tests(stage, contents, layout);
+}
+// A type that differs in its elements alone: on the CPU device two layouts have each operand in
+// either form.
+template <class In, class Out>
+void add_tests_of_second_type(const Stage& stage, const Contents<In, Out>& contents) {
+#ifdef LADDER_CPU_DEVICE
+  for (const Layout layout : {LAYOUTS[0], LAYOUTS[3]}) add_tests(stage, contents, layout);
+#else
+  add_tests(stage, contents);
+#endif
+}
+
+// Calls add() for the tests and runs them.
+template <class Add>
+int run_tests([[maybe_unused]] const Stage& stage, int argc, char** argv, Add add) {
+  testing::InitGoogleTest(&argc, argv);
+#ifndef LADDER_CPU_DEVICE
+  try {
+    select_device(0, stage.compute_capability, stage.no_other);
+  } catch (const NoDevice& error) {
+    std::cout << stage.name << ": " << error.what() << "\n";
+    return EXIT_NO_DEVICE;
+  }
+#endif
+  add();
   return RUN_ALL_TESTS();
+}
+
+}  // namespace
+
+template <class In, class Out>
+int run(const Stage& stage, const std::vector<Variant<In, Out>>& variants, int argc, char** argv,
+        const std::vector<Variant<In, Out>>& configurations) {
+  return run_tests(stage, argc, argv, [&] {
+    add_tests(stage, Contents<In, Out>{variants, configurations});
+  });
+}
+
+int run_type(const Stage& stage, const Contents<half, half>& fp16,
+             const Contents<bf16, bf16>& bfloat16, int argc, char** argv) {
+  return run_tests(stage, argc, argv, [&] {
+    add_tests(stage, fp16);
+    add_tests_of_second_type(stage, bfloat16);
+  });
 }
 
 #define INSTANTIATE(In, Out, Accumulate)                                            \

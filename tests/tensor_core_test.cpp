@@ -9,6 +9,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "cpu_device/include/cuda_bf16.h"
 #include "cpu_device/include/cuda_fp8.h"
 #include "probes/tensor_cases.h"
 
@@ -126,6 +127,58 @@ TEST(TensorCore, KeepsInfinity) {
   EXPECT_EQ(sum({{INFINITY, 1}, {1, 1}}, 1), INFINITY);
   EXPECT_EQ(sum({{-INFINITY, 1}, {1, 1}}, -INFINITY), -INFINITY);
   EXPECT_EQ(sum({{1, 1}}, -INFINITY), -INFINITY);
+}
+
+// The same of bf16.
+float sum_of_bf16(const std::vector<Product>& products, float c = 0) {
+  uint16_t a[STEP] = {}, b[8 * STEP] = {};
+  float d[8] = {c};
+  for (size_t k = 0; k < products.size(); ++k) {
+    const auto x = __float2bfloat16(static_cast<float>(products[k].a)),
+               y = __float2bfloat16(static_cast<float>(products[k].b));
+    if (std::isfinite(products[k].a)) {
+      EXPECT_EQ(__bfloat162float(x), products[k].a);
+      EXPECT_EQ(__bfloat162float(y), products[k].b);
+    }
+    a[k] = x.bits, b[k] = y.bits;
+  }
+  tensor_core_multiply_bf16(a, b, d, 1, 8, STEP);
+  return d[0];
+}
+
+TEST(TensorCoreBf16, AddsAsWithHalves) {
+  std::vector<Product> products(16, {1, 8});
+  products[3] = {16384, 16384}, products[9] = {16384, -16384};
+  EXPECT_EQ(sum_of_bf16(products), 14 * 8);
+  EXPECT_EQ(sum_of_bf16({{1, 1}, {-1, 1}, {0x1p-12, 0x1p-13}}), 0x1p-25f);
+  EXPECT_EQ(sum_of_bf16({{1, 1}, {-1, 1}, {0x1p-13, 0x1p-13}}), 0);
+  EXPECT_EQ(sum_of_bf16({{1.5, 1.5}, {-1.5, 1.5}, {0x1p-12, 0x1p-13}}), 0x1p-25f);
+  EXPECT_EQ(sum_of_bf16({{1, 1}, {0x1.8p-12, 0x1p-12}}), 1);
+  EXPECT_EQ(bits(sum_of_bf16({{-1, 1}}, 1)), 0u);
+  EXPECT_EQ(bits(sum_of_bf16({{0, 1}}, bits_as<float>(0x807FFFFF))), 0x807FFFFFu);
+}
+
+TEST(TensorCoreBf16, HasTheExponentsOfFp32) {
+  // On both sides of the exponents with which a float's are enough to add with.
+  for (int e = -60; e <= 62; ++e) {
+    SCOPED_TRACE(e);
+    const double x = std::ldexp(1, e);
+    const float one = static_cast<float>(x * x);
+    EXPECT_EQ(sum_of_bf16({{x, x}, {1.5 * x, 1.5 * x}}, one), 4.25f * one);
+    EXPECT_EQ(sum_of_bf16({{x, x}, {-x, x}, {0x1p-3 * x, 0x1p-3 * x}}), 0x1p-6f * one);
+    EXPECT_EQ(sum_of_bf16({{x, x}, {-x, 0x1p-13 * x}, {-x, 0x1p-13 * x}}), (1 - 0x1p-12f) * one);
+  }
+  EXPECT_EQ(sum_of_bf16({{0x1p-70, 0x1p-70}, {0x1p-70, 0x1p-72}}), 0x1.4p-140f);
+  EXPECT_EQ(sum_of_bf16({{0x1p-130, 0x1p127}, {0, 0x1p127}}), 0x1p-3f);  // of a subnormal
+  EXPECT_EQ(sum_of_bf16({{0x1p100, 0x1p100}, {0x1p100, -0x1p100}, {1, 1}}), 0);
+  EXPECT_EQ(sum_of_bf16({{0x1p64, 0x1p64}}), INFINITY);
+}
+
+TEST(TensorCoreBf16, NoFiniteNumber) {
+  EXPECT_EQ(sum_of_bf16({{INFINITY, 1}, {0x1p100, 0x1p100}}), INFINITY);
+  EXPECT_EQ(sum_of_bf16({{-INFINITY, 1}, {0x1p100, 0x1p100}}), -INFINITY);
+  EXPECT_EQ(bits(sum_of_bf16({{INFINITY, 0}})), 0x7FFFFFFFu);
+  EXPECT_EQ(bits(sum_of_bf16({{NAN, 0x1p100}})), 0x7FFFFFFFu);
 }
 
 TEST(TensorCore, EachElementIsItsRowTimesItsColumn) {

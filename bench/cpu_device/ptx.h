@@ -1,6 +1,7 @@
 #pragma once
 // Bodies for the functions of kernels/ptx where the CPU is the device.
 #include <cuda.h>
+#include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_fp8.h>
 #include <cuda_runtime.h>
@@ -193,19 +194,26 @@ template <int N>
 void wgmma_wait_group(cpu_device::Place place = cpu_device::here()) {
   cpu_device::wgmma_wait_group(N, place);
 }
-// A's rows run along k, B's along n.
+enum class Major { K, MN };
+template <class T, Major OF_A, Major OF_B, int COUNT>
+void wgmma_m64k16_f32(float (&d)[COUNT], uint64_t a, uint64_t b, bool accumulate,
+                      cpu_device::Place place = cpu_device::here()) {
+  static_assert(COUNT % 4 == 0 && COUNT <= 128, "N is a multiple of 8 up to 256");
+  constexpr auto TYPE =
+      std::is_same_v<T, half> ? cpu_device::WgmmaType::F16 : cpu_device::WgmmaType::BF16;
+  static_assert(std::is_same_v<T, half> || std::is_same_v<T, __nv_bfloat16>);
+  cpu_device::wgmma(TYPE, d, 2 * COUNT, a, b, accumulate, OF_A == Major::MN, OF_B == Major::MN,
+                    place);
+}
 template <int COUNT>
 void wgmma_m64k16_f32_f16(float (&d)[COUNT], uint64_t a, uint64_t b, bool accumulate,
                           cpu_device::Place place = cpu_device::here()) {
-  static_assert(COUNT % 4 == 0 && COUNT <= 128, "N is a multiple of 8 up to 256");
-  cpu_device::wgmma(cpu_device::WgmmaType::F16, d, 2 * COUNT, a, b, accumulate, false, true, place);
+  wgmma_m64k16_f32<half, Major::K, Major::MN>(d, a, b, accumulate, place);
 }
-// A's rows run along m, B's along k.
 template <int COUNT>
 void wgmma_m64k16_f32_f16_a_along_m(float (&d)[COUNT], uint64_t a, uint64_t b, bool accumulate,
                                     cpu_device::Place place = cpu_device::here()) {
-  static_assert(COUNT % 4 == 0 && COUNT <= 128, "N is a multiple of 8 up to 256");
-  cpu_device::wgmma(cpu_device::WgmmaType::F16, d, 2 * COUNT, a, b, accumulate, true, false, place);
+  wgmma_m64k16_f32<half, Major::MN, Major::K>(d, a, b, accumulate, place);
 }
 // Both along k.
 template <class T, int COUNT>

@@ -1,9 +1,11 @@
 #include "tensor_core.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <memory>
 
+#include "include/cuda_bf16.h"
 #include "include/cuda_fp16.h"
 
 namespace cpu_device {
@@ -12,7 +14,8 @@ namespace {
 
 constexpr unsigned STEP = 16;          // products in a sum
 constexpr int KEPT_BITS = 25;          // after the first bit of the largest of a sum
-constexpr int16_t NO_EXPONENT = -100;  // a zero's: its products' is less than all others'
+constexpr int16_t NO_EXPONENT = -400;  // a zero's: its products' is less than all others'
+constexpr int LEAST_EXPONENT = -252;   // of a product, which two bf16 have
 
 // One number for each of some columns, in a vector register: a stage with tensor cores spends most
 // of its time here, which g++ makes no vectors of by itself.
@@ -42,28 +45,41 @@ Ints part_of(const EightInts& eight, unsigned part) {
   return four;
 }
 
-// Eight halves. The product of two values is exact.
+// Eight numbers of 16 bits. The product of two values is exact.
 struct Operands {
   Floats value[COLUMNS / PART];  // of an infinity or a NaN any finite number
   Shorts exponent;
   bool finite;
 };
-Operands operands(const uint16_t* halves) {
+
+struct Half {
+  static constexpr int FRACTION = 10, BIAS = 15, SPECIAL = 0x1F;
+  static Floats to_floats(Ints bits) {
+    // 2^112 is the difference of the exponents' biases; subnormals become normal.
+    const Floats positive = (Floats)((bits & 0x7FFF) << 13) * 0x1p112f;
+    return (Floats)((Ints)positive | (bits & INT32_MIN));
+  }
+  static float to_float(uint16_t bits) { return __half2float({bits}); }
+};
+struct Bf16 {
+  static constexpr int FRACTION = 7, BIAS = 127, SPECIAL = 0xFF;
+  static Floats to_floats(Ints bits) { return (Floats)(bits << 16); }
+  static float to_float(uint16_t bits) { return __bfloat162float({bits}); }
+};
+
+template <class Format>
+Operands operands(const uint16_t* numbers) {
   Operands of;
   Shorts bits;
-  std::memcpy(&bits, halves, sizeof bits);
+  std::memcpy(&bits, numbers, sizeof bits);
   const EightInts wide = __builtin_convertvector(bits, EightInts);
-  for (unsigned part = 0; part < COLUMNS / PART; ++part) {
-    const Ints u = part_of(wide, part);
-    // 2^112 is the difference of the exponents' biases; subnormals become normal.
-    const Floats positive = (Floats)((u & 0x7FFF) << 13) * 0x1p112f;
-    of.value[part] = (Floats)((Ints)positive | (u & INT32_MIN));
-  }
-  const Shorts magnitude = bits & 0x7FFF, exponent = magnitude >> 10;
+  for (unsigned part = 0; part < COLUMNS / PART; ++part)
+    of.value[part] = Format::to_floats(part_of(wide, part));
+  const Shorts magnitude = bits & 0x7FFF, exponent = magnitude >> Format::FRACTION;
   const Shorts not_below_1 = exponent - (exponent == 0);
   const Shorts zero = magnitude == 0;
-  of.exponent = (zero & NO_EXPONENT) | (~zero & (not_below_1 - 15));
-  of.finite = !any(Shorts(exponent == 0x1F));
+  of.exponent = (zero & NO_EXPONENT) | (~zero & (not_below_1 - Format::BIAS));
+  of.finite = !any(Shorts(exponent == Format::SPECIAL));
   return of;
 }
 
@@ -77,10 +93,11 @@ struct Block {
   Operands of[STEP];
   bool finite;
 };
+template <class Format>
 void convert(const uint16_t* a, Row& row) {
   row.finite = true;
   for (unsigned k = 0; k < STEP; k += COLUMNS) {
-    const Operands eight = operands(&a[k]);
+    const Operands eight = operands<Format>(&a[k]);
     row.finite &= eight.finite;
     for (unsigned i = 0; i < COLUMNS; ++i) {
       row.value[k + i] = eight.value[i / PART][i % PART] - Floats{};
@@ -88,22 +105,33 @@ void convert(const uint16_t* a, Row& row) {
     }
   }
 }
+template <class Format>
 void convert(const uint16_t* b, unsigned pitch, Block& block) {
   block.finite = true;
   for (unsigned k = 0; k < STEP; ++k) {
     uint16_t across[COLUMNS];
     for (unsigned j = 0; j < COLUMNS; ++j) across[j] = b[size_t{j} * pitch + k];
-    block.of[k] = operands(across);
+    block.of[k] = operands<Format>(across);
     block.finite &= block.of[k].finite;
   }
 }
 
-// Rules 1 to 4, of finite numbers. `d` are the sums before; the sums after.
-Floats add_products(const Row& a, const Block& b, unsigned part, Ints largest, Floats d) {
+// E of rule 2; of a `d` that is 0, too.
+Ints largest_exponent(Ints largest, Floats d) {
   const Ints of_d = ((Ints)d >> 23 & 0xFF) - 127;
-  const Ints E = either(largest > of_d, largest, of_d);
-  // Products have exponents from -28 on. Without any the sum is d, whose exponent may be too small.
-  const Ints products = largest >= -28;
+  return either(largest > of_d, largest, of_d);
+}
+// Those of bf16 with which the numbers below are no normal floats. (All of halves are.)
+template <class Format>
+bool are_far(Ints largest, Ints E) {
+  constexpr bool CAN_BE = Format::BIAS == 127;
+  return CAN_BE && any(Ints((largest >= LEAST_EXPONENT) & ((E < -101) | (E > 122))));
+}
+
+// Rules 1 to 4, of finite numbers. `d` are the sums before; the sums after.
+Floats add_products(const Row& a, const Block& b, unsigned part, Ints largest, Ints E, Floats d) {
+  // Without a product the sum is d, whose exponent may be too small.
+  const Ints products = largest >= LEAST_EXPONENT;
   const Floats scale = (Floats)((products & (127 + KEPT_BITS - E)) << 23);
   const Floats unit = (Floats)((products & (127 - KEPT_BITS + E)) << 23);
   Ints sum = {};  // 16 products below 2^27: 2047 * 2047 * 2^5 leaves it below 2^31
@@ -118,16 +146,33 @@ Floats add_products(const Row& a, const Block& b, unsigned part, Ints largest, F
   return (Floats)either(products, (Ints)result, (Ints)(d + 0.0f));  // + 0 makes +0 of -0
 }
 
+// The same of one sum, whatever its exponents. A result that is no normal float is cut as well, or
+// infinite: no GPU was asked.
+float add_far(const uint16_t* a, const uint16_t* b, int largest, float c) {
+  if (largest < LEAST_EXPONENT) return c + 0.0f;
+  const int E = c == 0 ? largest : std::max({largest, std::ilogb(c), -126});
+  const auto cut = [&](double x) { return std::trunc(std::ldexp(x, KEPT_BITS - E)); };
+  double total = cut(c);
+  for (unsigned k = 0; k < STEP; ++k)
+    total += cut(double{Bf16::to_float(a[k])} * double{Bf16::to_float(b[k])});
+  if (total == 0 || !std::isfinite(total)) return 0;  // add_special() has what is not finite
+  const int unit = std::max(std::ilogb(total) - 23, -149 + KEPT_BITS - E);
+  const double sum = std::ldexp(std::trunc(std::ldexp(total, -unit)), unit + E - KEPT_BITS);
+  return static_cast<float>(sum) + 0.0f;
+}
+
 // Rule 5, where a factor or c is no finite number; `finite` is what the rest makes.
+template <class Format>
 float add_special(const uint16_t* a, const uint16_t* b, float c, float finite) {
   constexpr uint32_t NOT_A_NUMBER = 0x7FFFFFFF;
   bool infinite[2] = {};  // of each sign
-  const auto add = [&](float x) {
+  const auto add = [&](double x) {
     if (std::isinf(x)) infinite[std::signbit(x)] = true;
     return !std::isnan(x);
   };
   bool number = add(c);
-  for (unsigned k = 0; k < STEP; ++k) number &= add(__half2float({a[k]}) * __half2float({b[k]}));
+  for (unsigned k = 0; k < STEP; ++k)
+    number &= add(double{Format::to_float(a[k])} * double{Format::to_float(b[k])});
   if (!number || (infinite[0] && infinite[1])) {
     std::memcpy(&finite, &NOT_A_NUMBER, sizeof finite);
     return finite;
@@ -137,17 +182,15 @@ float add_special(const uint16_t* a, const uint16_t* b, float c, float finite) {
   return finite;
 }
 
-}  // namespace
-
-void tensor_core_multiply(const uint16_t* a, const uint16_t* b, float* d, unsigned m, unsigned n,
-                          unsigned k) {
+template <class Format>
+void multiply(const uint16_t* a, const uint16_t* b, float* d, unsigned m, unsigned n, unsigned k) {
   const std::unique_ptr<Row[]> rows(new Row[m]);
   for (unsigned step = 0; step < k; step += STEP) {
-    for (unsigned i = 0; i < m; ++i) convert(&a[size_t{i} * k + step], rows[i]);
+    for (unsigned i = 0; i < m; ++i) convert<Format>(&a[size_t{i} * k + step], rows[i]);
     for (unsigned column = 0; column < n; column += COLUMNS) {
       const uint16_t* const of_b = &b[size_t{column} * k + step];
       Block block;
-      convert(of_b, k, block);
+      convert<Format>(of_b, k, block);
       for (unsigned i = 0; i < m; ++i) {
         const Row& row = rows[i];
         Shorts largest = row.exponent[0] + block.of[0].exponent;
@@ -162,17 +205,33 @@ void tensor_core_multiply(const uint16_t* a, const uint16_t* b, float* d, unsign
           Floats before;
           std::memcpy(&before, to, sizeof before);
           const Ints special = ((Ints)before & 0x7F800000) == 0x7F800000;
-          Floats sums = add_products(row, block, part, part_of(wide, part),
-                                     (Floats)(~special & (Ints)before));
+          const Floats finite = (Floats)(~special & (Ints)before);
+          const Ints exponents = part_of(wide, part), E = largest_exponent(exponents, finite);
+          Floats sums = add_products(row, block, part, exponents, E, finite);
+          if (are_far<Format>(exponents, E))
+            for (unsigned at = 0; at < PART; ++at)
+              sums[at] = add_far(&a[size_t{i} * k + step], &of_b[size_t{j + at} * k], exponents[at],
+                                 finite[at]);
           if (!row.finite || !block.finite || any(special))
             for (unsigned at = 0; at < PART; ++at)
-              sums[at] = add_special(&a[size_t{i} * k + step], &of_b[size_t{j + at} * k],
-                                     before[at], sums[at]);
+              sums[at] = add_special<Format>(&a[size_t{i} * k + step], &of_b[size_t{j + at} * k],
+                                             before[at], sums[at]);
           std::memcpy(to, &sums, sizeof sums);
         }
       }
     }
   }
+}
+
+}  // namespace
+
+void tensor_core_multiply(const uint16_t* a, const uint16_t* b, float* d, unsigned m, unsigned n,
+                          unsigned k) {
+  multiply<Half>(a, b, d, m, n, k);
+}
+void tensor_core_multiply_bf16(const uint16_t* a, const uint16_t* b, float* d, unsigned m,
+                               unsigned n, unsigned k) {
+  multiply<Bf16>(a, b, d, m, n, k);
 }
 
 }  // namespace cpu_device

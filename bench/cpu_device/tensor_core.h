@@ -27,10 +27,17 @@
 
 namespace cpu_device {
 
+// The rules for bf16 are those for halves, but for the exponent of a subnormal, -126: MMA-Sim's.
+// What comes of sums that no normal float holds is not known.
+
 // d += a * b. Halves by their bits: a is m x k, row by row; b is n x k, that is, transposed; d is
 // m x n. n is a multiple of 8, k of 16; the sums of each 16 of k are those of an instruction.
 void tensor_core_multiply(const uint16_t* a, const uint16_t* b, float* d, unsigned m, unsigned n,
                           unsigned k);
+
+// The same of bf16.
+void tensor_core_multiply_bf16(const uint16_t* a, const uint16_t* b, float* d, unsigned m,
+                               unsigned n, unsigned k);
 
 // The formats of 8 bits.
 enum class Fp8 { E4M3, E5M2 };

@@ -13,7 +13,7 @@ namespace {
 constexpr unsigned M = 64, K_BYTES = 32;
 
 unsigned element_bytes(WgmmaType type) {
-  return type == WgmmaType::F16 ? 2 : 1;
+  return type == WgmmaType::F16 || type == WgmmaType::BF16 ? 2 : 1;
 }
 
 // Where number i of a lane is in the 16 rows of its warp.
@@ -49,6 +49,8 @@ void carry_out(Block& block, Wgmma& op) {
   if (op.accumulate) each([](float& value, float& element) { element = value; });
   if (op.type == WgmmaType::F16) {
     tensor_core_multiply(a.data(), b.data(), d.data(), M, op.n, K_BYTES / 2);
+  } else if (op.type == WgmmaType::BF16) {
+    tensor_core_multiply_bf16(a.data(), b.data(), d.data(), M, op.n, K_BYTES / 2);
   } else {
     const Fp8 type = op.type == WgmmaType::E4M3 ? Fp8::E4M3 : Fp8::E5M2;
     const auto bytes = [](const auto& operand) {

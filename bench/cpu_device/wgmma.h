@@ -9,8 +9,8 @@
 
 namespace cpu_device {
 
-// What it multiplies: 32 bytes of k, which are 16 halves or 32 numbers of 8 bits.
-enum class WgmmaType { F16, E4M3, E5M2 };
+// What it multiplies: 32 bytes of k, which are 16 numbers of 16 bits or 32 of 8.
+enum class WgmmaType { F16, BF16, E4M3, E5M2 };
 
 struct Wgmma {
   WgmmaType type;

@@ -47,13 +47,14 @@ class DeviceBuffer {
 // Bytes of workspace that a variant needs for a problem; the matrices themselves need not exist
 // yet.
 template <class In, class Out>
-uint64_t workspace_bytes(const Variant<In, Out>& variant, Shape shape, Padding padding = {}) {
+uint64_t workspace_bytes(const Variant<In, Out>& variant, Shape shape, Padding padding = {},
+                         Layout layout = USUAL_LAYOUT<In>) {
   if (!variant.workspace_bytes) return 0;
   Gemm<In, Out> p{};
   p.M = shape.m, p.N = shape.n, p.K = shape.k;
-  p.lda = leading_dimension<In>(shape.k) + padding.a;
-  p.ldb = leading_dimension_b<In>(shape) + padding.b;
-  p.transposed_b = TRANSPOSED_B<In>;
+  p.lda = leading_dimension_a<In>(shape, layout) + padding.a;
+  p.ldb = leading_dimension_b<In>(shape, layout) + padding.b;
+  p.transposed_a = layout.transposed_a, p.transposed_b = layout.transposed_b;
   p.ldc = leading_dimension<Out>(shape.n) + padding.c;
   return variant.workspace_bytes(p);
 }
@@ -61,10 +62,10 @@ uint64_t workspace_bytes(const Variant<In, Out>& variant, Shape shape, Padding p
 // The most that one of them needs.
 template <class In, class Out>
 uint64_t workspace_bytes(const std::vector<Variant<In, Out>>& variants, Shape shape,
-                         Padding padding = {}) {
+                         Padding padding = {}, Layout layout = USUAL_LAYOUT<In>) {
   uint64_t most = 0;
   for (const auto& variant : variants)
-    most = std::max(most, workspace_bytes(variant, shape, padding));
+    most = std::max(most, workspace_bytes(variant, shape, padding, layout));
   return most;
 }
 
@@ -110,11 +111,12 @@ class Workspace {
 // Bytes of device memory that one set of A, B, C and the epilogue's matrices takes. A double: it
 // cannot overflow.
 template <class In, class Out>
-double bytes_per_set(Shape shape, const EpilogueChoice& epilogue = {}) {
-  const double a =
-      static_cast<double>(shape.m) * static_cast<double>(leading_dimension<In>(shape.k));
-  const double b = static_cast<double>(TRANSPOSED_B<In> ? shape.n : shape.k) *
-                   static_cast<double>(leading_dimension_b<In>(shape));
+double bytes_per_set(Shape shape, const EpilogueChoice& epilogue = {},
+                     Layout layout = USUAL_LAYOUT<In>) {
+  const double a = static_cast<double>(layout.transposed_a ? shape.k : shape.m) *
+                   static_cast<double>(leading_dimension_a<In>(shape, layout));
+  const double b = static_cast<double>(layout.transposed_b ? shape.n : shape.k) *
+                   static_cast<double>(leading_dimension_b<In>(shape, layout));
   const double c =
       static_cast<double>(shape.m) * static_cast<double>(leading_dimension<Out>(shape.n));
   const int of_its_size = 1 + (epilogue.beta != 0) + epilogue.residual;
@@ -142,7 +144,8 @@ class BufferSets {
       set.a.upload(problem.a);
       set.b.upload(problem.b);
     }
-    const uint64_t bytes = workspace_bytes(variants, problem.shape, problem.padding());
+    const uint64_t bytes =
+        workspace_bytes(variants, problem.shape, problem.padding(), problem.layout);
     if (bytes > 0) workspace_.emplace(bytes).poison(nullptr);
     LADDER_CUDA_CHECK(
         cudaDeviceSynchronize());  // runs are on streams that do not wait for this one
@@ -155,7 +158,8 @@ class BufferSets {
     Gemm<In, Out> p{
         problem_.shape.m, problem_.shape.n, problem_.shape.k,    set.a.get(),  problem_.lda,
         set.b.get(),      problem_.ldb,     set.c.get() + GUARD, problem_.ldc, stream};
-    p.transposed_b = TRANSPOSED_B<In>;
+    p.transposed_a = problem_.layout.transposed_a;
+    p.transposed_b = problem_.layout.transposed_b;
     if (!problem_.scales_a.empty())
       p.scales = {scales_a_.get(), problem_.lds_a, scales_b_.get(), problem_.lds_b};
     const EpilogueChoice& choice = problem_.epilogue.choice;
@@ -174,7 +178,8 @@ class BufferSets {
   // The same with the workspace that `variant` asks for and not a byte more.
   Gemm<In, Out> gemm(int i, cudaStream_t stream, const Variant<In, Out>& variant) const {
     Gemm<In, Out> p = gemm(i, stream);
-    p.workspace_bytes = workspace_bytes(variant, problem_.shape, problem_.padding());
+    p.workspace_bytes =
+        workspace_bytes(variant, problem_.shape, problem_.padding(), problem_.layout);
     if (p.workspace_bytes > 0) p.workspace = workspace_.value().get();
     return p;
   }

@@ -24,14 +24,17 @@ std::string Cublas::version() const {
 }
 
 // cuBLAS is column-major: a row-major matrix is its own transpose there. C = A B is
-// C^T = B^T A^T, so the operands and M and N change places and nothing is transposed.
+// C^T = B^T A^T, so the operands and M and N change places and nothing is transposed, but for what
+// is stored so.
 template <class In, class Out, class To>
 void Cublas::product(const Gemm<In, Out>& p, To* to, int64_t ld) {
   const float one = 1, zero = 0;
   cublas_check(cublasSetStream(handle_, p.stream));
-  cublas_check(cublasGemmEx_64(handle_, CUBLAS_OP_N, CUBLAS_OP_N, p.N, p.M, p.K, &one, p.B,
-                               Cuda<In>::TYPE, p.ldb, p.A, Cuda<In>::TYPE, p.lda, &zero, to,
-                               Cuda<To>::TYPE, ld, Cuda<In>::COMPUTE, CUBLAS_GEMM_DEFAULT));
+  const auto operation = [](bool transposed) { return transposed ? CUBLAS_OP_T : CUBLAS_OP_N; };
+  cublas_check(cublasGemmEx_64(handle_, operation(p.transposed_b), operation(p.transposed_a), p.N,
+                               p.M, p.K, &one, p.B, Cuda<In>::TYPE, p.ldb, p.A, Cuda<In>::TYPE,
+                               p.lda, &zero, to, Cuda<To>::TYPE, ld, Cuda<In>::COMPUTE,
+                               CUBLAS_GEMM_DEFAULT));
 }
 
 #define INSTANTIATE(In, Out, Accumulate) \
@@ -39,5 +42,6 @@ void Cublas::product(const Gemm<In, Out>& p, To* to, int64_t ld) {
 LADDER_CUBLAS_FORMATS(INSTANTIATE)
 // What an epilogue is computed from, where C's own format is not that of the sums.
 template void Cublas::product(const Gemm<half, half>&, float*, int64_t);
+template void Cublas::product(const Gemm<bf16, bf16>&, float*, int64_t);
 
 }  // namespace ladder::harness

@@ -28,6 +28,7 @@ struct Cuda<half> {
 template <>
 struct Cuda<bf16> {
   static constexpr cudaDataType TYPE = CUDA_R_16BF;
+  static constexpr cublasComputeType_t COMPUTE = CUBLAS_COMPUTE_32F;
 };
 template <>
 struct Cuda<e4m3> {

@@ -85,7 +85,7 @@ struct CublasLt<In, Out>::Data {
 };
 
 // Column-major, as in Cublas::gemm: the operands and M and N change places. B, where it is stored
-// transposed, is K x N in column-major, and what cublasLt is to transpose.
+// transposed, is K x N in column-major, and what cublasLt is to transpose; so is A, as M x K.
 template <class In, class Out>
 CublasLt<In, Out>::CublasLt(const Gemm<In, Out>& p, Sums sums) : data_(std::make_unique<Data>()) {
   const auto layout = [](cublasLtMatrixLayout_t& to, cudaDataType type, int rows, int columns,
@@ -99,10 +99,9 @@ CublasLt<In, Out>::CublasLt(const Gemm<In, Out>& p, Sums sums) : data_(std::make
   const auto set = [&](cublasLtMatmulDescAttributes_t which, auto value) {
     cublas_check(cublasLtMatmulDescSetAttribute(d.operation, which, &value, sizeof value));
   };
-  if (p.transposed_b) {
-    set(CUBLASLT_MATMUL_DESC_TRANSA, CUBLAS_OP_T);
-    set(CUBLASLT_MATMUL_DESC_FAST_ACCUM, static_cast<int8_t>(sums == Sums::FAST));
-  }
+  if (p.transposed_b) set(CUBLASLT_MATMUL_DESC_TRANSA, CUBLAS_OP_T);
+  if (p.transposed_a) set(CUBLASLT_MATMUL_DESC_TRANSB, CUBLAS_OP_T);
+  if (OF_8_BITS<In>) set(CUBLASLT_MATMUL_DESC_FAST_ACCUM, static_cast<int8_t>(sums == Sums::FAST));
   if (sums == Sums::SCALED) {
     if (p.scales.lda != p.M) {
       d.missing = "cublasLt has no leading dimension for scales";
@@ -116,7 +115,7 @@ CublasLt<In, Out>::CublasLt(const Gemm<In, Out>& p, Sums sums) : data_(std::make
     set(CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, p.scales.a);
   }
   layout(d.a, Cuda<In>::TYPE, p.transposed_b ? p.K : p.N, p.transposed_b ? p.N : p.K, p.ldb);
-  layout(d.b, Cuda<In>::TYPE, p.K, p.M, p.lda);
+  layout(d.b, Cuda<In>::TYPE, p.transposed_a ? p.M : p.K, p.transposed_a ? p.K : p.M, p.lda);
   layout(d.c, Cuda<Out>::TYPE, p.N, p.M, p.ldc);
   layout(d.addend, Cuda<Out>::TYPE, p.N, p.M, p.epilogue.beta != 0 ? p.epilogue.ld_addend : p.ldc);
   const std::optional<cublasLtEpilogue_t> epilogue = epilogue_of(p.epilogue);

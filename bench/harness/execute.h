@@ -12,7 +12,7 @@ extern const Target TARGET;
 // problem does not fit, NoDevice when there is nothing to run on.
 template <class In, class Out>
 Report execute(const Stage& stage, const std::vector<Variant<In, Out>>& variants,
-               const Options& options, const EpilogueChoice& epilogue);
+               const Options& options, const EpilogueChoice& epilogue, Layout layout);
 
 // The report of a run as far as it is known before anything has run.
 template <class In, class Out>
@@ -25,6 +25,7 @@ Report describe_run(const Stage& stage, const Device& device, const Problem<In, 
   report.data = problem.data;
   report.seed = seed;
   report.sums = problem.sums;
+  report.layout = problem.layout;
   report.epilogue = problem.epilogue.choice;
   report.input = Number<In>::NAME;
   report.accumulate = Number<typename Formats<In, Out>::Accumulate>::NAME;

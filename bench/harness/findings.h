@@ -18,7 +18,7 @@ void watch(const Gemm<In, Out>& p) {
     cpu_device::name_matrix(data, name, static_cast<size_t>(rows), bytes(ld), bytes(columns),
                             sizeof *data);
   };
-  name(p.A, "A", p.M, p.K, p.lda);
+  name(p.A, "A", p.transposed_a ? p.K : p.M, p.transposed_a ? p.M : p.K, p.lda);
   name(p.B, "B", p.transposed_b ? p.N : p.K, p.transposed_b ? p.K : p.N, p.ldb);
   name(p.C, "C", p.M, p.N, p.ldc);
   const Epilogue<Out>& e = p.epilogue;

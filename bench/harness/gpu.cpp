@@ -31,11 +31,11 @@ struct Stream {
 // memory beside `workspace` goes. Throws UsageError when one does not fit. Nothing has been
 // allocated yet.
 template <class In, class Out>
-int buffer_sets(Shape shape, const EpilogueChoice& epilogue, uint64_t workspace,
+int buffer_sets(Shape shape, const EpilogueChoice& epilogue, Layout layout, uint64_t workspace,
                 const Device& device) {
   size_t available = 0, total = 0;
   LADDER_CUDA_CHECK(cudaMemGetInfo(&available, &total));
-  const double bytes = bytes_per_set<In, Out>(shape, epilogue),
+  const double bytes = bytes_per_set<In, Out>(shape, epilogue, layout),
                products = epilogue.is_product_alone() ? 0 : sizeof(float) * 1.0 * shape.m * shape.n,
                beside = static_cast<double>(Workspace::footprint(workspace)) + products;
   if (bytes + beside > static_cast<double>(available))
@@ -127,7 +127,7 @@ struct Yardsticks {
 template <class In, class Out>
 std::optional<Variant<In, Out>> own_choice(const std::shared_ptr<Cublas>& cublas,
                                            const Gemm<In, Out>& p, Sums sums) {
-  if constexpr (TRANSPOSED_B<In>) {
+  if constexpr (OF_8_BITS<In>) {
     const auto cublaslt = std::make_shared<const CublasLt<In, Out>>(p, sums);
     if (cublaslt->algorithms() == 0) return std::nullopt;
     return Variant<In, Out>(
@@ -145,7 +145,7 @@ Output<Out> make_reference(Cublas& handle, const std::optional<Variant<In, Out>>
                            cudaStream_t stream) {
   if (problem.epilogue.choice.is_product_alone() && cublas)
     return sets.run_poisoned(*cublas, stream);
-  if constexpr (TRANSPOSED_B<In>)
+  if constexpr (OF_8_BITS<In>)
     return reference_output(problem);
   else
     return reference_by_cublas(handle, problem, sets, stream);
@@ -253,19 +253,20 @@ VariantReport measure(const Variant<In, Out>& variant, const Yardsticks<In, Out>
 
 template <class In, class Out>
 Report execute(const Stage& stage, const std::vector<Variant<In, Out>>& variants,
-               const Options& options, const EpilogueChoice& epilogue) {
+               const Options& options, const EpilogueChoice& epilogue, Layout layout) {
   const Device device = select_device(options.device, stage.compute_capability, stage.no_other);
   const Shape shape{options.m, options.n, options.k};
   const bool profiling = options.profile || under_profiler();
   const bool best = !profiling && options.reference.value_or(stage.reference) == Reference::BEST;
 
   std::vector<Variant<In, Out>> with_workspace = variants;
-  if (best || TRANSPOSED_B<In>) with_workspace.push_back(any_of_cublaslt<In, Out>());
-  const int sets_for_timing =
-      buffer_sets<In, Out>(shape, epilogue, workspace_bytes(with_workspace, shape), device);
+  if (best || OF_8_BITS<In>) with_workspace.push_back(any_of_cublaslt<In, Out>());
+  const int sets_for_timing = buffer_sets<In, Out>(
+      shape, epilogue, layout, workspace_bytes(with_workspace, shape, {}, layout), device);
   const int count = profiling ? 1 : sets_for_timing;
   progress("drawing data");
-  const Problem<In, Out> problem(shape, options.data, options.seed, {}, stage.sums, epilogue);
+  const Problem<In, Out> problem(shape, options.data, options.seed, {}, stage.sums, epilogue,
+                                 layout);
   BufferSets<In, Out> sets(problem, count, with_workspace);
   const Stream stream;
 
@@ -289,7 +290,7 @@ Report execute(const Stage& stage, const std::vector<Variant<In, Out>>& variants
 
 #define INSTANTIATE(In, Out, Accumulate)                                                      \
   template Report execute(const Stage&, const std::vector<Variant<In, Out>>&, const Options&, \
-                          const EpilogueChoice&);
+                          const EpilogueChoice&, Layout);
 LADDER_FORMATS(INSTANTIATE)
 
 }  // namespace ladder::harness

@@ -9,6 +9,7 @@
 #include "launch.cuh"
 #include "options.h"
 #include "sums.h"
+#include "types.cuh"
 
 namespace ladder::harness {
 
@@ -23,6 +24,7 @@ struct Stage {
   Sums sums = Sums::FP32;
   // Of a stage that takes epilogues: the one that it is run with, unless options say.
   std::optional<EpilogueChoice> epilogue{};
+  bool any_layout = false;  // takes A and B as --layout says
 };
 
 template <class In, class Out>
@@ -58,5 +60,14 @@ enum Exit {
 template <class In, class Out>
 int run(const Stage& stage, const std::vector<Variant<In, Out>>& variants, int argc, char** argv,
         const std::vector<Variant<In, Out>>& configurations = {});
+
+// What a stage is made of in one number format.
+template <class In, class Out>
+struct Contents {
+  std::vector<Variant<In, Out>> variants, configurations;
+};
+// The same as run() for a stage that is there in two formats: --type says in which it runs.
+int run_type(const Stage& stage, const Contents<half, half>& fp16,
+             const Contents<bf16, bf16>& bfloat16, int argc, char** argv);
 
 }  // namespace ladder::harness

@@ -81,10 +81,11 @@ struct Number<e5m2> : Number8<e5m2> {
 #define LADDER_FORMATS(DO)  \
   LADDER_CUBLAS_FORMATS(DO) \
   LADDER_FP8_FORMATS(DO)
-// Those that cuBLAS multiplies with both operands row-major.
+// Those that cuBLAS multiplies in any layout.
 #define LADDER_CUBLAS_FORMATS(DO) \
   DO(float, float, float)         \
-  DO(half, half, float)
+  DO(half, half, float)           \
+  DO(::ladder::bf16, ::ladder::bf16, float)
 // Those of which cublasLt alone does, with B transposed.
 #define LADDER_FP8_FORMATS(DO)              \
   DO(::ladder::e4m3, ::ladder::bf16, float) \
@@ -101,9 +102,9 @@ struct Formats;
 LADDER_FORMATS(LADDER_DEFINE)
 #undef LADDER_DEFINE
 
-// Whether B is stored transposed: what Gemm's contract says.
+// What cuBLAS leaves to cublasLt.
 template <class In>
-constexpr bool TRANSPOSED_B = sizeof(In) == 1;
+constexpr bool OF_8_BITS = sizeof(In) == 1;
 
 // Elements in 16 bytes: leading dimensions are multiples of it.
 template <class T>

@@ -119,9 +119,11 @@ void keep_known_variants(std::vector<std::string>& wanted, const std::vector<std
 std::optional<Options> parse_options(const std::string& stage,
                                      const std::vector<std::string>& variants, Target target,
                                      int argc, const char* const* argv,
-                                     const std::vector<std::string>& configurations) {
+                                     const std::vector<std::string>& configurations,
+                                     const std::vector<std::string>& types) {
   const bool gpu = target == Target::GPU;
   Options o;
+  o.type = types.front();
   o.m = o.n = o.k = gpu ? 4096 : 256;
   CLI::App app(
       "C[M,N] = A[M,K] * B[K,N], row-major: each variant of this stage is checked against "
@@ -169,6 +171,14 @@ std::optional<Options> parse_options(const std::string& stage,
          "--exact", [&] { o.data = Data::EXACT; },
          "the same as --data exact: small integers, equality as the check")
       ->excludes(data);
+  add_choice(
+      app, "--type", types, [&](size_t choice) { o.type = types[choice]; },
+      fmt::format("of A and B [{}]", o.type));
+  add_choice(
+      app, "--layout", {std::begin(LAYOUT_NAMES), std::end(LAYOUT_NAMES)},
+      [&](size_t choice) { o.layout = LAYOUTS[choice]; },
+      "how A and B are stored: N by rows, T transposed, A as K x M, B as N x K; a stage that does "
+      "not take any takes one [NN; of 8 bits NT]");
   add_epilogue(app, o.epilogue);
   app.add_option("--json", o.json, "also write the report to this file")->type_name("FILE");
   app.add_flag("--list", o.list, "print the variants and stop");

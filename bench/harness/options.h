@@ -8,6 +8,7 @@
 
 #include "data.h"
 #include "epilogue.h"
+#include "layout.h"
 
 namespace ladder::harness {
 
@@ -34,6 +35,8 @@ struct Options {
   bool check = true;
   Data data = Data::UNIFORM;
   std::optional<EpilogueChoice> epilogue;  // the stage's when absent
+  std::optional<Layout> layout;            // the stage's when absent
+  std::string type;                        // of A and B: one of those that the stage has
   bool sustained = false;  // the stages of tensor cores do it anyway, but do not sample power
   bool profile = false;
   bool memory = true;  // CPU: report memory accesses
@@ -45,10 +48,12 @@ struct Options {
 
 // Parses argv[1..]; a target has only the options that mean something there. Returns nothing when
 // --help or --version has been served (on stdout). Throws UsageError.
-// `configurations` can be asked for with --variant as well.
+// `configurations` can be asked for with --variant as well, and each of `types` with --type; the
+// first is what is taken else.
 std::optional<Options> parse_options(const std::string& stage,
                                      const std::vector<std::string>& variants, Target target,
                                      int argc, const char* const* argv,
-                                     const std::vector<std::string>& configurations = {});
+                                     const std::vector<std::string>& configurations = {},
+                                     const std::vector<std::string>& types = {"fp32"});
 
 }  // namespace ladder::harness

@@ -7,7 +7,7 @@ namespace {
 
 // Floating-point operations (two an FMA) per clock and multiprocessor.
 struct Rates {
-  int fp32, fp16_tensor;
+  int fp32, fp16_tensor;  // and bf16, from 8.0 on
 };
 // fp32: CUDA C++ Programming Guide, "Throughput of Native Arithmetic Instructions". Tensor, dense,
 // with fp32 accumulation: the architectures' whitepapers; GeForce parts of 7.5 and 8.6 do half.
@@ -15,8 +15,8 @@ const std::map<int, Rates> RATES = {
     {70, {128, 1024}}, {75, {128, 1024}}, {80, {128, 2048}}, {86, {256, 1024}},
     {87, {256, 1024}}, {89, {256, 1024}}, {90, {256, 4096}}, {100, {256, 8192}},
 };
-const std::map<std::string, int Rates::*> PIPES = {{"fp32", &Rates::fp32},
-                                                   {"fp16", &Rates::fp16_tensor}};
+const std::map<std::string, int Rates::*> PIPES = {
+    {"fp32", &Rates::fp32}, {"fp16", &Rates::fp16_tensor}, {"bf16", &Rates::fp16_tensor}};
 
 }  // namespace
 

@@ -22,16 +22,18 @@ std::vector<float> draw_scales(int rows, int columns, int64_t ld, Data data, uin
 
 template <class In, class Out>
 Problem<In, Out>::Problem(Shape shape, Data data, uint64_t seed, Padding padding, Sums sums,
-                          const EpilogueChoice& epilogue)
+                          const EpilogueChoice& epilogue, Layout layout)
     : shape(shape),
       data(data),
-      lda(leading_dimension<In>(shape.k) + padding.a),
-      ldb(leading_dimension_b<In>(shape) + padding.b),
+      lda(leading_dimension_a<In>(shape, layout) + padding.a),
+      ldb(leading_dimension_b<In>(shape, layout) + padding.b),
       ldc(leading_dimension<Out>(shape.n) + padding.c),
       sums(sums),
-      a(draw_matrix<In>(shape.m, shape.k, lda, data, seed, Stream::A)),
-      b(draw_matrix<In>(TRANSPOSED_B<In> ? shape.n : shape.k, TRANSPOSED_B<In> ? shape.k : shape.n,
-                        ldb, data, seed, Stream::B)),
+      layout(layout),
+      a(draw_matrix<In>(layout.transposed_a ? shape.k : shape.m,
+                        layout.transposed_a ? shape.m : shape.k, lda, data, seed, Stream::A)),
+      b(draw_matrix<In>(layout.transposed_b ? shape.n : shape.k,
+                        layout.transposed_b ? shape.k : shape.n, ldb, data, seed, Stream::B)),
       epilogue(epilogue, shape.m, shape.n, ldc, data, seed),
       row_norms(static_cast<size_t>(shape.m)),
       column_norms(static_cast<size_t>(shape.n)) {

@@ -8,6 +8,7 @@
 #include "bound.h"
 #include "data.h"
 #include "epilogue.h"
+#include "layout.h"
 #include "verify.h"
 
 namespace ladder::harness {
@@ -29,8 +30,12 @@ int64_t leading_dimension(int width) {
 }
 
 template <class In>
-int64_t leading_dimension_b(Shape shape) {
-  return leading_dimension<In>(TRANSPOSED_B<In> ? shape.k : shape.n);
+int64_t leading_dimension_a(Shape shape, Layout layout) {
+  return leading_dimension<In>(layout.transposed_a ? shape.m : shape.k);
+}
+template <class In>
+int64_t leading_dimension_b(Shape shape, Layout layout) {
+  return leading_dimension<In>(layout.transposed_b ? shape.k : shape.n);
 }
 
 template <class In, class Out>
@@ -39,7 +44,8 @@ struct Problem {
   Data data;
   int64_t lda, ldb, ldc;
   Sums sums;
-  // Row-major with those leading dimensions, B perhaps transposed. Elements beyond the width are
+  Layout layout;
+  // With those leading dimensions, each perhaps transposed. Elements beyond the width are
   // NaN, so that a kernel which lets one of them into a result fails.
   std::vector<In> a, b;
   // BlockScales, where the sums have them.
@@ -49,17 +55,18 @@ struct Problem {
   std::vector<double> row_norms, column_norms;  // 2-norms of A's rows and B's columns, scaled
 
   Problem(Shape shape, Data data, uint64_t seed, Padding padding = {}, Sums sums = Sums::FP32,
-          const EpilogueChoice& epilogue = {});
+          const EpilogueChoice& epilogue = {}, Layout layout = USUAL_LAYOUT<In>);
 
   // Elements, scaled.
   double at_a(int i, int k) const {
-    const double x = Number<In>::to_float(a[static_cast<size_t>(i * lda + k)]);
+    const double x = Number<In>::to_float(
+        a[static_cast<size_t>(layout.transposed_a ? k * lda + i : i * lda + k)]);
     return scales_a.empty() ? x
                             : x * double{scales_a[static_cast<size_t>(k / SCALED_K * lds_a + i)]};
   }
   double at_b(int k, int j) const {
-    const double x =
-        Number<In>::to_float(b[static_cast<size_t>(TRANSPOSED_B<In> ? j * ldb + k : k * ldb + j)]);
+    const double x = Number<In>::to_float(
+        b[static_cast<size_t>(layout.transposed_b ? j * ldb + k : k * ldb + j)]);
     return scales_b.empty()
                ? x
                : x * double{scales_b[static_cast<size_t>(j / SCALED_N * lds_b + k / SCALED_K)]};
@@ -67,8 +74,8 @@ struct Problem {
 
   Output<Out> make_output() const { return {shape.m, shape.n, ldc}; }
   Padding padding() const {
-    return {lda - leading_dimension<In>(shape.k), ldb - leading_dimension_b<In>(shape),
-            ldc - leading_dimension<Out>(shape.n)};
+    return {lda - leading_dimension_a<In>(shape, layout),
+            ldb - leading_dimension_b<In>(shape, layout), ldc - leading_dimension<Out>(shape.n)};
   }
   // `reference` is needed for problems with an epilogue, and has to live as long as the bound.
   Bound bound(const Output<Out>* reference = nullptr, Rounds rounds = Rounds::ONCE) const;

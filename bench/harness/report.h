@@ -99,6 +99,7 @@ struct Report {
   Data data;
   uint64_t seed;
   Sums sums = Sums::FP32;
+  Layout layout{};
   EpilogueChoice epilogue{};
   std::string input, accumulate, output;  // number formats
   std::string cublas_version;

@@ -34,37 +34,54 @@ EpilogueChoice epilogue_of(const Stage& stage, const Options& options) {
   return choice;
 }
 
+// The same of the layout.
+template <class In>
+Layout layout_of(const Stage& stage, const Options& options) {
+  const Layout layout = options.layout.value_or(USUAL_LAYOUT<In>);
+  if (!stage.any_layout && layout != USUAL_LAYOUT<In>)
+    throw UsageError(fmt::format("--layout: this stage takes {} alone; asked for was {}",
+                                 name(USUAL_LAYOUT<In>), name(layout)));
+  return layout;
+}
+
+// What the command line says to a stage in these formats. Nothing when that is served already.
 template <class In, class Out>
-int run_stage(const Stage& stage, const std::vector<Variant<In, Out>>& variants, int argc,
-              char** argv, const std::vector<Variant<In, Out>>& configurations) {
+std::optional<Options> options_of(const Stage& stage, const Contents<In, Out>& contents,
+                                  const std::vector<std::string>& types, int argc, char** argv) {
   const auto names = [](const std::vector<Variant<In, Out>>& of) {
     std::vector<std::string> names;
     for (const auto& variant : of) names.push_back(variant.name);
     return names;
   };
   const std::optional<Options> options =
-      parse_options(stage.name, names(variants), TARGET, argc, argv, names(configurations));
+      parse_options(stage.name, names(contents.variants), TARGET, argc, argv,
+                    names(contents.configurations), types);
+  if (!options || !options->list) return options;
+  fmt::print("{}\n", fmt::join(options->variants, "\n"));
+  return std::nullopt;
+}
+
+template <class In, class Out>
+int run_stage(const Stage& stage, const Contents<In, Out>& contents,
+              const std::optional<Options>& options) {
   if (!options) return EXIT_OK;
-  if (options->list) {
-    fmt::print("{}\n", fmt::join(options->variants, "\n"));
-    return EXIT_OK;
-  }
   if (const int most = exact_max_k(options->data, stage.sums);
       is_exact(options->data) && options->k > most)
     throw UsageError(fmt::format("--data {}: K is {}, but sums stay exact only up to K = {}",
                                  name(options->data), options->k, most));
   const EpilogueChoice epilogue = epilogue_of(stage, *options);
   if (is_exact(options->data)) require_exact(epilogue, options->k);
+  const Layout layout = layout_of<In>(stage, *options);
   if (!options->json.empty()) require_writable("--json", options->json);
   if (!options->trace.empty()) require_writable("--trace", options->trace);
 
   std::vector<Variant<In, Out>> wanted;
-  std::vector<Variant<In, Out>> all = variants;
-  all.insert(all.end(), configurations.begin(), configurations.end());
+  std::vector<Variant<In, Out>> all = contents.variants;
+  all.insert(all.end(), contents.configurations.begin(), contents.configurations.end());
   for (const auto& variant : all)
     if (std::count(options->variants.begin(), options->variants.end(), variant.name) > 0)
       wanted.push_back(variant);
-  const Report report = execute(stage, wanted, *options, epilogue);
+  const Report report = execute(stage, wanted, *options, epilogue, layout);
   progress("");
 
   fmt::print("{}", to_table(report));
@@ -75,18 +92,16 @@ int run_stage(const Stage& stage, const std::vector<Variant<In, Out>>& variants,
   return ok ? EXIT_OK : EXIT_FAILED;
 }
 
-}  // namespace
-
-template <class In, class Out>
-int run(const Stage& stage, const std::vector<Variant<In, Out>>& variants, int argc, char** argv,
-        const std::vector<Variant<In, Out>>& configurations) {
+// Calls body() and returns its exit code, or that of what it throws, which goes to stderr.
+template <class Body>
+int report_errors(const Stage& stage, Body body) {
   const auto fail = [&](const std::string& what, Exit code) {
     progress("");
     fmt::print(stderr, "{}: {}\n", stage.name, what);
     return code;
   };
   try {
-    return run_stage(stage, variants, argc, argv, configurations);
+    return body();
   } catch (const NoDevice& error) {
     return fail(fmt::format("{}; stages/cpu/{} runs on any machine", error.what(), stage.name),
                 EXIT_NO_DEVICE);
@@ -99,6 +114,28 @@ int run(const Stage& stage, const std::vector<Variant<In, Out>>& variants, int a
   } catch (const std::exception& error) {
     return fail(error.what(), EXIT_FAILED);
   }
+}
+
+}  // namespace
+
+template <class In, class Out>
+int run(const Stage& stage, const std::vector<Variant<In, Out>>& variants, int argc, char** argv,
+        const std::vector<Variant<In, Out>>& configurations) {
+  return report_errors(stage, [&] {
+    const Contents<In, Out> contents{variants, configurations};
+    return run_stage(stage, contents, options_of(stage, contents, {Number<In>::NAME}, argc, argv));
+  });
+}
+
+int run_type(const Stage& stage, const Contents<half, half>& fp16,
+             const Contents<bf16, bf16>& bfloat16, int argc, char** argv) {
+  return report_errors(stage, [&] {
+    // Both have the same variants.
+    const std::optional<Options> options =
+        options_of(stage, fp16, {Number<half>::NAME, Number<bf16>::NAME}, argc, argv);
+    return options && options->type == Number<bf16>::NAME ? run_stage(stage, bfloat16, options)
+                                                          : run_stage(stage, fp16, options);
+  });
 }
 
 #define INSTANTIATE(In, Out, Accumulate)                                            \

@@ -171,6 +171,10 @@ std::string to_table(const Report& r) {
               : fmt::format(" (sm_{}, {} multiprocessors, {:.0f} MHz)\n", r.device.sm,
                             r.device.multiprocessors, r.device.clock_mhz);
   if (r.data != Data::UNIFORM) text += fmt::format("  A and B: {}\n", data_text(r.data));
+  if (r.layout != Layout{})
+    text += fmt::format("  layout {}: A is stored as {}, B as {}\n", name(r.layout),
+                        r.layout.transposed_a ? "K x M" : "M x K",
+                        r.layout.transposed_b ? "N x K" : "K x N");
   if (r.sums != Sums::FP32) text += fmt::format("  sums: {}\n", name(r.sums));
   if (!r.epilogue.is_product_alone()) text += fmt::format("  C = {}\n", r.epilogue.formula());
   text += cpu ? cpu_table(r) : gpu_table(r);

@@ -1,21 +1,22 @@
 #pragma once
-// wgmma's descriptors of tiles as TMA brings them, rows of 64 halves with the 128-byte swizzle:
-// what stage 09 spells out.
+// wgmma's descriptors of tiles as TMA brings them, rows of 64 halves, or bf16, with the 128-byte
+// swizzle: what stage 09 spells out.
 #include "../ptx/wgmma.cuh"
 
 namespace ladder {
 
 // Of row `m` and column `k` of A's tile: rows along k, eight of them 1024 bytes from the next
 // eight.
-template <int BM>
-__device__ __forceinline__ uint64_t descriptor_a(const half (&A)[BM][64], int m, int k) {
+template <class T, int BM>
+__device__ __forceinline__ uint64_t descriptor_a(const T (&A)[BM][64], int m, int k) {
   return ptx::wgmma_descriptor(&A[m][k], 0, 8 * sizeof A[0]);
 }
 
 // Of row `k` of B's tile, from box `j` on: rows along n, in boxes of 64 columns; eight rows are
 // 1024 bytes from the next eight.
-template <int BOXES, int BK>
-__device__ __forceinline__ uint64_t descriptor_b(const half (&B)[BOXES][BK][64], int k, int j = 0) {
+template <class T, int BOXES, int BK>
+__device__ __forceinline__ uint64_t descriptor_b(const T (&B)[BOXES][BK][64], int k, int j = 0) {
+  static_assert(sizeof(T) == 2, "64 of them are a row of the swizzle");
   return ptx::wgmma_descriptor(&B[j][k][0], sizeof B[0], 8 * sizeof B[0][0]);
 }
 

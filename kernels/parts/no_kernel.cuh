@@ -8,8 +8,8 @@ namespace ladder {
 // Throws what the contract says. Then: whether C is done without a kernel, being empty or, with
 // K = 0, zeros; a tensor map has no place for an empty matrix.
 template <class In, class Out>
-bool done_without_kernel(const Gemm<In, Out>& p) {
-  require_valid(p);
+bool done_without_kernel(const Gemm<In, Out>& p, Layouts layouts = Layouts::USUAL) {
+  require_valid(p, layouts);
   require_aligned_rows(p);
   if (p.M == 0 || p.N == 0) return true;
   if (p.K > 0) return false;

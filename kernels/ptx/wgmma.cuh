@@ -4,6 +4,8 @@
 #ifdef LADDER_CPU_DEVICE
   #include "cpu_device/ptx.h"
 #else
+  #include <cuda_bf16.h>
+  #include <cuda_fp16.h>
   #include <cuda_fp8.h>
 
   #include <cstdint>
@@ -38,6 +40,9 @@ template <int N>
 __device__ __forceinline__ void wgmma_wait_group() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(N) : "memory");
 }
+
+// What the rows of an operand run along in shared memory: k, or m of wgmma's A and n of its B.
+enum class Major { K, MN };
 
 // The instruction names each accumulator, "%0, %1, ...", and the compiler gets each as an operand of
 // the asm statement. Both are lists, of X(0), X(1), ..., as many as the macro's name says.
@@ -79,65 +84,71 @@ __device__ __forceinline__ void wgmma_wait_group() {
 #define WGMMA_QUOTED(...) #__VA_ARGS__
 // The operands that are constants.
 #define WGMMA_NOT_NEGATED ", 1, 1"  // neither A nor B
-#define WGMMA_ALONG_K     ", 0"     // A's or B's rows run along k
-#define WGMMA_ALONG_M     ", 1"     // A's along m, which wgmma calls transposed
-#define WGMMA_ALONG_N     ", 1"     // B's along n, likewise
 
 // d = a * b, or d += a * b with `accumulate`: 64xK times KxN, accumulated in fp32, N twice the
 // length of d. TYPES has K and the formats, and 32 bytes are K of them. Warp w of the group holds rows 16w to 16w + 15 of d, laid out as by N / 8
 // mma.syncs side by side. A, B and ACCUMULATE are the numbers of these operands, which follow the
 // accumulators: A is how many of those there are.
-#define WGMMA_FUNCTION(NAME, TYPES, ALONG, N, A, B, ACCUMULATE)                                   \
+#define WGMMA_FUNCTION(NAME, TYPES, N, A, B, ACCUMULATE)                                          \
   __device__ __forceinline__ void NAME(float(&d)[A], uint64_t a, uint64_t b, bool accumulate) {   \
     asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %" #ACCUMULATE ", 0;\n"                        \
                  "wgmma.mma_async.sync.aligned.m64n" #N TYPES " {"                                \
                  WGMMA_TEXT(WGMMA_##A(WGMMA_NAME)) "}, %" #A ", %" #B ", p" WGMMA_NOT_NEGATED     \
-                 ALONG ";\n}"                                                                     \
+                 ";\n}"                                                                           \
                  : WGMMA_##A(WGMMA_OPERAND)                                                       \
                  : "l"(a), "l"(b), "r"(static_cast<int>(accumulate)));                            \
   }
-// Row-major matrices as they are: A's rows run along k, B's along n. And the product transposed,
-// where a tile of B's rows is wgmma's A: its rows run along m, those of wgmma's B along k. Of 8
-// bits both operands' rows run along k, and the instruction has no word for anything else.
-#define WGMMA_FUNCTIONS(...)                                                                      \
-  WGMMA_FUNCTION(wgmma_m64k16_f32_f16, "k16.f32.f16.f16", WGMMA_ALONG_K WGMMA_ALONG_N,            \
-                 __VA_ARGS__)                                                                     \
-  WGMMA_FUNCTION(wgmma_m64k16_f32_f16_a_along_m, "k16.f32.f16.f16", WGMMA_ALONG_M WGMMA_ALONG_K,  \
-                 __VA_ARGS__)                                                                     \
-  WGMMA_FUNCTION(wgmma_m64k32_f32_e4m3, "k32.f32.e4m3.e4m3", "", __VA_ARGS__)                     \
-  WGMMA_FUNCTION(wgmma_m64k32_f32_e5m2, "k32.f32.e5m2.e5m2", "", __VA_ARGS__)
-WGMMA_FUNCTIONS(8, 4, 5, 6)
-WGMMA_FUNCTIONS(16, 8, 9, 10)
-WGMMA_FUNCTIONS(24, 12, 13, 14)
-WGMMA_FUNCTIONS(32, 16, 17, 18)
-WGMMA_FUNCTIONS(40, 20, 21, 22)
-WGMMA_FUNCTIONS(48, 24, 25, 26)
-WGMMA_FUNCTIONS(56, 28, 29, 30)
-WGMMA_FUNCTIONS(64, 32, 33, 34)
-WGMMA_FUNCTIONS(72, 36, 37, 38)
-WGMMA_FUNCTIONS(80, 40, 41, 42)
-WGMMA_FUNCTIONS(88, 44, 45, 46)
-WGMMA_FUNCTIONS(96, 48, 49, 50)
-WGMMA_FUNCTIONS(104, 52, 53, 54)
-WGMMA_FUNCTIONS(112, 56, 57, 58)
-WGMMA_FUNCTIONS(120, 60, 61, 62)
-WGMMA_FUNCTIONS(128, 64, 65, 66)
-WGMMA_FUNCTIONS(136, 68, 69, 70)
-WGMMA_FUNCTIONS(144, 72, 73, 74)
-WGMMA_FUNCTIONS(152, 76, 77, 78)
-WGMMA_FUNCTIONS(160, 80, 81, 82)
-WGMMA_FUNCTIONS(168, 84, 85, 86)
-WGMMA_FUNCTIONS(176, 88, 89, 90)
-WGMMA_FUNCTIONS(184, 92, 93, 94)
-WGMMA_FUNCTIONS(192, 96, 97, 98)
-WGMMA_FUNCTIONS(200, 100, 101, 102)
-WGMMA_FUNCTIONS(208, 104, 105, 106)
-WGMMA_FUNCTIONS(216, 108, 109, 110)
-WGMMA_FUNCTIONS(224, 112, 113, 114)
-WGMMA_FUNCTIONS(232, 116, 117, 118)
-WGMMA_FUNCTIONS(240, 120, 121, 122)
-WGMMA_FUNCTIONS(248, 124, 125, 126)
-WGMMA_FUNCTIONS(256, 128, 129, 130)
+// Of 16 bits the instruction has a word for each operand, its two last ones: 0 where rows run along
+// k in shared memory, 1 where they run along m or n, which wgmma calls transposed.
+#define WGMMA_16_BITS(NAME, TYPES, N, A, B, ACCUMULATE, MAJOR_A, MAJOR_B)                         \
+  template <Major OF_A, Major OF_B>                                                               \
+  __device__ __forceinline__ void NAME(float(&d)[A], uint64_t a, uint64_t b, bool accumulate) {   \
+    asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %" #ACCUMULATE ", 0;\n"                        \
+                 "wgmma.mma_async.sync.aligned.m64n" #N TYPES " {"                                \
+                 WGMMA_TEXT(WGMMA_##A(WGMMA_NAME)) "}, %" #A ", %" #B ", p" WGMMA_NOT_NEGATED     \
+                 ", %" #MAJOR_A ", %" #MAJOR_B ";\n}"                                             \
+                 : WGMMA_##A(WGMMA_OPERAND)                                                       \
+                 : "l"(a), "l"(b), "r"(static_cast<int>(accumulate)),                             \
+                   "n"(static_cast<int>(OF_A)), "n"(static_cast<int>(OF_B)));                     \
+  }
+// Of 8 bits both operands' rows run along k, and the instruction has no word for anything else.
+#define WGMMA_FUNCTIONS(N, A, B, ACCUMULATE, MAJOR_A, MAJOR_B)                                    \
+  WGMMA_16_BITS(wgmma_m64k16_of_f16, "k16.f32.f16.f16", N, A, B, ACCUMULATE, MAJOR_A, MAJOR_B)    \
+  WGMMA_16_BITS(wgmma_m64k16_of_bf16, "k16.f32.bf16.bf16", N, A, B, ACCUMULATE, MAJOR_A, MAJOR_B) \
+  WGMMA_FUNCTION(wgmma_m64k32_f32_e4m3, "k32.f32.e4m3.e4m3", N, A, B, ACCUMULATE)                 \
+  WGMMA_FUNCTION(wgmma_m64k32_f32_e5m2, "k32.f32.e5m2.e5m2", N, A, B, ACCUMULATE)
+WGMMA_FUNCTIONS(8, 4, 5, 6, 7, 8)
+WGMMA_FUNCTIONS(16, 8, 9, 10, 11, 12)
+WGMMA_FUNCTIONS(24, 12, 13, 14, 15, 16)
+WGMMA_FUNCTIONS(32, 16, 17, 18, 19, 20)
+WGMMA_FUNCTIONS(40, 20, 21, 22, 23, 24)
+WGMMA_FUNCTIONS(48, 24, 25, 26, 27, 28)
+WGMMA_FUNCTIONS(56, 28, 29, 30, 31, 32)
+WGMMA_FUNCTIONS(64, 32, 33, 34, 35, 36)
+WGMMA_FUNCTIONS(72, 36, 37, 38, 39, 40)
+WGMMA_FUNCTIONS(80, 40, 41, 42, 43, 44)
+WGMMA_FUNCTIONS(88, 44, 45, 46, 47, 48)
+WGMMA_FUNCTIONS(96, 48, 49, 50, 51, 52)
+WGMMA_FUNCTIONS(104, 52, 53, 54, 55, 56)
+WGMMA_FUNCTIONS(112, 56, 57, 58, 59, 60)
+WGMMA_FUNCTIONS(120, 60, 61, 62, 63, 64)
+WGMMA_FUNCTIONS(128, 64, 65, 66, 67, 68)
+WGMMA_FUNCTIONS(136, 68, 69, 70, 71, 72)
+WGMMA_FUNCTIONS(144, 72, 73, 74, 75, 76)
+WGMMA_FUNCTIONS(152, 76, 77, 78, 79, 80)
+WGMMA_FUNCTIONS(160, 80, 81, 82, 83, 84)
+WGMMA_FUNCTIONS(168, 84, 85, 86, 87, 88)
+WGMMA_FUNCTIONS(176, 88, 89, 90, 91, 92)
+WGMMA_FUNCTIONS(184, 92, 93, 94, 95, 96)
+WGMMA_FUNCTIONS(192, 96, 97, 98, 99, 100)
+WGMMA_FUNCTIONS(200, 100, 101, 102, 103, 104)
+WGMMA_FUNCTIONS(208, 104, 105, 106, 107, 108)
+WGMMA_FUNCTIONS(216, 108, 109, 110, 111, 112)
+WGMMA_FUNCTIONS(224, 112, 113, 114, 115, 116)
+WGMMA_FUNCTIONS(232, 116, 117, 118, 119, 120)
+WGMMA_FUNCTIONS(240, 120, 121, 122, 123, 124)
+WGMMA_FUNCTIONS(248, 124, 125, 126, 127, 128)
+WGMMA_FUNCTIONS(256, 128, 129, 130, 131, 132)
 
 #undef WGMMA_4
 #undef WGMMA_8
@@ -176,13 +187,35 @@ WGMMA_FUNCTIONS(256, 128, 129, 130)
 #undef WGMMA_TEXT
 #undef WGMMA_QUOTED
 #undef WGMMA_NOT_NEGATED
-#undef WGMMA_ALONG_K
-#undef WGMMA_ALONG_M
-#undef WGMMA_ALONG_N
 #undef WGMMA_FUNCTION
+#undef WGMMA_16_BITS
 #undef WGMMA_FUNCTIONS
 
 // clang-format on
+
+// The one of the two formats of 16 bits.
+template <class T, Major OF_A, Major OF_B, int COUNT>
+__device__ __forceinline__ void wgmma_m64k16_f32(float (&d)[COUNT], uint64_t a, uint64_t b,
+                                                 bool accumulate) {
+  static_assert(std::is_same_v<T, half> || std::is_same_v<T, __nv_bfloat16>);
+  if constexpr (std::is_same_v<T, half>)
+    wgmma_m64k16_of_f16<OF_A, OF_B>(d, a, b, accumulate);
+  else
+    wgmma_m64k16_of_bf16<OF_A, OF_B>(d, a, b, accumulate);
+}
+// Row-major matrices as they are: A's rows run along k, B's along n.
+template <int COUNT>
+__device__ __forceinline__ void wgmma_m64k16_f32_f16(float (&d)[COUNT], uint64_t a, uint64_t b,
+                                                     bool accumulate) {
+  wgmma_m64k16_f32<half, Major::K, Major::MN>(d, a, b, accumulate);
+}
+// The product transposed, where a tile of B's rows is wgmma's A: its rows run along m, those of
+// wgmma's B along k.
+template <int COUNT>
+__device__ __forceinline__ void wgmma_m64k16_f32_f16_a_along_m(float (&d)[COUNT], uint64_t a,
+                                                               uint64_t b, bool accumulate) {
+  wgmma_m64k16_f32<half, Major::MN, Major::K>(d, a, b, accumulate);
+}
 
 // The one of the two formats of 8 bits.
 template <class T, int COUNT>

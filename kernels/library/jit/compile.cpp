@@ -54,29 +54,30 @@ std::string contents_of(const std::filesystem::path& path) {
   return text;
 }
 
-std::string tile_sizes(const Candidate& c) {
-  return std::to_string(c.BM) + ", " + std::to_string(c.BN);
+// What the templates of all three stages begin with.
+std::string type_and_sizes(const Candidate& c) {
+  return "half, " + std::to_string(c.BM) + ", " + std::to_string(c.BN);
 }
 
 // Of 13 and 13b.
 Source of_tiles(const Candidate& c, const char* name, const char* order, const char* finish) {
   constexpr const char* PAIRS[2][2] = {{"NONE", "SHARE_A"}, {"SHARE_B", "SHARE_BOTH"}};
   const std::string ns = std::string("ladder::") + name + "::";
-  const std::string shared = ns + "Shared<" + tile_sizes(c) + ">";
+  const std::string shared = ns + "Shared<" + type_and_sizes(c) + ">";
   return {"",
-          ns + "gemm_kernel<" + tile_sizes(c) + ", " + ns +
+          ns + "gemm_kernel<" + type_and_sizes(c) + ", " + ns +
               "Pairs::" + PAIRS[c.down - 1][c.across - 1] + order + ", " + finish + ">",
           "ladder::jit::numbers<sizeof(" + shared + "), " + ns + "THREADS, " + shared +
               "::PIECE, " + shared + "::LAST_PIECE>"};
 }
 Source of_few_rows(const Candidate& c) {
   const std::string ns = "ladder::few_rows::",
-                    sizes = "<" + tile_sizes(c) + ", " + std::to_string(c.split);
-  const std::string shared = ns + "Shared" + sizes + ">";
-  const std::string buffers = ns + "buffers_of" + sizes + ">(" + std::to_string(c.resident) + ")";
+                    tile = "<" + type_and_sizes(c) + ", " + std::to_string(c.split);
+  const std::string shared = ns + "Shared" + tile + ">";
+  const std::string buffers = ns + "buffers_of" + tile + ">(" + std::to_string(c.resident) + ")";
   return {
       "",
-      ns + "gemm_kernel" + sizes + ", " + ns + "Sums::" + (c.split == 1 ? "ALONE" : "SENT") + ">",
+      ns + "gemm_kernel" + tile + ", " + ns + "Sums::" + (c.split == 1 ? "ALONE" : "SENT") + ">",
       "ladder::jit::numbers<" + shared + "::bytes(" + buffers + "), " + shared + "::THREADS, " +
           buffers + ">"};
 }
