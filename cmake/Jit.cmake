@@ -1,6 +1,7 @@
 # Kernels that are compiled when they are needed: the target gemm_ladder::jit, with which
 #   #include <ladder/jit.h>
 # works. It is plain C++, and has the kernels' headers in it; nvcc is needed neither to build nor to use it.
+# `cmake --install` installs it if it has been built.
 find_package(CUDAToolkit 12.5 QUIET)
 if(NOT TARGET CUDA::nvrtc)
   message(STATUS "No CUDA toolkit with NVRTC: gemm_ladder::jit is left out")
@@ -25,4 +26,13 @@ target_include_directories(ladder_jit PRIVATE ${jit})
 list(GET CUDAToolkit_INCLUDE_DIRS 0 include)
 target_compile_definitions(ladder_jit PRIVATE LADDER_CUDA_INCLUDE="${include}")
 target_link_libraries(ladder_jit PUBLIC ladder_kernels CUDA::cudart_static CUDA::nvrtc
-                                 PRIVATE $<$<TARGET_EXISTS:ladder_warnings>:ladder_warnings> ${CMAKE_DL_LIBS})
+                                 PRIVATE $<BUILD_INTERFACE:$<$<TARGET_EXISTS:ladder_warnings>:ladder_warnings>>
+                                         ${CMAKE_DL_LIBS})
+
+set(package ${CMAKE_INSTALL_DATADIR}/cmake/gemm_ladder)
+install(TARGETS ladder_jit EXPORT gemm_ladder_jit OPTIONAL)
+install(
+  EXPORT gemm_ladder_jit
+  NAMESPACE gemm_ladder::
+  FILE gemm_ladderJit.cmake
+  DESTINATION ${package})
