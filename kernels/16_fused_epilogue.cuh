@@ -176,12 +176,15 @@ const Configuration& first_done(const Configuration (&configurations)[COUNT], co
   const auto less = [&](const auto& x, const auto& y) { return cost(p, x) < cost(p, y); };
   return *std::min_element(std::begin(configurations), std::end(configurations), less);
 }
-// Of 13's tiles and 13b's, by the cost that both have.
+// Of 13's tiles and 13b's, by the cost that both have, and what 13's blocks wait for each tile but
+// the last to be stored: about a microsecond (H200), which 13b hides.
 template <class T>
 void launch_chosen(const Gemm<T, T>& p, Blocks blocks) {
+  constexpr double STORE = 1000;
   const auto& together = first_done(TOGETHER<T>, p);
   const auto& in_turn = first_done(IN_TURN<T>, p);
-  if (cost(p, in_turn) < cost(p, together))
+  const double steps = ceil_div(p.K, fit_the_waves::BK), stores = waves(p, together) - 1;
+  if (cost(p, in_turn) * steps < cost(p, together) * steps + STORE * stores)
     launch_as(in_turn, p, blocks);
   else
     launch_as(together, p, blocks);

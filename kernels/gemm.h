@@ -22,6 +22,15 @@ struct BlockScales {
 };
 constexpr int SCALED_K = 128, SCALED_N = 128;
 
+// Products beside each other, "groups", of one N and one K: group g has the rows of A and of C from
+// ends[g - 1] on, or from 0, to ends[g] - 1, and a B of its own, number g of `count` behind each
+// other, K * ldb elements apart. The last end is M.
+struct Groups {
+  int count = 0;                      // 0: one product, and no groups
+  const int* ends = nullptr;          // ascending, in device memory
+  const int* ends_on_host = nullptr;  // the same on the host, or null: not known there
+};
+
 // C[M,N] = A[M,K] * B[K,N], row-major, enqueued on `stream`. Leading dimensions in elements; they
 // are 64-bit so that every `row * ld` is. K = 0 writes zeros, M = 0 or N = 0 does nothing.
 // Elements between a matrix's width and its leading dimension are never written, nor is C made of
@@ -46,6 +55,7 @@ struct Gemm {
   bool transposed_a = false, transposed_b = false;
   BlockScales scales{};  // for the stages that say so
   Epilogue<Out> epilogue{};
+  Groups groups{};  // for the stages that say so
 };
 
 // Rounding a dimension up to the next tile must not overflow an int.
@@ -100,6 +110,14 @@ void require_usual_layout(const Gemm<In, Out>& p) {
                          "kernel needs it transposed, N x K");
 }
 
+// That there is one product alone. Throws likewise.
+template <class In, class Out>
+void require_no_groups(const Gemm<In, Out>& p) {
+  if (p.groups.count != 0)
+    throw std::invalid_argument("there are " + std::to_string(p.groups.count) +
+                                " groups, but this kernel computes one product alone");
+}
+
 // Whether a stage takes A and B transposed as well as not.
 enum class Layouts { USUAL, ANY };
 
@@ -108,6 +126,7 @@ template <class In, class Out>
 void require_valid(const Gemm<In, Out>& p, Layouts layouts = Layouts::USUAL) {
   if (layouts == Layouts::USUAL) require_usual_layout(p);
   require_valid_matrices(p);
+  require_no_groups(p);
   if (!is_product_alone(p.epilogue))
     throw std::invalid_argument("this kernel has no epilogue: it computes A * B alone");
 }
@@ -134,6 +153,7 @@ template <class In, class Out>
 void require_valid_epilogue(const Gemm<In, Out>& p) {
   require_usual_layout(p);
   require_valid_matrices(p);
+  require_no_groups(p);
   require_valid_epilogue_sizes(p);
   const Epilogue<Out>& e = p.epilogue;
   const auto matrix = [&](const std::string& name, const Out* data, int64_t ld) {
@@ -143,6 +163,39 @@ void require_valid_epilogue(const Gemm<In, Out>& p) {
   if (e.beta != 0) matrix("addend", e.addend, e.ld_addend);
   if (e.residual != nullptr) matrix("residual", e.residual, e.ld_residual);
   require_multiple("the address of the bias", reinterpret_cast<uintptr_t>(e.bias), 16);
+}
+
+// For the stages that take groups: of the ends, what can be seen on the host. Throws likewise.
+template <class In, class Out>
+void require_valid_groups(const Gemm<In, Out>& p) {
+  const Groups& g = p.groups;
+  if (g.count < 0) throw std::invalid_argument("there are " + std::to_string(g.count) + " groups");
+  if (g.count == 0) return;
+  if (g.ends == nullptr)
+    throw std::invalid_argument("there are " + std::to_string(g.count) +
+                                " groups, but no ends of them in device memory");
+  if (g.ends_on_host == nullptr) return;
+  int begin = 0;
+  for (int i = 0; i < g.count; begin = g.ends_on_host[i++])
+    if (g.ends_on_host[i] < begin)
+      throw std::invalid_argument("group " + std::to_string(i) + " ends at row " +
+                                  std::to_string(g.ends_on_host[i]) + ", but begins at row " +
+                                  std::to_string(begin));
+  if (begin != p.M)
+    throw std::invalid_argument("the last group ends at row " + std::to_string(begin) +
+                                ", but M is " + std::to_string(p.M));
+}
+
+// Group g by itself. The host has to know the ends.
+template <class In, class Out>
+Gemm<In, Out> product_of_group(Gemm<In, Out> p, int g) {
+  const int begin = g == 0 ? 0 : p.groups.ends_on_host[g - 1];
+  p.M = p.groups.ends_on_host[g] - begin;
+  p.A += begin * p.lda;
+  p.B += int64_t{g} * p.K * p.ldb;
+  p.C += begin * p.ldc;
+  p.groups = {};
+  return p;
 }
 
 // For the stages that have a workspace_bytes(): `needed` is what it returns.

@@ -101,6 +101,7 @@ struct Plan {
 template <class In, class Out>
 void require_possible(const Gemm<In, Out>& p, Type type, const Gpu& gpu) {
   require_valid_sizes(p);
+  require_no_groups(p);
   require_valid_epilogue_sizes(p);
   if (p.scales.a || p.scales.b)
     throw std::invalid_argument("scales of blocks belong to numbers of 8 bits, and these are " +

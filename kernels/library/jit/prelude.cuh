@@ -107,6 +107,15 @@ __device__ __forceinline__ void cp_async_bulk_tensor(space_cluster_t, space_glob
       : "memory");
 }
 __device__ __forceinline__ void cp_async_bulk_tensor(space_cluster_t, space_global_t, void* to,
+                                                     const void* map, const int32_t (&at)[3],
+                                                     uint64_t* barrier) {
+  asm volatile(
+      "cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], "
+      "[%1, {%2, %3, %4}], [%5];" ::"r"(shared_address(to)),
+      "l"(map), "r"(at[0]), "r"(at[1]), "r"(at[2]), "r"(shared_address(barrier))
+      : "memory");
+}
+__device__ __forceinline__ void cp_async_bulk_tensor(space_cluster_t, space_global_t, void* to,
                                                      const void* map, const int32_t (&at)[2],
                                                      uint64_t* barrier, uint16_t blocks) {
   asm volatile(
