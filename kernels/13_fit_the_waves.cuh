@@ -260,6 +260,7 @@ __global__ void __launch_bounds__(THREADS, 1)
   }
 }
 
+#ifndef __CUDACC_RTC__
 // What the launcher chooses among: tiles, and pairs.
 template <class T>
 struct Configuration {
@@ -379,5 +380,7 @@ template <class T>
 void gemm(const Gemm<T, T>& p) {
   gemm_without<LeftOut::NOTHING>(p);
 }
+
+#endif  // __CUDACC_RTC__
 
 }  // namespace ladder::fit_the_waves

@@ -286,6 +286,7 @@ __global__ void __launch_bounds__(THREADS, 1)
   }
 }
 
+#ifndef __CUDACC_RTC__
 // What the launcher chooses among: tiles, and pairs.
 template <class T>
 struct Configuration {
@@ -404,5 +405,7 @@ template <class T>
 void gemm(const Gemm<T, T>& p) {
   gemm_in_order<Order::IN_TURN>(p);
 }
+
+#endif  // __CUDACC_RTC__
 
 }  // namespace ladder::ping_pong

@@ -312,6 +312,7 @@ constexpr int buffers_of(int blocks) {
                   static_cast<int>((bytes - S::bytes(0)) / sizeof(typename S::Tiles)));
 }
 
+#ifndef __CUDACC_RTC__
 // What Gemm::workspace has to have with Sums::WORKSPACE: each block's part of a tile.
 template <int BM, int BN, int SPLIT, class T>
 uint64_t workspace_bytes(const Gemm<T, T>& p) {
@@ -435,5 +436,7 @@ inline void gemm_barriers_first(const Gemm<half, half>& p) {
   launch_configuration<half, 16, 64, 2, Sums::SENT>(p, buffers_of<half, 16, 64, 2>(1),
                                                     {false, true});
 }
+
+#endif  // __CUDACC_RTC__
 
 }  // namespace ladder::few_rows

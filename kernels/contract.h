@@ -60,6 +60,7 @@ struct Gemm {
 // Rounding a dimension up to the next tile must not overflow an int.
 constexpr int MAX_DIMENSION = INT32_MAX - 1024;
 
+#ifndef __CUDACC_RTC__
 // Throws std::invalid_argument unless `value` is a multiple of `unit`.
 inline void require_multiple(const char* what, uint64_t value, uint64_t unit) {
   if (value % unit != 0)
@@ -231,5 +232,7 @@ void require_scales(const Gemm<In, Out>& p) {
   leading("the leading dimension of B's scales", p.scales.ldb,
           p.K / SCALED_K + (p.K % SCALED_K != 0));
 }
+
+#endif  // __CUDACC_RTC__
 
 }  // namespace ladder

@@ -7,6 +7,7 @@
 #include "../launch.cuh"
 #include "../types.cuh"
 
+#ifndef __CUDACC_RTC__
 namespace ladder::ptx {
 
 // What TMA calls a format. Of 8 bits it knows bytes alone, which is enough for copies.
@@ -80,3 +81,4 @@ CUtensorMap tensor_map_not_swizzled(const T* matrix, int rows, int cols, int64_t
 }
 
 }  // namespace ladder::ptx
+#endif  // __CUDACC_RTC__
