@@ -58,10 +58,10 @@ inline void require_multiple(const char* what, uint64_t value, uint64_t unit) {
                                 ", but this kernel needs a multiple of " + std::to_string(unit));
 }
 
-// Sizes from 0 to MAX_DIMENSION, leading dimensions no smaller than the width, pointers 16-byte
-// aligned. Throws std::invalid_argument that names the offender.
+// Sizes from 0 to MAX_DIMENSION, leading dimensions no smaller than the width. Throws
+// std::invalid_argument that names the offender.
 template <class In, class Out>
-void require_valid_matrices(const Gemm<In, Out>& p) {
+void require_valid_sizes(const Gemm<In, Out>& p) {
   const auto size = [](const char* name, int64_t value) {
     if (value < 0 || value > MAX_DIMENSION)
       throw std::invalid_argument(std::string(name) + " is " + std::to_string(value) +
@@ -76,6 +76,12 @@ void require_valid_matrices(const Gemm<In, Out>& p) {
   at_least("lda", p.lda, p.transposed_a ? p.M : p.K);
   at_least("ldb", p.ldb, p.transposed_b ? p.K : p.N);
   at_least("ldc", p.ldc, p.N);
+}
+
+// And pointers 16-byte aligned. Throws likewise.
+template <class In, class Out>
+void require_valid_matrices(const Gemm<In, Out>& p) {
+  require_valid_sizes(p);
   require_multiple("the address of A", reinterpret_cast<uintptr_t>(p.A), 16);
   require_multiple("the address of B", reinterpret_cast<uintptr_t>(p.B), 16);
   require_multiple("the address of C", reinterpret_cast<uintptr_t>(p.C), 16);
@@ -105,23 +111,34 @@ void require_valid(const Gemm<In, Out>& p, Layouts layouts = Layouts::USUAL) {
     throw std::invalid_argument("this kernel has no epilogue: it computes A * B alone");
 }
 
-// The same for a stage with one. What an epilogue reads by rows is aligned as C is.
+// The matrices that an epilogue reads are as wide as C. Throws likewise.
 template <class In, class Out>
-void require_valid_epilogue(const Gemm<In, Out>& p) {
-  require_usual_layout(p);
-  require_valid_matrices(p);
+void require_valid_epilogue_sizes(const Gemm<In, Out>& p) {
   const Epilogue<Out>& e = p.epilogue;
-  const auto matrix = [&](const std::string& name, const Out* data, int64_t ld) {
+  const auto matrix = [&](const std::string& name, int64_t ld) {
     if (ld < p.N)
       throw std::invalid_argument("the leading dimension of the " + name + " is " +
                                   std::to_string(ld) + ", but a row has " + std::to_string(p.N) +
                                   " elements");
-    require_multiple(("the leading dimension of the " + name).c_str(), ld, 16 / sizeof(Out));
-    require_multiple(("the address of the " + name).c_str(), reinterpret_cast<uintptr_t>(data), 16);
   };
   const bool is_empty = p.M == 0 || p.N == 0;
   if (e.beta != 0 && e.addend == nullptr && !is_empty)
     throw std::invalid_argument("beta is " + std::to_string(e.beta) + ", but there is no addend");
+  if (e.beta != 0) matrix("addend", e.ld_addend);
+  if (e.residual != nullptr) matrix("residual", e.ld_residual);
+}
+
+// The contract of a stage with an epilogue. What that reads by rows is aligned as C is.
+template <class In, class Out>
+void require_valid_epilogue(const Gemm<In, Out>& p) {
+  require_usual_layout(p);
+  require_valid_matrices(p);
+  require_valid_epilogue_sizes(p);
+  const Epilogue<Out>& e = p.epilogue;
+  const auto matrix = [&](const std::string& name, const Out* data, int64_t ld) {
+    require_multiple(("the leading dimension of the " + name).c_str(), ld, 16 / sizeof(Out));
+    require_multiple(("the address of the " + name).c_str(), reinterpret_cast<uintptr_t>(data), 16);
+  };
   if (e.beta != 0) matrix("addend", e.addend, e.ld_addend);
   if (e.residual != nullptr) matrix("residual", e.residual, e.ld_residual);
   require_multiple("the address of the bias", reinterpret_cast<uintptr_t>(e.bias), 16);
