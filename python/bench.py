@@ -123,11 +123,13 @@ def copied(row: dict, sets) -> dict:
     """Where rows are not aligned: what copies would give, whether or not they were chosen."""
     import torch
 
-    if not is_ragged(row["shape"]) or row["type"] != "fp16":
+    if not is_ragged(row["shape"]):
         return {}
-    copied_mm = torch.ops.gemm_ladder.copied_mm.default
-    row["wrong"] |= wrong(copied_mm(*sets[0]), torch.matmul(*sets[0]), sizes(row["shape"])[2])
-    return {"copies": [lambda s=s: copied_mm(*s) for s in sets]}
+    ops, expected = torch.ops.gemm_ladder, torch.matmul(*sets[0])
+    ways = {"copies": ops.copied_mm.default, "library": ops.library_mm.default}
+    k = sizes(row["shape"])[2]
+    row["wrong"] |= any(wrong(multiply(*sets[0]), expected, k) for multiply in ways.values())
+    return {name: [lambda s=s, m=m: m(*s) for s in sets] for name, m in ways.items()}
 
 
 def fused(types: list[str]) -> list[dict]:

@@ -13,6 +13,7 @@
 #include <ATen/ops/silu.h>
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
+#include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <ladder/gemm.h>
 #include <torch/csrc/autograd/custom_function.h>
@@ -101,10 +102,10 @@ Tensor by_torch(const Tensor& a, const Tensor& b, const OptionalTensor& bias,
 
 // ---- By the library ----------------------------------------------------------------------------
 
-// C = activation(a * b + bias), of operands that lie as the library takes them.
+// C = activation(a * b + bias), each of which lies by rows or by columns, C by rows.
 template <class T>
-void into(const Tensor& a, const Tensor& b, const OptionalTensor& bias, Activation activation,
-          const Tensor& c) {
+ladder::Gemm<T, T> problem(const Tensor& a, const Tensor& b, const OptionalTensor& bias,
+                           Activation activation, const Tensor& c) {
   const auto of_a = stored(a), of_b = stored(b), of_c = stored(c);
   ladder::Gemm<T, T> p{};
   p.M = static_cast<int>(a.size(0)), p.N = static_cast<int>(b.size(1));
@@ -116,12 +117,33 @@ void into(const Tensor& a, const Tensor& b, const OptionalTensor& bias, Activati
   p.stream = c10::cuda::getCurrentCUDAStream(a.get_device());
   p.epilogue.activation = activation;
   if (bias) p.epilogue.bias = static_cast<const T*>(bias->const_data_ptr());
-  Tensor workspace;  // until it is given back, on the same stream, the allocator keeps it
+  return p;
+}
+
+template <class T>
+void into(const Tensor& a, const Tensor& b, const OptionalTensor& bias, Activation activation,
+          const Tensor& c) {
+  ladder::Gemm<T, T> p = problem<T>(a, b, bias, activation, c);
+  Tensor workspace;  // the allocator gives it to others only on the same stream
   if (const uint64_t bytes = ladder::workspace_bytes(p)) {
     workspace = at::empty({static_cast<int64_t>(bytes)}, a.options().dtype(at::kByte));
     p.workspace = workspace.mutable_data_ptr(), p.workspace_bytes = bytes;
   }
   ladder::gemm(p);
+}
+
+void into(const Tensor& a, const Tensor& b, const OptionalTensor& bias, Activation activation,
+          const Tensor& c) {
+  switch (a.scalar_type()) {
+    case at::kHalf:
+      return into<half>(a, b, bias, activation, c);
+    case at::kBFloat16:
+      return into<__nv_bfloat16>(a, b, bias, activation, c);
+    default:  // float, of which the library has no epilogue
+      into<float>(a, b, {}, Activation::NONE, c);
+      if (bias) c.add_(*bias);
+      if (activation != Activation::NONE) c.copy_(activated(c, activation));
+  }
 }
 
 // Its rows aligned; what is beyond them is not written.
@@ -141,7 +163,7 @@ void into_new(const Tensor& a, const Tensor& b, const OptionalTensor& bias, Acti
   OptionalTensor from_bias = bias;
   if (bias && (address(*bias) % ROW_BYTES != 0 || bias->stride(0) != 1))
     from_bias = bias->clone(at::MemoryFormat::Contiguous);
-  into<half>(from_a, from_b, from_bias, activation, to);
+  into(from_a, from_b, from_bias, activation, to);
   if (way.copy_c) c.copy_(to);
 }
 
@@ -185,6 +207,13 @@ Tensor copied_mm(const Tensor& a, const Tensor& b, const OptionalTensor& bias, N
   check(a, b, bias);
   const bool copy_c = !new_rows_are_aligned(a.size(-2), b.size(-1), a.element_size());
   return by({Way::COPIES, "", true, true, copy_c}, a, b, bias, activation);
+}
+
+// Rows that are not aligned are copied by the library itself.
+Tensor library_mm(const Tensor& a, const Tensor& b, const OptionalTensor& bias, Name name) {
+  const Activation activation = activation_of(name);
+  check(a, b, bias);
+  return by({Way::LIBRARY, ""}, a, b, bias, activation);
 }
 
 using Signature = Tensor(const Tensor&, const Tensor&, const OptionalTensor&, Name);
@@ -350,6 +379,7 @@ TORCH_LIBRARY(gemm_ladder, m) {
   const std::vector<at::Tag> tags{at::Tag::pt2_compliant_tag};
   m.def("mm(Tensor a, Tensor b, Tensor? bias=None, str? activation=None) -> Tensor", tags);
   m.def("copied_mm(Tensor a, Tensor b, Tensor? bias=None, str? activation=None) -> Tensor", tags);
+  m.def("library_mm(Tensor a, Tensor b, Tensor? bias=None, str? activation=None) -> Tensor", tags);
   m.def("matmul(Tensor a, Tensor b, Tensor? bias=None, str? activation=None) -> Tensor", tags);
   m.def(
       "matmul.out(Tensor a, Tensor b, Tensor? bias=None, str? activation=None, *, Tensor(a!) out)"
@@ -373,6 +403,7 @@ TORCH_LIBRARY_IMPL(gemm_ladder, CPU, m) {
 TORCH_LIBRARY_IMPL(gemm_ladder, CUDA, m) {
   m.impl("mm", mm_on_gpu);
   m.impl("copied_mm", copied_mm);
+  m.impl("library_mm", library_mm);
   m.impl("matmul.out", matmul_out);
 }
 TORCH_LIBRARY_IMPL(gemm_ladder, Autograd, m) {

@@ -80,8 +80,9 @@ struct Way {
 inline Way way_of(const at::Tensor& a, const at::Tensor& b) {
   const auto torchs_own = [](const char* why) { return Way{Way::TORCH, why}; };
   if (a.is_cpu()) return torchs_own("the tensors are on the CPU");
-  if (a.scalar_type() != at::kHalf) return torchs_own("the library takes float16 alone");
-  if (a.scalar_type() == at::kFloat && at::globalContext().allowTF32CuBLAS())
+  const auto type = a.scalar_type();
+  if (type == at::kDouble) return torchs_own("the library has no float64");
+  if (type == at::kFloat && at::globalContext().allowTF32CuBLAS())
     return torchs_own("TF32 is allowed, which the library does not use");
   if (a.numel() == 0 || b.numel() == 0) return torchs_own("there is nothing to multiply");
   const int64_t M = a.size(-2), K = a.size(-1), N = b.size(-1), size = a.element_size();
@@ -95,6 +96,8 @@ inline Way way_of(const at::Tensor& a, const at::Tensor& b) {
     return s && s->aligned && s->ld * size < MOST_ROW_BYTES &&
            (t.dim() == 2 || t.stride(0) * size % ROW_BYTES == 0);
   };
+  if (type == at::kFloat && ((of_a && of_a->transposed) || (of_b && of_b->transposed)))
+    return torchs_own("of float32 the library would first transpose a copy");
   const bool copy_a = !is_taken(of_a, a), copy_b = !is_taken(of_b, b),
              copy_c = !new_rows_are_aligned(M, N, size);
   if (!copy_a && !copy_b && !copy_c) return {Way::LIBRARY, ""};
