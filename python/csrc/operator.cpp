@@ -205,8 +205,7 @@ Tensor mm_on_gpu(const Tensor& a, const Tensor& b, const OptionalTensor& bias, N
 Tensor copied_mm(const Tensor& a, const Tensor& b, const OptionalTensor& bias, Name name) {
   const Activation activation = activation_of(name);
   check(a, b, bias);
-  const bool copy_c = !new_rows_are_aligned(a.size(-2), b.size(-1), a.element_size());
-  return by({Way::COPIES, "", true, true, copy_c}, a, b, bias, activation);
+  return by(with_copies(a, b), a, b, bias, activation);
 }
 
 // Rows that are not aligned are copied by the library itself.

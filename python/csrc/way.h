@@ -76,7 +76,27 @@ struct Way {
   bool copy_a = false, copy_b = false, copy_c = false;
 };
 
-// Of a[M,K] * b[K,N], or of each product of two batches of these, with a C that is new.
+// Whether the library takes a matrix, or each of a batch, as it lies.
+inline bool is_taken(const at::Tensor& t) {
+  const int64_t size = t.element_size();
+  const auto s = stored(t.dim() == 3 ? t[0] : t);
+  return s && s->aligned && s->ld * size < MOST_ROW_BYTES &&
+         (t.dim() == 2 || t.stride(0) * size % ROW_BYTES == 0);
+}
+
+// By the library, of a[M,K] * b[K,N] or of each product of two batches of these, with a new C.
+inline Way with_copies(const at::Tensor& a, const at::Tensor& b) {
+  const bool copy_a = !is_taken(a), copy_b = !is_taken(b),
+             copy_c = !new_rows_are_aligned(a.size(-2), b.size(-1), a.element_size());
+  if (!copy_a && !copy_b && !copy_c) return {Way::LIBRARY, ""};
+  return {Way::COPIES, "rows do not start at multiples of 16 bytes", copy_a, copy_b, copy_c};
+}
+
+inline bool is_by_columns(const at::Tensor& t) {
+  const auto s = stored(t.dim() == 3 ? t[0] : t);
+  return s && s->transposed;
+}
+
 inline Way way_of(const at::Tensor& a, const at::Tensor& b) {
   const auto torchs_own = [](const char* why) { return Way{Way::TORCH, why}; };
   if (a.is_cpu()) return torchs_own("the tensors are on the CPU");
@@ -85,25 +105,17 @@ inline Way way_of(const at::Tensor& a, const at::Tensor& b) {
   if (type == at::kFloat && at::globalContext().allowTF32CuBLAS())
     return torchs_own("TF32 is allowed, which the library does not use");
   if (a.numel() == 0 || b.numel() == 0) return torchs_own("there is nothing to multiply");
-  const int64_t M = a.size(-2), K = a.size(-1), N = b.size(-1), size = a.element_size();
+  const int64_t M = a.size(-2), K = a.size(-1), N = b.size(-1);
   if (std::max({M, N, K}) > MOST_ELEMENTS) return torchs_own("a dimension is 2^31 - 1024 or more");
   if (a.dim() == 3 && double(M) * double(N) * double(K) < LEAST_PRODUCTS_IN_BATCH)
     return torchs_own("small products of a batch are faster in one launch");
-
-  const at::Tensor first_a = a.dim() == 3 ? a[0] : a, first_b = b.dim() == 3 ? b[0] : b;
-  const auto of_a = stored(first_a), of_b = stored(first_b);
-  const auto is_taken = [&](const std::optional<Stored>& s, const at::Tensor& t) {
-    return s && s->aligned && s->ld * size < MOST_ROW_BYTES &&
-           (t.dim() == 2 || t.stride(0) * size % ROW_BYTES == 0);
-  };
-  if (type == at::kFloat && ((of_a && of_a->transposed) || (of_b && of_b->transposed)))
+  if (type == at::kFloat && (is_by_columns(a) || is_by_columns(b)))
     return torchs_own("of float32 the library would first transpose a copy");
-  const bool copy_a = !is_taken(of_a, a), copy_b = !is_taken(of_b, b),
-             copy_c = !new_rows_are_aligned(M, N, size);
-  if (!copy_a && !copy_b && !copy_c) return {Way::LIBRARY, ""};
-  if (!copies_pay(M, N, K, copy_a, copy_b, copy_c, size))
+  const Way way = with_copies(a, b);
+  if (way.by == Way::COPIES &&
+      !copies_pay(M, N, K, way.copy_a, way.copy_b, way.copy_c, a.element_size()))
     return torchs_own("rows do not start at multiples of 16 bytes, and copies would take longer");
-  return {Way::COPIES, "rows do not start at multiples of 16 bytes", copy_a, copy_b, copy_c};
+  return way;
 }
 
 }  // namespace gemm_ladder
