@@ -156,6 +156,39 @@ inline bool is_allowed(const tuned::Candidate& c, Way way, Type type) {
   return type == Type::FP16 || c.kernel != tuned::Kernel::CHOSEN_BY_SHAPE;  // 11c is of halves
 }
 
+// The same, remembered: a table takes 5 us of the host to go through, and programs ask again and
+// again for the same few sizes. Each thread remembers for itself.
+template <class In, class Out>
+Chosen first_done(const Gemm<In, Out>& p, const Gpu& gpu, Way way, Type type) {
+  struct Question {
+    const tuned::Gpu* table;
+    int multiprocessors, M, N, K;
+    bool a_off, b_off;  // the lines of L2: all that the model sees of leading dimensions
+    Way way;
+    Type type;
+    bool operator==(const Question& q) const {
+      return table == q.table && multiprocessors == q.multiprocessors && M == q.M && N == q.N &&
+             K == q.K && a_off == q.a_off && b_off == q.b_off && way == q.way && type == q.type;
+    }
+  };
+  const auto off = [](int64_t ld) { return ld * sizeof(In) % tuned::LINE != 0; };
+  const Question question{&table_of(gpu), gpu.multiprocessors, p.M, p.N, p.K,
+                          off(p.lda),     off(p.ldb),          way, type};
+  constexpr size_t REMEMBERED = 256;
+  static thread_local std::array<std::pair<Question, Chosen>, REMEMBERED> answers{};
+  const uint64_t mixed =
+      (static_cast<uint64_t>(p.M) * 0x9E3779B97F4A7C15u + static_cast<uint64_t>(p.N)) *
+          0x9E3779B97F4A7C15u +
+      static_cast<uint64_t>(p.K) * 4 + static_cast<uint64_t>(way);
+  auto& [asked, answer] = answers[(mixed * 0x9E3779B97F4A7C15u >> 56) % REMEMBERED];
+  if (!(asked == question)) {
+    answer =
+        first_done(p, gpu, [&](const tuned::Candidate& c) { return is_allowed(c, way, type); });
+    asked = question;
+  }
+  return answer;
+}
+
 // A pass over C, ns: its launch, and what device memory gives to a copy (H200, page of 16).
 template <class In, class Out>
 double pass_ns(const Gemm<In, Out>& p) {
@@ -216,13 +249,9 @@ Plan plan(Gemm<In, Out> p, Type type, const Gpu& gpu, WayBytes way_bytes) {
     plan.way = p.transposed_a || p.transposed_b ? Way::LAYOUT : Way::PRODUCT;
 
   if (plan.way == Way::PRODUCT || plan.way == Way::LAYOUT) {
-    const auto chosen = [&](Way way) {
-      return first_done(p, gpu,
-                        [&](const tuned::Candidate& c) { return is_allowed(c, way, type); });
-    };
-    Chosen first = chosen(plan.way);
+    Chosen first = first_done(p, gpu, plan.way, type);
     if (plan.way == Way::PRODUCT && !is_alone) {
-      const Chosen fused = chosen(Way::FUSED);
+      const Chosen fused = first_done(p, gpu, Way::FUSED, type);
       if (fused.estimate.total < first.estimate.total + pass_ns(p)) {
         first = fused;
         plan.way = Way::FUSED;
