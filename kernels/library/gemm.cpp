@@ -3,8 +3,6 @@
 
 #include <cuda_runtime.h>
 
-#include <array>
-
 #include "../launch.cuh"
 #include "../types.cuh"
 #include "launch.h"
@@ -49,7 +47,7 @@ template <>
 constexpr Type TYPE<float> = Type::FP32;
 
 template <class T>
-Plan new_plan(const Gemm<T, T>& p) {
+Plan plan_of(const Gemm<T, T>& p) {
   return plan(p, TYPE<T>, current_gpu(), [](Way way, const Gemm<T, T>& p) {
     if constexpr (std::is_same_v<T, float>) {
 #if LADDER_HAS_CLUSTERS
@@ -59,38 +57,6 @@ Plan new_plan(const Gemm<T, T>& p) {
     }
     return uint64_t{0};
   });
-}
-
-// Of addresses a plan knows whether they are aligned, and which are null or the same.
-template <class T>
-std::array<int64_t, 10> all_that_a_plan_knows(const Gemm<T, T>& p) {
-  const Epilogue<T>& e = p.epilogue;
-  int64_t bits = 1;  // no key is all zeros
-  const auto bit = [&](bool is_set) { bits = 2 * bits + is_set; };
-  bit(p.transposed_a), bit(p.transposed_b), bit(is_product_alone(e)), bit(e.beta != 0);
-  for (const T* matrix : {p.A, p.B, static_cast<const T*>(p.C), e.addend, e.residual, e.bias})
-    bit(is_aligned(matrix, 0)), bit(matrix == nullptr), bit(matrix == p.C);
-  bit(p.scales.a), bit(p.scales.b);
-  return {current_device(), p.M, p.N, p.K, p.lda, p.ldb, p.ldc, e.ld_addend, e.ld_residual, bits};
-}
-// To choose takes 4 us, as long as a launch; a program has few different problems.
-template <class T>
-const Plan& plan_of(const Gemm<T, T>& p) {
-  struct Remembered {
-    std::array<int64_t, 10> of{};
-    Plan plan;
-  };
-  constexpr size_t PLACES = 64;
-  static thread_local std::array<Remembered, PLACES> all;
-  const auto knows = all_that_a_plan_knows(p);
-  uint64_t hash = 0;
-  for (const int64_t number : knows) hash = (hash ^ number) * 0x9E3779B97F4A7C15;
-  Remembered& place = all[hash >> 58];
-  if (place.of != knows) {
-    place.plan = new_plan(p);
-    place.of = knows;
-  }
-  return place.plan;
 }
 
 // Where the matrices are, which kernels would only tell by a fault that ends the context.
@@ -199,7 +165,7 @@ void carry_out(const Plan& plan, Gemm<T, T> p) {
 template <class In, class Out>
 void gemm(const Gemm<In, Out>& problem) {
   using namespace library;
-  const Plan& plan = plan_of(problem);
+  const Plan plan = plan_of(problem);
   if (plan.way == Way::NOTHING) return;
   if (plan.way != Way::ZEROS) {
     require_on_device("A", problem.A);
@@ -221,7 +187,7 @@ template <class In, class Out>
 std::string explain(const Gemm<In, Out>& problem) {
   using namespace library;
   try {
-    const Plan& plan = plan_of(problem);
+    const Plan plan = plan_of(problem);
     std::string few_rows;
 #if LADDER_HAS_CLUSTERS
     if constexpr (std::is_same_v<In, float>)
