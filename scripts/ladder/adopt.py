@@ -4,14 +4,15 @@ adopt_results.py DIR NAME [--commit HASH]         for example: adopt_results.py 
 adopt_results.py DIR NAME --replace               nothing of an earlier measurement stays
 
 Copies DIR's stage reports, its counters at 4096 and at other shapes, power.json, timelines.json,
-around_gemm.json and exercises.json to docs/results/NAME, its counters at 128 to
-tests/data/ncu_NAME.json, and writes into docs/results/NAME/provenance.json which files come from
-which measurement: GPU, driver, toolkit, date, commit. NAME is one of ladder.project.GPU_NAMES.
-Files of NAME that DIR does not have stay, with the measurement they came from, and so do, in files
-of counters, variants that DIR's have not, unless they are of a stage or a variant that there is no
-more: what is removed is said, and so is what the documentation will miss. A measurement of which a
-part failed is refused; that claims do not hold is no such part. --commit: where the measured copy
-was no git checkout. Exit code: 0 all right, 2 bad input; then nothing was changed.
+around_gemm.json, exercises.json, library_*.json and jit_*.json to docs/results/NAME, its counters
+at 128 to tests/data/ncu_NAME.json, and writes into docs/results/NAME/provenance.json which files
+come from which measurement: GPU, driver, toolkit, date, commit. NAME is one of
+ladder.project.GPU_NAMES. Files of NAME that DIR does not have stay, with the measurement they came
+from, and so do, in files of counters, variants that DIR's have not, unless they are of a stage or a
+variant that there is no more: what is removed is said, and so is what the documentation will miss.
+A measurement of which a part failed is refused; that claims do not hold is no such part. --commit:
+where the measured copy was no git checkout. Exit code: 0 all right, 2 bad input; then nothing was
+changed.
 """
 
 import argparse
@@ -23,7 +24,15 @@ from pathlib import Path
 from ladder import manifest, steps
 from ladder.ncu import with_short_lists
 from ladder.project import GPU_NAMES, ROOT, BadInput, read_json
-from ladder.results import COUNTERS, EXPERIMENTS, counters_at_shapes, load, report_files, shape
+from ladder.results import (
+    COUNTERS,
+    EXPERIMENTS,
+    PRODUCTS,
+    counters_at_shapes,
+    load,
+    report_files,
+    shape,
+)
 from ladder.sweep import DOCUMENTED
 
 FACTS = ("gpu", "driver", "toolkit", "date", "commit")
@@ -56,7 +65,8 @@ def measured(folder: Path, root: Path) -> list[Path]:
         if read_json(path)["device"] != gpu:
             raise BadInput(f"{folder} says {gpu}, but its {path.name} is of another GPU")
     experiments = [folder / name for name in EXPERIMENTS if (folder / name).exists()]
-    return sorted([*report_files(folder), *counters, *experiments])
+    products = [path for begin in PRODUCTS for path in folder.glob(f"{begin}*.json")]
+    return sorted([*report_files(folder), *counters, *experiments, *products])
 
 
 def prune(target: Path, root: Path) -> list[str]:

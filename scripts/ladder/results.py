@@ -20,6 +20,8 @@ REFERENCES = "exercises.json"
 EXPERIMENTS = ("power.json", "timelines.json", AROUND, REFERENCES)
 # And scripts/measure.sh and adopt_results.py.
 NO_REPORTS = {"environment.json", "provenance.json", *EXPERIMENTS}
+# So begin the names of what build/library and build/jit wrote.
+PRODUCTS = ("library_", "jit_")
 COUNTERS = "counters"  # and so begin the names of ncu's files: at 4096, at 128, at other shapes
 
 
@@ -27,7 +29,7 @@ def report_files(folder: Path) -> list[Path]:
     return [
         path
         for path in sorted(folder.glob("*.json"))
-        if path.name not in NO_REPORTS and not path.name.startswith(COUNTERS)
+        if path.name not in NO_REPORTS and not path.name.startswith((COUNTERS, *PRODUCTS))
     ]
 
 

@@ -4,6 +4,7 @@ import pytest
 
 from ladder import adopt
 from ladder.project import GPUS
+from ladder.results import load
 
 MAIN = 'run<float, float>(ladder::STAGE, {{"slow", x::slow}, {"own", x::gemm}}, argc, argv);'
 
@@ -48,6 +49,15 @@ def names(measured):
 
 def provenance(measured):
     return json.loads((results(measured) / "provenance.json").read_text())
+
+
+def test_what_the_library_and_the_jit_took_is_taken_over_and_no_stage(measured):
+    for name in ("library_fp16.json", "jit_call_4096_cold.json"):
+        write(measured / name, {"shapes": []})
+    assert run(measured) == 0
+    assert {"library_fp16.json", "jit_call_4096_cold.json"} < set(names(measured))
+    assert "library_fp16.json" in provenance(measured)[0]["files"]
+    assert [report["stage"] for report in load(results(measured))] == ["01_naive"]
 
 
 def test_reports_and_counters_are_taken_over_with_where_they_come_from(measured):
