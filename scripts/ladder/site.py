@@ -43,6 +43,8 @@ SHOWN = (
     "bench/tune/probes.cpp",
     "stages/*.cu",
     "tests/*.cu",
+    "python/examples/*.py",
+    "python/gemm_ladder/*.py",
     "python/triton/*.py",
 )
 LEGEND, LEGEND_PAGE = "kernels/README.md", "kernels.md"
