@@ -418,6 +418,31 @@ def test_kernels_around_gemm_are_compared_with_the_copy_and_with_what_reads(proj
     assert "| `gemv` | `slow` | 0.25 | 2,148 | 52% | 50% |" in text
 
 
+def test_the_library_is_shown_by_kind_and_where_it_is_slow(project):
+    assert problems_of("library shapes")[0].endswith("library_fp16.json: No such file or directory")
+    times = {"us": 2.0, "cublas_us": 1.62, "stage": "14 16x64 split 2,"}
+    percents = {"4096x4096x4096": 100.0, "512x512x512": 81.0, "1000x999x1000": 400.0}
+    shapes = [times | {"shape": s, "percent": percent} for s, percent in percents.items()]
+    for name in ("fp16", "bf16"):
+        (project / f"results/library_{name}.json").write_text(json.dumps({"shapes": shapes}))
+    text = written("library shapes")
+    assert "| squares | 2 | 90.0 | 81.0 | 90.0 | 81.0 |" in text
+    assert "| N or K no multiple of 8 | 1 | 400.0 | 400.0 | 400.0 | 400.0 |" in text
+    assert "| all | 3 | 148.0 | 81.0 |" in text
+    slow = written("library slow")
+    assert "| 512x512x512 | bf16 | 2 | 1.62 | 81.0 | 14 16x64 split 2 |" in slow
+    assert "4096" not in slow
+
+
+def test_tuning_is_shown_beside_the_model(project):
+    shapes = [
+        {"shape": "64x4096x4096", "tuned_percent": 100.0, "model_percent": 81.0},
+        {"shape": "1x4096x4096", "tuned_percent": 100.0, "model_percent": 100.0},
+    ]
+    (project / "results/jit_shapes.json").write_text(json.dumps({"shapes": shapes}))
+    assert "| up to 128 rows | 2 | 100.0 | 100.0 | 90.0 | 81.0 |" in written("jit shapes")
+
+
 def test_counters_of_references_that_were_not_predicted_are_shown(project):
     assert problems_of("references")[0].endswith("exercises.json: No such file or directory")
 
@@ -455,6 +480,8 @@ def test_counters_of_references_that_were_not_predicted_are_shown(project):
         ('code kernels/none.cuh "a" "b"', ["there is no kernels/none.cuh"]),
         ('code kernels/10_one.cuh "not there" "b"', ["no line of kernels/10_one.cuh has 'not "]),
         ('code kernels/10_one.cuh "first" "not there"', ["no line of kernels/10_one.cuh after"]),
+        ("library tea", ["library tea: there are shapes, slow, "]),
+        ("jit tea", ["jit tea: there are calls, shapes"]),
         ("predict 02_two own", ["stages/cpu/02_two: No such file or directory"]),
     ],
 )

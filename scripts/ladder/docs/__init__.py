@@ -27,6 +27,8 @@ Generated text stands between `<!-- KIND ARGUMENTS -->` and `<!-- end -->`. The 
   around                     the kernels of exercises 49 to 58, as build/around_gemm timed them
   triton twins|compiled|ragged|tried|refused|versions   the kernels in Triton: speed and lines, and
                              what the compiler made of them
+  library shapes|slow|contiguous|host    the library beside cuBLAS, as build/library timed them
+  jit calls|shapes           kernels made to order: what calls take, and how good tuning is
   diagnosis tree             the questions of scripts/diagnose.py; thresholds: a table of its limits
 
 A value in the prose stands between `<!--= EXPRESSION | FORMAT -->` and `<!--/-->`: an expression as
@@ -49,7 +51,17 @@ import tempfile
 from pathlib import Path
 
 from ladder import diagnose, exercise, reading
-from ladder.docs import claimed, counters, modelled, pictures, results, source, sources, twins
+from ladder.docs import (
+    claimed,
+    counters,
+    modelled,
+    pictures,
+    products,
+    results,
+    source,
+    sources,
+    twins,
+)
 from ladder.docs.text import from_page
 from ladder.project import BadInput
 
@@ -76,6 +88,8 @@ KINDS = {
     "diagnosis": diagnose.block,
     "exercises": exercise.table,
     "triton": twins.block,
+    "library": products.library,
+    "jit": products.jit,
 }
 
 
