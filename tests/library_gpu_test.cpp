@@ -243,6 +243,8 @@ TEST_F(LibraryTest, Refuses) {
   expect_refused<half>([](Half& p) { p.A = nullptr; }, "A is null");
   const half of_the_host[8] = {};
   expect_refused<half>([&](Half& p) { p.B = of_the_host; }, "B is in the host's memory");
+  expect_refused<half>([&](Half& p) { p.epilogue.bias = of_the_host; },
+                       "the bias is in the host's memory");
   expect_refused<half>([](Half& p) { p.lda = 33; }, "the workspace has 0 bytes");
   expect_refused<half>([](Half& p) { p.epilogue.beta = 1; }, "there is no addend");
   expect_refused<half>([](Half& p) { p.epilogue.residual = p.C, p.epilogue.ld_residual = 16; },

@@ -59,7 +59,7 @@ Plan plan_of(const Gemm<T, T>& p) {
   });
 }
 
-// Where the matrices are, which kernels would only tell by a fault that ends the context.
+// Where a matrix is, which kernels would only tell by a fault that ends the context.
 void require_on_device(const char* name, const void* address) {
   cudaPointerAttributes attributes;
   LADDER_CUDA_CHECK(cudaPointerGetAttributes(&attributes, address));
@@ -172,6 +172,12 @@ void gemm(const Gemm<In, Out>& problem) {
     require_on_device("B", problem.B);
   }
   require_on_device("C", problem.C);
+  const Epilogue<Out>& e = problem.epilogue;
+  if (e.row_scale) require_on_device("row_scale", e.row_scale);
+  if (e.column_scale) require_on_device("column_scale", e.column_scale);
+  if (e.beta != 0) require_on_device("the addend", e.addend);
+  if (e.bias) require_on_device("the bias", e.bias);
+  if (e.residual) require_on_device("the residual", e.residual);
   const uint64_t bytes = plan.workspace_bytes(sizeof(In));
   require_workspace(problem, bytes);
   if (bytes > 0) require_on_device("the workspace", problem.workspace);

@@ -207,8 +207,7 @@ inline Copy aligned(int64_t rows, int64_t columns) {
   return {rows, columns, (columns + 7) / 8 * 8};
 }
 
-// `split_k_bytes` is what 05c and those above it need of the workspace. Throws as
-// require_possible().
+// `way_bytes(way, p)` is what a way itself needs of the workspace. Throws as require_possible().
 template <class In, class Out, class WayBytes>
 Plan plan(Gemm<In, Out> p, Type type, const Gpu& gpu, WayBytes way_bytes) {
   require_possible(p, type, gpu);
@@ -270,7 +269,8 @@ Plan plan(Gemm<In, Out> p, Type type, const Gpu& gpu, WayBytes way_bytes) {
 
 // ---- Its reasons -------------------------------------------------------------------------------
 
-// A plan in words. `way_in_words` is what the kernels themselves say of FEW_ROWS.
+// A plan in words. `few_rows` is the stage and its configuration where the way is FEW_ROWS: 05e's
+// own choice among itself, 05d and 05c.
 template <class In, class Out>
 std::string in_words(const Plan& plan, const Gemm<In, Out>& p, Type type, const Gpu& gpu,
                      const std::string& few_rows) {

@@ -1,8 +1,10 @@
 #pragma once
 // Texts and machine code that processes keep for each other, in files of a folder.
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <utility>
 
 namespace ladder::jit {
 
