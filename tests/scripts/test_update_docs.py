@@ -418,6 +418,25 @@ def test_kernels_around_gemm_are_compared_with_the_copy_and_with_what_reads(proj
     assert "| `gemv` | `slow` | 0.25 | 2,148 | 52% | 50% |" in text
 
 
+def test_contenders_have_a_row_for_each_workload(project):
+    folder = project / "results/programs"
+    folder.mkdir()
+
+    def write(name, report):
+        (folder / f"{name}.json").write_text(json.dumps(report))
+
+    both = [{"name": "ours", "ms": 0.25}, {"name": "theirs", "ms": 1.5}]
+    groups = [{"groups": rows, "contenders": both} for rows in ([64, 64], [7, 9])]
+    write("groups", {"workloads": groups})
+    write("block", {"tokens": 4, "width": 5, "hidden": 6, "contenders": both})
+    text = written("contenders groups block")
+    assert "| us | ours | theirs |" in text
+    assert "| 2 x 64 | 250 | 1,500 |\n| 7, 9 | 250 | 1,500 |\n| 4, 5 -> 6 | 250 | 1,500 |" in text
+    write("block", {"tokens": 4, "width": 5, "hidden": 6, "contenders": both[::-1]})
+    assert problems_of("contenders groups block")[0].endswith("have different contenders")
+    assert problems_of("contenders")[0].endswith("contenders wants a file")
+
+
 def test_counters_of_references_that_were_not_predicted_are_shown(project):
     assert problems_of("references")[0].endswith("exercises.json: No such file or directory")
 

@@ -6,7 +6,7 @@ from ladder import manifest, steps
 from ladder.docs import sources
 from ladder.docs.text import number, table
 from ladder.project import BadInput, read_json
-from ladder.results import AROUND, own, percent_of_best
+from ladder.results import AROUND, PROGRAMS, own, percent_of_best
 from ladder.sweep import DOCUMENTED, order
 
 # Shorter launches are not at the power limit: the host that enqueues them sets the pace.
@@ -211,6 +211,27 @@ def around() -> str:
             ]
         )
     return table(["exercise", "variant", "ms", "GB/s", "of copy", "of best read"], rows)
+
+
+def workload(of: dict) -> str:
+    if "tokens" in of:
+        return f"{of['tokens']}, {of['width']} -> {of['hidden']}"
+    rows = of["groups"]
+    return ", ".join(map(str, rows)) if len({*rows}) > 1 else f"{len(rows)} x {rows[0]}"
+
+
+def contenders(*files: str) -> str:
+    """Medians of what a program timed in turns, in us; a row for each workload of the files."""
+    folder = sources.GPUS[sources.reference()] / PROGRAMS
+    reports = [read_json(folder / f"{name}.json") for name in files]
+    of_all = [of for report in reports for of in report.get("workloads", [report])]
+    if not of_all:
+        raise BadInput("contenders wants a file")
+    head = [one["name"] for one in of_all[0]["contenders"]]
+    if any([one["name"] for one in of["contenders"]] != head for of in of_all):
+        raise BadInput(f"{' '.join(files)} have different contenders")
+    rows = [[workload(of), *(number(1000 * c["ms"]) for c in of["contenders"])] for of in of_all]
+    return table(["us", *head], rows)
 
 
 def machine() -> str:
