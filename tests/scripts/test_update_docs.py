@@ -173,7 +173,8 @@ def test_the_fastest_of_cublaslt_is_shown_where_it_was_measured(project):
     change(project, "06_three_8192.json", compare)
     text = written("stages")
     assert text.splitlines()[-3].endswith(
-        "Of the fastest, with its own choice among them: 06_three 75.0% at 8192."
+        "Of the fastest, with its own choice among them, percent at 4096 and 8192: "
+        "06_three - and 75.0."
     )
     shapes = written("shapes 06_three").splitlines()
     assert "| % of cuBLAS | % of best | sustained |" in shapes[2]

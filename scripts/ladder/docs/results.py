@@ -69,13 +69,12 @@ def stages() -> str:
                 missing += error.args
                 continue
             row += [f"{v['tflops']:.1f}", f"{v['percent_of_cublas']:.1f}"]
-            if "percent_of_best" in v:
-                shares.append(f"{best_cell(v)}% at {size}")
+            shares.append(best_cell(v) if "percent_of_best" in v else "-")
         for gpu in sources.others():
             for size in DOCUMENTED:
                 row.append(own_elsewhere(stage.name, size, gpu))
         rows.append(row)
-        if shares:
+        if {*shares} - {"-"}:
             best.append(f"{stage.name} {' and '.join(shares)}")
     if missing:
         raise BadInput(*missing)
@@ -85,7 +84,8 @@ def stages() -> str:
     if best:
         text += (
             "\n\ncuBLAS's own choice is not always the fastest of cublasLt's algorithms. Of the "
-            f"fastest, with its own choice among them: {'; '.join(best)}."
+            f"fastest, with its own choice among them, percent at {' and '.join(DOCUMENTED)}: "
+            f"{'; '.join(best)}."
         )
     return text
 
