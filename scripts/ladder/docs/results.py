@@ -55,7 +55,7 @@ def idea(stage: manifest.Stage) -> str:
 
 def stages() -> str:
     rows, missing, best = [], [], []
-    for stage in manifest.load().values():
+    for stage in map(manifest.stage, manifest.at_squares()):
         try:
             row = [page_of(stage), idea(stage)]
         except BadInput as error:
