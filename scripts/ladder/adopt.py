@@ -101,11 +101,13 @@ def prune_counters(path: Path, root: Path) -> list[str]:
 def missing(target: Path, root: Path) -> list[str]:
     """What the tables, plots and claims need and do not find."""
     there = {(report["stage"], shape(report)) for report in load(target)}
-    wanted = [(name, size) for name in manifest.load() for size in DOCUMENTED]
+    wanted = [(name, size) for name in manifest.at_squares() for size in DOCUMENTED]
     said = [f"missing: {name} at {size}" for name, size in wanted if (name, size) not in there]
     path = target / "counters.json"
     counted = read_json(path).get("counters", {}) if path.exists() else {}
-    said += [f"missing: counters of {name}" for name in manifest.load() if name not in counted]
+    said += [
+        f"missing: counters of {name}" for name in manifest.at_squares() if name not in counted
+    ]
     if not (root / f"tests/data/ncu_{target.name}.json").exists():
         said.append("missing: counters at 128")
     return said

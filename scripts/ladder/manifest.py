@@ -23,7 +23,9 @@ class Stage:
     """An entry. `types`: of A and B, the usual one first; `any_layout`: whether A and B may each be
     stored transposed; `also_at`: the shapes beside 4096 and 8192 at which scripts/measure.sh times
     the stage, as 8192_TN_bf16 where layout or type is not the usual one; `power_with`: the kinds of
-    data with which scripts/power.py measures it. The manifest may leave out the last three."""
+    data with which scripts/power.py measures it; `groups`: many products in one launch, which
+    build/groups times and nothing wants at 4096 and 8192. The manifest may leave out the last
+    four."""
 
     name: str
     parent: str | None
@@ -35,6 +37,7 @@ class Stage:
     any_layout: bool = False
     also_at: tuple[str, ...] = ()
     power_with: tuple[str, ...] = ()
+    groups: bool = False
 
     @property
     def label(self) -> str:
@@ -54,6 +57,7 @@ def stage_of(entry: dict) -> Stage:
         any_layout=entry.get("any_layout", False),
         also_at=tuple(entry.get("also_at", ())),
         power_with=tuple(entry.get("power_with", ())),
+        groups=entry.get("groups", False),
     )
 
 
@@ -79,6 +83,11 @@ def read(path: Path) -> dict[str, Stage]:
 def load(path: Path | None = None) -> dict[str, Stage]:
     """By name, in the order of the ladder. Raises BadInput."""
     return read(path or MANIFEST)
+
+
+def at_squares() -> list[str]:
+    """The stages that are measured at 4096 and 8192."""
+    return [name for name, stage in load().items() if not stage.groups]
 
 
 def stage(name: str) -> Stage:

@@ -14,6 +14,8 @@ from ladder.project import GPUS, ROOT, BadInput
 
 # What build/around_gemm --json writes.
 AROUND = "around_gemm.json"
+# The folder of what build/groups --json and build/feed_forward --json write.
+PROGRAMS = "programs"
 # What scripts/exercises_on_gpu.py writes.
 REFERENCES = "exercises.json"
 # And scripts/power.py and scripts/timeline.py, beside the reports.

@@ -155,7 +155,12 @@ def documented(stages: dict[str, Path], also: bool) -> list[Cell]:
     first."""
     from ladder import claims  # needs PyYAML, which nothing else here does
 
-    wanted = {(name, shape): set() for name in stages for shape in DOCUMENTED}
+    wanted = {
+        (name, shape): set()
+        for name in stages
+        if name in manifest.at_squares()
+        for shape in DOCUMENTED
+    }
     for name in stages if also else ():
         for shape in manifest.stage(name).also_at:
             wanted.setdefault((name, shape), set())

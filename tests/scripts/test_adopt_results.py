@@ -3,7 +3,7 @@ import json
 import pytest
 
 from ladder import adopt
-from ladder.project import GPUS
+from ladder.project import GPUS, ROOT
 from ladder.results import load
 
 MAIN = 'run<float, float>(ladder::STAGE, {{"slow", x::slow}, {"own", x::gemm}}, argc, argv);'
@@ -206,7 +206,9 @@ def test_a_name_that_the_tables_do_not_know_is_refused(measured, capsys):
 @pytest.mark.parametrize("folder", GPUS.values(), ids=GPUS)
 def test_the_committed_results_all_have_a_provenance(folder):
     entries = json.loads((folder / "provenance.json").read_text())
-    named = [name for entry in entries for name in entry["files"] if "/" not in name]
-    there = [path.name for path in folder.iterdir() if path.name != "provenance.json"]
-    assert sorted(named) == sorted(there)
+    there = {path for path in folder.rglob("*") if path.is_file()}
+    named = [adopt.in_root(name, folder, ROOT) for entry in entries for name in entry["files"]]
+    in_folder = [name for name in named if (ROOT / name).is_relative_to(folder)]
+    wanted = there - {folder / "provenance.json"}
+    assert sorted(in_folder) == sorted(path.relative_to(ROOT).as_posix() for path in wanted)
     assert all(entry[fact] for entry in entries for fact in adopt.FACTS)

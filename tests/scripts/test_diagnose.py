@@ -102,6 +102,9 @@ LEADS_TO = {
     "17b_promoted/promoted": "11_persistent",
     "17c_block_scaled/one_tile": "11_persistent",
     "17c_block_scaled/block_scaled": "11c_chosen_by_shape",
+    "18_layouts/transposed_first": "11_persistent",
+    "18_layouts/heights_as_by_rows": "11_persistent",
+    "18_layouts/layouts": "11_persistent",
 }
 SMALL = (
     "tiles of 16 rows are too small for 4096, which shows; with few rows another report is needed"
@@ -170,6 +173,8 @@ NOT_FROM_ONE_REPORT = {
     "17b_promoted/one_set": "that warps wait for the tensor core shows, not that they could add",
     "17b_promoted/two_sets": "the same launch at 4096",
     "17c_block_scaled/one_tile": "another tile at the same limit",
+    "18_layouts/transposed_first": "the same launch at 4096",
+    "18_layouts/heights_as_by_rows": "the same launch at 4096",
 }
 
 

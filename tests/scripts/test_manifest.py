@@ -28,6 +28,12 @@ def test_the_last_stage_of_a_type(manifest_of):
     assert manifest.last_of("fp8") is None
 
 
+def test_a_stage_of_groups_is_not_wanted_at_the_squares(manifest_of):
+    manifest_of("01_a", {"name": "02_b", "groups": True})
+    assert [*manifest.load()] == ["01_a", "02_b"]
+    assert manifest.at_squares() == ["01_a"]
+
+
 @pytest.mark.parametrize(
     "stages, message",
     [

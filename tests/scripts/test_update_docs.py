@@ -173,7 +173,8 @@ def test_the_fastest_of_cublaslt_is_shown_where_it_was_measured(project):
     change(project, "06_three_8192.json", compare)
     text = written("stages")
     assert text.splitlines()[-3].endswith(
-        "Of the fastest, with its own choice among them: 06_three 75.0% at 8192."
+        "Of the fastest, with its own choice among them, percent at 4096 and 8192: "
+        "06_three - and 75.0."
     )
     shapes = written("shapes 06_three").splitlines()
     assert "| % of cuBLAS | % of best | sustained |" in shapes[2]
@@ -441,6 +442,25 @@ def test_tuning_is_shown_beside_the_model(project):
     ]
     (project / "results/jit_shapes.json").write_text(json.dumps({"shapes": shapes}))
     assert "| up to 128 rows | 2 | 100.0 | 100.0 | 90.0 | 81.0 |" in written("jit shapes")
+
+
+def test_contenders_have_a_row_for_each_workload(project):
+    folder = project / "results/programs"
+    folder.mkdir()
+
+    def write(name, report):
+        (folder / f"{name}.json").write_text(json.dumps(report))
+
+    both = [{"name": "ours", "ms": 0.25}, {"name": "theirs", "ms": 1.5}]
+    groups = [{"groups": rows, "contenders": both} for rows in ([64, 64], [7, 9])]
+    write("groups", {"workloads": groups})
+    write("block", {"tokens": 4, "width": 5, "hidden": 6, "contenders": both})
+    text = written("contenders groups block")
+    assert "| us | ours | theirs |" in text
+    assert "| 2 x 64 | 250 | 1,500 |\n| 7, 9 | 250 | 1,500 |\n| 4, 5 -> 6 | 250 | 1,500 |" in text
+    write("block", {"tokens": 4, "width": 5, "hidden": 6, "contenders": both[::-1]})
+    assert problems_of("contenders groups block")[0].endswith("have different contenders")
+    assert problems_of("contenders")[0].endswith("contenders wants a file")
 
 
 def test_counters_of_references_that_were_not_predicted_are_shown(project):

@@ -25,6 +25,7 @@ Generated text stands between `<!-- KIND ARGUMENTS -->` and `<!-- end -->`. The 
   exercises                  all exercises
   references                 what ncu counted of the exercises' references and was not predicted
   around                     the kernels of exercises 49 to 58, as build/around_gemm timed them
+  contenders FILE ...        what build/groups or build/feed_forward timed, by workload
   triton twins|compiled|ragged|tried|refused|versions   the kernels in Triton: speed and lines, and
                              what the compiler made of them
   library shapes|slow|contiguous|host    the library beside cuBLAS, as build/library timed them
@@ -84,6 +85,7 @@ KINDS = {
     "figure": pictures.figure,
     "machine": results.machine,
     "around": results.around,
+    "contenders": results.contenders,
     "references": counters.references,
     "diagnosis": diagnose.block,
     "exercises": exercise.table,

@@ -6,7 +6,7 @@ from ladder import manifest, steps
 from ladder.docs import sources
 from ladder.docs.text import number, table
 from ladder.project import BadInput, read_json
-from ladder.results import AROUND, own, percent_of_best
+from ladder.results import AROUND, PROGRAMS, own, percent_of_best
 from ladder.sweep import DOCUMENTED, order
 
 # Shorter launches are not at the power limit: the host that enqueues them sets the pace.
@@ -55,7 +55,7 @@ def idea(stage: manifest.Stage) -> str:
 
 def stages() -> str:
     rows, missing, best = [], [], []
-    for stage in manifest.load().values():
+    for stage in map(manifest.stage, manifest.at_squares()):
         try:
             row = [page_of(stage), idea(stage)]
         except BadInput as error:
@@ -69,13 +69,12 @@ def stages() -> str:
                 missing += error.args
                 continue
             row += [f"{v['tflops']:.1f}", f"{v['percent_of_cublas']:.1f}"]
-            if "percent_of_best" in v:
-                shares.append(f"{best_cell(v)}% at {size}")
+            shares.append(best_cell(v) if "percent_of_best" in v else "-")
         for gpu in sources.others():
             for size in DOCUMENTED:
                 row.append(own_elsewhere(stage.name, size, gpu))
         rows.append(row)
-        if shares:
+        if {*shares} - {"-"}:
             best.append(f"{stage.name} {' and '.join(shares)}")
     if missing:
         raise BadInput(*missing)
@@ -85,7 +84,8 @@ def stages() -> str:
     if best:
         text += (
             "\n\ncuBLAS's own choice is not always the fastest of cublasLt's algorithms. Of the "
-            f"fastest, with its own choice among them: {'; '.join(best)}."
+            f"fastest, with its own choice among them, percent at {' and '.join(DOCUMENTED)}: "
+            f"{'; '.join(best)}."
         )
     return text
 
@@ -211,6 +211,27 @@ def around() -> str:
             ]
         )
     return table(["exercise", "variant", "ms", "GB/s", "of copy", "of best read"], rows)
+
+
+def workload(of: dict) -> str:
+    if "tokens" in of:
+        return f"{of['tokens']}, {of['width']} -> {of['hidden']}"
+    rows = of["groups"]
+    return ", ".join(map(str, rows)) if len({*rows}) > 1 else f"{len(rows)} x {rows[0]}"
+
+
+def contenders(*files: str) -> str:
+    """Medians of what a program timed in turns, in us; a row for each workload of the files."""
+    folder = sources.GPUS[sources.reference()] / PROGRAMS
+    reports = [read_json(folder / f"{name}.json") for name in files]
+    of_all = [of for report in reports for of in report.get("workloads", [report])]
+    if not of_all:
+        raise BadInput("contenders wants a file")
+    head = [one["name"] for one in of_all[0]["contenders"]]
+    if any([one["name"] for one in of["contenders"]] != head for of in of_all):
+        raise BadInput(f"{' '.join(files)} have different contenders")
+    rows = [[workload(of), *(number(1000 * c["ms"]) for c in of["contenders"])] for of in of_all]
+    return table(["us", *head], rows)
 
 
 def machine() -> str:
