@@ -27,6 +27,7 @@ Generated text stands between `<!-- KIND ARGUMENTS -->` and `<!-- end -->`. The 
   around                     the kernels of exercises 49 to 58, as build/around_gemm timed them
   triton twins|compiled|ragged|tried|refused|versions   the kernels in Triton: speed and lines, and
                              what the compiler made of them
+  operator products|slower|fused|host|versions   times of python/, beside torch's own
   diagnosis tree             the questions of scripts/diagnose.py; thresholds: a table of its limits
 
 A value in the prose stands between `<!--= EXPRESSION | FORMAT -->` and `<!--/-->`: an expression as
@@ -49,7 +50,17 @@ import tempfile
 from pathlib import Path
 
 from ladder import diagnose, exercise, reading
-from ladder.docs import claimed, counters, modelled, pictures, results, source, sources, twins
+from ladder.docs import (
+    claimed,
+    counters,
+    modelled,
+    operator,
+    pictures,
+    results,
+    source,
+    sources,
+    twins,
+)
 from ladder.docs.text import from_page
 from ladder.project import BadInput
 
@@ -76,6 +87,7 @@ KINDS = {
     "diagnosis": diagnose.block,
     "exercises": exercise.table,
     "triton": twins.block,
+    "operator": operator.block,
 }
 
 
