@@ -27,13 +27,13 @@ function(gemm_kernels name architectures)
   endif()
   target_compile_definitions(ladder_gemm PRIVATE LADDER_HAS_${name}=1)
   set(object ladder_gemm_${name}_object)
+  set(launcher ${PROJECT_SOURCE_DIR}/cmake/refuse_serialized_wgmma.sh ${CMAKE_CUDA_COMPILER_LAUNCHER})
   list(TRANSFORM ARGN PREPEND ${PROJECT_SOURCE_DIR}/kernels/library/)
   add_library(${object} OBJECT EXCLUDE_FROM_ALL ${ARGN})
   set_target_properties(
     ${object}
     PROPERTIES CUDA_ARCHITECTURES "${architectures}"
-               CUDA_COMPILER_LAUNCHER
-               "${PROJECT_SOURCE_DIR}/cmake/refuse_serialized_wgmma.sh;${CMAKE_CUDA_COMPILER_LAUNCHER}"
+               CUDA_COMPILER_LAUNCHER "${launcher}"
                POSITION_INDEPENDENT_CODE ON)
   target_link_libraries(${object} PRIVATE ladder_kernels)
   target_sources(ladder_gemm PRIVATE $<TARGET_OBJECTS:${object}>)

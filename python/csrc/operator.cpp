@@ -100,6 +100,12 @@ Tensor by_torch(const Tensor& a, const Tensor& b, const OptionalTensor& bias,
   return activated(bias ? at::addmm(*bias, a, b) : at::mm(a, b), activation);
 }
 
+void by_torch_into(const Tensor& a, const Tensor& b, const OptionalTensor& bias,
+                   Activation activation, Tensor out) {
+  bias ? at::addmm_out(out, *bias, a, b) : at::mm_out(out, a, b);
+  if (activation != Activation::NONE) out.copy_(activated(out, activation));
+}
+
 // ---- By the library ----------------------------------------------------------------------------
 
 // C = activation(a * b + bias), each of which lies by rows or by columns, C by rows.
@@ -208,13 +214,6 @@ Tensor copied_mm(const Tensor& a, const Tensor& b, const OptionalTensor& bias, N
   return by(with_copies(a, b), a, b, bias, activation);
 }
 
-// Rows that are not aligned are copied by the library itself.
-Tensor library_mm(const Tensor& a, const Tensor& b, const OptionalTensor& bias, Name name) {
-  const Activation activation = activation_of(name);
-  check(a, b, bias);
-  return by({Way::LIBRARY, ""}, a, b, bias, activation);
-}
-
 using Signature = Tensor(const Tensor&, const Tensor&, const OptionalTensor&, Name);
 using Handle = c10::TypedOperatorHandle<Signature>;
 Handle handle_of(const char* name) {
@@ -279,11 +278,10 @@ void matmul_out(const Tensor& a, const Tensor& b, const OptionalTensor& bias, Na
     check_shape({a.size(0), b.size(1)});
     const c10::cuda::CUDAGuard guard(a.device());
     Way way = way_of(a, b);
-    if (way.by != Way::TORCH && is_hopper(a)) {
-      const auto of_out = stored(out);
-      way.copy_c = !of_out || of_out->transposed || !of_out->aligned;
-      return into_new(a, b, bias, activation, way, out);
-    }
+    if (way.by == Way::TORCH || !is_hopper(a)) return by_torch_into(a, b, bias, activation, out);
+    const auto of_out = stored(out);
+    way.copy_c = !of_out || of_out->transposed || !of_out->aligned;
+    return into_new(a, b, bias, activation, way, out);
   }
   const Tensor c = matmul(a, b, bias, name);
   check_shape(c.sizes());
@@ -378,7 +376,6 @@ TORCH_LIBRARY(gemm_ladder, m) {
   const std::vector<at::Tag> tags{at::Tag::pt2_compliant_tag};
   m.def("mm(Tensor a, Tensor b, Tensor? bias=None, str? activation=None) -> Tensor", tags);
   m.def("copied_mm(Tensor a, Tensor b, Tensor? bias=None, str? activation=None) -> Tensor", tags);
-  m.def("library_mm(Tensor a, Tensor b, Tensor? bias=None, str? activation=None) -> Tensor", tags);
   m.def("matmul(Tensor a, Tensor b, Tensor? bias=None, str? activation=None) -> Tensor", tags);
   m.def(
       "matmul.out(Tensor a, Tensor b, Tensor? bias=None, str? activation=None, *, Tensor(a!) out)"
@@ -402,7 +399,6 @@ TORCH_LIBRARY_IMPL(gemm_ladder, CPU, m) {
 TORCH_LIBRARY_IMPL(gemm_ladder, CUDA, m) {
   m.impl("mm", mm_on_gpu);
   m.impl("copied_mm", copied_mm);
-  m.impl("library_mm", library_mm);
   m.impl("matmul.out", matmul_out);
 }
 TORCH_LIBRARY_IMPL(gemm_ladder, Autograd, m) {

@@ -1,8 +1,8 @@
 """Matrix products of the GEMM ladder as operators of PyTorch: `matmul` and `Linear`.
 
 They are torch.ops.gemm_ladder.mm, .matmul and .linear: with gradients, under autocast, in
-torch.compile and in CUDA graphs. On a CPU, and where the ladder's kernels would be slower, they are
-torch's own; `explain` says which.
+torch.compile and in CUDA graphs. On a CPU, on a GPU other than Hopper, and where the library would
+have to copy more than pays, they are torch's own; `explain` says which.
 """
 
 from pathlib import Path

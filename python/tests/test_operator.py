@@ -123,7 +123,7 @@ def test_every_layout_by_the_library(layout, m, n, k, activation, dtype):
     if m % 8 == 0 and dtype != torch.float32:
         assert explain(a, b) == "the library"
     expected = ACTIVATIONS[activation](a.double() @ b.double()).to(dtype)
-    for multiply in (matmul, OPS.library_mm):
+    for multiply in (matmul, OPS.copied_mm):
         got = multiply(a, b, None, activation)
         if activation:
             assert_close(got, expected)
@@ -137,7 +137,7 @@ def test_every_layout_by_the_library(layout, m, n, k, activation, dtype):
 def test_rows_that_are_not_aligned(m, n, k, dtype):
     a, b, bias = (integers(*s, dtype=dtype) for s in ((m, k), (k, n), (n,)))
     expected = (a.double() @ b.double() + bias.double()).to(dtype)
-    for multiply in (OPS.mm, OPS.copied_mm, OPS.library_mm):  # whether or not copies pay
+    for multiply in (OPS.mm, OPS.copied_mm):  # whether or not copies pay
         got = multiply(a, b, bias)
         assert torch.equal(got, expected) and got.is_contiguous()
 
@@ -198,6 +198,9 @@ def test_copies_are_made_where_they_pay():
     assert explain(meta(4096, 8192)[:, ::2], meta(4096, 4096)) == f"{large} a{why}"
     assert explain(meta(64, 63), meta(63, 64)).startswith("torch's own: rows")
     assert explain(meta(1, 4096), meta(4096, 4097)).startswith("torch's own: rows")
+    # The closest of those that were measured: 43 us against 55, and 399 against 248.
+    assert explain(meta(758, 6130), meta(6130, 706)).startswith("torch's own: rows")
+    assert explain(meta(11269, 5273), meta(5273, 308)) == f"{large} a b C{why}"
 
 
 def test_the_way_is_torchs_where_the_library_has_none():
@@ -235,6 +238,9 @@ def test_out(dtype, device):
         assert matmul(a, b, None, "relu", out=out) is out
         assert torch.equal(out, expected) and out._version > version
     assert (whole[:, :8] == 7).all() and (whole[:, 48:] == 7).all()
+    odd, narrow, bias = b[:, :33], torch.empty_like(expected[:, :33]), expected[0, :33]
+    matmul(a, odd, bias, "gelu", out=narrow)
+    assert_close(narrow, matmul(a, odd, bias, "gelu"))
     batch = torch.empty(2, 32, 40, dtype=dtype, device=device)
     assert_close(matmul(torch.stack([a, a]), b, out=batch)[1], matmul(a, b))
 

@@ -30,6 +30,7 @@ Generated text stands between `<!-- KIND ARGUMENTS -->` and `<!-- end -->`. The 
                              what the compiler made of them
   library shapes|slow|contiguous|host    the library beside cuBLAS, as build/library timed them
   jit calls|shapes           kernels made to order: what calls take, and how good tuning is
+  operator products|slower|fused|host|versions   times of python/, beside torch's own
   diagnosis tree             the questions of scripts/diagnose.py; thresholds: a table of its limits
 
 A value in the prose stands between `<!--= EXPRESSION | FORMAT -->` and `<!--/-->`: an expression as
@@ -56,6 +57,7 @@ from ladder.docs import (
     claimed,
     counters,
     modelled,
+    operator,
     pictures,
     products,
     results,
@@ -92,6 +94,7 @@ KINDS = {
     "triton": twins.block,
     "library": products.library,
     "jit": products.jit,
+    "operator": operator.block,
 }
 
 

@@ -1,0 +1,113 @@
+"""Tables of the operators of PyTorch, from what python/bench.py wrote."""
+
+import statistics
+
+from ladder.docs import sources
+from ladder.docs.text import number, table
+from ladder.project import BadInput, read_json
+from ladder.sweep_shapes import sizes
+
+FILE = "docs/results/operator.json"
+SLOWER = 97  # percent, from which on a shape is not listed
+
+
+def results() -> dict:
+    return read_json(sources.ROOT / FILE)
+
+
+def family(row: dict) -> tuple[int, str]:
+    """Its place in the table, and its name there."""
+    m, n, k = sizes(row["shape"])
+    if m == n == k:
+        return 0, "squares"
+    if n % 8 == 0 and k % 8 == 0:
+        return m, f"{m} row{'s' if m > 1 else ''}"
+    if row["by"].startswith("torch's own"):
+        return 10**6 + 1, "rows not aligned, torch's own"
+    return 10**6, "rows not aligned, on copies"
+
+
+def mean_of(rows: list[dict]) -> str:
+    return f"{statistics.geometric_mean(row['percent'] for row in rows):.1f}"
+
+
+def products() -> str:
+    """Percent of torch.matmul, of each family of shapes and of all."""
+    rows = results()["products"]
+    families = [name for _, name in sorted({family(row) for row in rows})]
+    of_family = {name: [row for row in rows if family(row)[1] == name] for name in families}
+    lines = []
+    for name, group in (of_family | {"all": rows}).items():
+        by_type = {t: [row for row in group if row["type"] == t] for t in ("fp16", "bf16")}
+        worst = min(group, key=lambda row: row["percent"])
+        lines.append(
+            [
+                name,
+                str(len({row["shape"] for row in group})),
+                *map(mean_of, by_type.values()),
+                f"{worst['percent']:.1f} at {worst['shape']}, {worst['type']}",
+            ]
+        )
+    return table(["", "shapes", "fp16, %", "bf16, %", "worst, %"], lines)
+
+
+def slower() -> str:
+    """The shapes at which torch.matmul is faster in some type."""
+    by_shape: dict[str, dict[str, dict]] = {}
+    for row in results()["products"]:
+        by_shape.setdefault(row["shape"], {})[row["type"]] = row
+    there = {
+        shape: of
+        for shape, of in by_shape.items()
+        if min(row["percent"] for row in of.values()) < SLOWER
+    }
+    lines = []
+    for shape, of in sorted(there.items(), key=lambda item: sizes(item[0])):
+        line = [shape]
+        for kind in ("fp16", "bf16"):
+            row = of[kind]
+            times = (number(1e3 * row[f"{name}_ms"]) for name in ("ladder", "torch"))
+            line += [*times, f"{row['percent']:.1f}"]
+        lines.append(line)
+    head = [f"{kind}: {what}" for kind in ("fp16", "bf16") for what in ("us", "torch, us", "%")]
+    return table(["", *head], lines)
+
+
+def fused() -> str:
+    lines = []
+    for row in results()["fused"]:
+        times = (number(1e3 * row[f"{name}_ms"]) for name in ("ladder", "compiled", "eager"))
+        percent = f"{row['percent']:.1f}"
+        lines.append([row["shape"], row["type"], f"`{row['activation']}`", *times, percent])
+    head = ["", "type", "activation", "us", "compiled, us", "eager, us", "% of compiled"]
+    return table(head, lines)
+
+
+def host() -> str:
+    lines = []
+    for row in results()["host"]:
+        us = {name: f"{value:.1f}" for name, value in row["us"].items()}
+        for call in ("matmul", "matmul, out", "linear"):
+            theirs = "torch linear" if call == "linear" else f"torch.{call}"
+            lines.append([row["shape"], call, us[call], us[theirs]])
+    return table(["", "call", "us of the host", "torch's own"], lines)
+
+
+def versions() -> str:
+    found = results()
+    return f"{found['gpu'].replace('NVIDIA ', '')}, PyTorch {found['torch']}."
+
+
+TABLES = {
+    "products": products,
+    "slower": slower,
+    "fused": fused,
+    "host": host,
+    "versions": versions,
+}
+
+
+def block(what: str) -> str:
+    if what not in TABLES:
+        raise BadInput(f"operator {what}: there are {', '.join(TABLES)}")
+    return TABLES[what]()

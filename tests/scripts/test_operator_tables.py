@@ -1,0 +1,72 @@
+"""The tables of docs/pytorch.md, of results made here and of those that are committed."""
+
+import json
+
+import pytest
+
+from ladder.docs import operator, sources
+from ladder.project import BadInput, read_json
+
+BY, OWN = "the library", "torch's own: rows do not start at multiples of 16 bytes"
+
+
+def row(shape, percent, kind="fp16", by=BY):
+    times = {"ladder_ms": 0.01, "torch_ms": percent / 1e4}
+    return {"shape": shape, "type": kind, "by": by, "percent": percent, "wrong": False} | times
+
+
+@pytest.fixture
+def results(tmp_path, monkeypatch):
+    """Writes docs/results/operator.json of a project of its own."""
+    monkeypatch.setattr(sources, "ROOT", tmp_path)
+    (tmp_path / "docs/results").mkdir(parents=True)
+
+    def write(*products):
+        found = {"gpu": "NVIDIA H200", "torch": "2.11.0", "products": products}
+        (tmp_path / "docs/results/operator.json").write_text(json.dumps(found))
+
+    return write
+
+
+def both(shape, fp16, bf16, by=BY):
+    return row(shape, fp16, "fp16", by), row(shape, bf16, "bf16", by)
+
+
+def test_each_family_has_its_means_and_its_worst(results):
+    results(
+        *both("512x512x512", 100.0, 90.0),
+        *both("8x64x128", 50.0, 100.0),
+        *both("8x128x64", 200.0, 121.0),
+        *both("64x63x64", 300.0, 300.0, BY + " on aligned copies of b C: rows"),
+        *both("64x61x64", 100.0, 100.0, OWN),
+    )
+    assert operator.block("products").splitlines()[2:] == [
+        "| squares | 1 | 100.0 | 90.0 | 90.0 at 512x512x512, bf16 |",
+        "| 8 rows | 2 | 100.0 | 110.0 | 50.0 at 8x64x128, fp16 |",
+        "| rows not aligned, on copies | 1 | 300.0 | 300.0 | 300.0 at 64x63x64, fp16 |",
+        "| rows not aligned, torch's own | 1 | 100.0 | 100.0 | 100.0 at 64x61x64, fp16 |",
+        "| all | 5 | 124.6 | 126.7 | 50.0 at 8x64x128, fp16 |",
+    ]
+
+
+def test_where_one_type_is_slower_both_are_listed(results):
+    results(*both("16x8x8", 100.0, 96.9), *both("9x8x8", 96.0, 99.0), *both("8x8x8", 97.0, 97.1))
+    assert operator.block("slower").splitlines()[2:] == [
+        "| 9x8x8 | 10 | 9.6 | 96.0 | 10 | 9.9 | 99.0 |",
+        "| 16x8x8 | 10 | 10 | 100.0 | 10 | 9.69 | 96.9 |",
+    ]
+
+
+def test_an_unknown_table_is_refused():
+    with pytest.raises(BadInput, match="operator tea: there are products, "):
+        operator.block("tea")
+
+
+def test_the_committed_results_are_complete_and_right():
+    found = read_json(sources.ROOT / operator.FILE)
+    assert {
+        len({r["shape"] for r in found["products"] if r["type"] == t}) for t in ("fp16", "bf16")
+    } == {100}
+    assert not any(r["wrong"] for r in [*found["products"], *found["fused"]])
+    for what in operator.TABLES:
+        assert operator.block(what)
