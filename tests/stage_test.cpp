@@ -124,15 +124,24 @@ bool all_zero(const Output<Out>& output) {
   return true;
 }
 
-// ".TN_bf16", or nothing where the stage takes one layout alone.
+// ".TN_bf16", or without what is usual: one layout, and results of one format.
 template <class In, class Out>
 std::string in_words(const Subject<In, Out>& subject) {
-  if (!subject.stage.any_layout) return "";
-  return std::string(".") + name(subject.layout) + "_" + Number<In>::NAME;
+  const std::string type = TYPE_NAME<In, Out>;
+  if (subject.stage.any_layout) return std::string(".") + name(subject.layout) + "_" + type;
+  return type == Number<In>::NAME ? "" : "." + type;
 }
 
 // A problem's epilogue where the stage has one: by the shape, so that each body's shapes go round.
+template <class Out>
 EpilogueChoice epilogue_for(const Stage& stage, Shape shape, Data data) {
+  if (std::is_same_v<Out, int8_t>) {
+    EpilogueChoice choice = requantisation_for(shape.k);
+    if (is_exact(data)) choice.alpha *= 1024;  // small integers
+    choice.scale = shape.m % 2 == 0 ? Scale::NONE : Scale::COLUMN;
+    choice.zero_point = 1 + shape.n % 100;
+    return choice;
+  }
   if (!stage.epilogue) return {};
   static const EpilogueChoice EXACT[] = {{1, 0, true, false, Scale::NONE, Activation::RELU},
                                          {2, -3, true, true, Scale::ROW, Activation::RELU},
@@ -158,7 +167,7 @@ void expect_correct(const Subject<In, Out>& subject, Shape shape, Padding paddin
   for (const Data data : {Data::EXACT, Data::UNIFORM}) {
     if (!uses(data)) continue;
     const Problem<In, Out> problem =
-        subject.problem(shape, data, seed, padding, epilogue_for(subject.stage, shape, data));
+        subject.problem(shape, data, seed, padding, epilogue_for<Out>(subject.stage, shape, data));
     const Output<Out> reference = reference_output(problem);
     const bool alone = problem.epilogue.choice.is_product_alone();
     const bool zeros = shape.m == 0 || shape.n == 0 || (shape.k == 0 && alone);
@@ -255,9 +264,8 @@ void as_on_an_h200(const Subject<In, Out>& subject) {
     uint64_t hash = 0xCBF29CE484222325u;  // FNV-1a, an element at a time
     for (int i = 0; i < shape.m; ++i)
       for (int j = 0; j < shape.n; ++j) {
-        uint16_t bits = 0;
-        static_assert(sizeof(Out) == sizeof bits);
-        std::memcpy(&bits, &output.row(i)[j], sizeof bits);
+        uint32_t bits = 0;
+        std::memcpy(&bits, &output.row(i)[j], sizeof(Out));
         hash = (hash ^ bits) * 0x100000001B3u;
       }
     const std::string key = name + to_string(shape) + " = ", line = key + std::to_string(hash);
@@ -334,7 +342,7 @@ void random_shapes(const Subject<In, Out>& subject) {
     const Shape shape{size(), size(), size()};
     const Data data = i % 2 == 0 ? Data::EXACT : Data::UNIFORM;
     const Problem<In, Out> problem =
-        subject.problem(shape, data, random(), {}, epilogue_for(subject.stage, shape, data));
+        subject.problem(shape, data, random(), {}, epilogue_for<Out>(subject.stage, shape, data));
     const Output<Out> reference = reference_output(problem);
     const Output<Out> output =
         BufferSets<In, Out>(problem, 1, {subject.variant}).run_poisoned(subject.variant, nullptr);
@@ -508,6 +516,10 @@ void refusals(const Subject<In, Out>& subject) {
         [](auto& p) { p.epilogue.beta = 1, p.epilogue.addend = p.C, p.epilogue.ld_addend = 65; },
         "the leading dimension of the addend is 65");
     refuses([](auto& p) { p.epilogue.bias = p.C + 1; }, "the address of the bias");
+  } else if constexpr (std::is_same_v<Out, int8_t>) {
+    refuses([](auto& p) { p.epilogue.beta = 1; }, "this kernel's epilogue has alpha");
+    refuses([](auto& p) { p.epilogue.bias = p.C; }, "this kernel's epilogue has alpha");
+    refuses([](auto& p) { p.epilogue.zero_point = 128; }, "the zero point is 128");
   } else {
     refuses([](auto& p) { p.epilogue.alpha = 2; }, "this kernel has no epilogue");
   }
@@ -573,7 +585,9 @@ void add_tests(const Stage& stage, const Contents<In, Out>& contents, Layout lay
     if (stage.epilogue) add("in_place", in_place);
     add("large_offsets", large_offsets);
     // In fp32 without tensor cores a CPU's compiler rounds a * b before it adds, a GPU's does not.
-    if constexpr (!std::is_same_v<In, float>) add("as_on_an_h200", as_on_an_h200);
+    // What is made of integers is known without an H200.
+    if constexpr (!std::is_same_v<In, float> && !std::is_integral_v<In>)
+      add("as_on_an_h200", as_on_an_h200);
 #ifndef LADDER_CPU_DEVICE
     add("waves", waves);
     add("back_to_back", back_to_back);
@@ -616,11 +630,12 @@ int run(const Stage& stage, const std::vector<Variant<In, Out>>& variants, int a
   });
 }
 
-int run_type(const Stage& stage, const Contents<half, half>& fp16,
-             const Contents<bf16, bf16>& bfloat16, int argc, char** argv) {
+template <class In, class Out, class OtherIn, class OtherOut>
+int run_type(const Stage& stage, const Contents<In, Out>& contents,
+             const Contents<OtherIn, OtherOut>& other, int argc, char** argv) {
   return run_tests(stage, argc, argv, [&] {
-    add_tests(stage, fp16);
-    add_tests(stage, bfloat16);
+    add_tests(stage, contents);
+    add_tests(stage, other);
   });
 }
 
@@ -628,5 +643,10 @@ int run_type(const Stage& stage, const Contents<half, half>& fp16,
   template int run(const Stage&, const std::vector<Variant<In, Out>>&, int, char**, \
                    const std::vector<Variant<In, Out>>&);
 LADDER_FORMATS(INSTANTIATE)
+#undef INSTANTIATE
+#define INSTANTIATE(In, Out, OtherIn, OtherOut)                         \
+  template int run_type(const Stage&, const Contents<In, Out>&,         \
+                        const Contents<OtherIn, OtherOut>&, int, char**);
+LADDER_PAIRS(INSTANTIATE)
 
 }  // namespace ladder::harness

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "epilogue.h"
 #include "number.h"
 #include "sums.h"
 
@@ -39,6 +40,20 @@ double sum_error(int K, double norm, double size, Sums sums) {
     error = std::sqrt(added) * tensor_core_error(std::min(K, SCALED_K), norm / added, size / added);
   }
   return error + std::min(added, 2 * std::sqrt(added)) * Number<Accumulate>::UNIT_ROUNDOFF * norm;
+}
+
+// What a sum of K products may differ by because each factor was rounded to tf32 before: by at most
+// 2^-11 of itself, or 2^-10 where bits are cut off. Twice that is of the sum itself where all errors
+// have one sign, as those of a cut. What they differ by from their mean has signs of its own, as
+// tensor_core_error has it: of products that are about norm / K each, sqrt(K) of them together, and
+// of those four standard deviations at the most (each 1 / sqrt(3) of the largest, and of two
+// factors: less than 2 with the products' own spread).
+inline double factors_error(int K, double norm, double reference, Rounds rounds) {
+  const double unit = rounds == Rounds::TF32          ? 0x1p-11
+                      : rounds == Rounds::CUT_TO_TF32 ? 0x1p-10
+                                                      : 0;
+  if (unit == 0 || K == 0) return 0;
+  return 2 * unit * (std::abs(reference) + std::min(norm, 4 * norm / std::sqrt(K)));
 }
 
 // An upper bound on |c - c'| for two products of a row of A and a column of B (K long, 2-norms

@@ -28,7 +28,7 @@ std::string Cublas::version() const {
 // is stored so.
 template <class In, class Out, class To>
 void Cublas::product(const Gemm<In, Out>& p, To* to, int64_t ld) {
-  const float one = 1, zero = 0;
+  const ScaleOf<To> one = 1, zero = 0;
   cublas_check(cublasSetStream(handle_, p.stream));
   const auto operation = [](bool transposed) { return transposed ? CUBLAS_OP_T : CUBLAS_OP_N; };
   cublas_check(cublasGemmEx_64(handle_, operation(p.transposed_b), operation(p.transposed_a), p.N,
@@ -43,5 +43,6 @@ LADDER_CUBLAS_FORMATS(INSTANTIATE)
 // What an epilogue is computed from, where C's own format is not that of the sums.
 template void Cublas::product(const Gemm<half, half>&, float*, int64_t);
 template void Cublas::product(const Gemm<bf16, bf16>&, float*, int64_t);
+template void Cublas::product(const Gemm<int8_t, int8_t>&, int32_t*, int64_t);
 
 }  // namespace ladder::harness

@@ -19,7 +19,7 @@ class Cublas {
   std::string version() const;  // "13.1.0"
 
   // fp32 in "pedantic" math: FMAs on fp32 numbers, no tensor cores behind the scenes. Others on the
-  // tensor cores, accumulated as Formats says. It has no numbers of 8 bits.
+  // tensor cores, accumulated as Formats says. It has no fp8, and no results of 8 bits.
   template <class In, class Out>
   void gemm(const Gemm<In, Out>& p) {
     product(p, p.C, p.ldc);

@@ -90,7 +90,7 @@ std::string to_json(const Report& r) {
                      {"seed", r.seed}};
   if (r.layout != Layout{}) json["problem"]["layout"] = name(r.layout);
   if (r.sums != Sums::FP32) json["problem"]["sums"] = name(r.sums);
-  if (const EpilogueChoice& e = r.epilogue; !e.is_product_alone())
+  if (const EpilogueChoice& e = r.epilogue; !e.is_product_alone()) {
     json["problem"]["epilogue"] = {
         {"alpha", e.alpha},
         {"beta", e.beta},
@@ -98,6 +98,8 @@ std::string to_json(const Report& r) {
         {"residual", e.residual},
         {"scale", SCALE_NAMES[static_cast<int>(e.scale)]},
         {"activation", ACTIVATION_NAMES[static_cast<int>(e.activation)]}};
+    if (e.zero_point != 0) json["problem"]["epilogue"]["zero_point"] = e.zero_point;
+  }
   json["variants"] = Json::array();
   for (const VariantReport& v : r.variants) {
     Json variant = {{"name", v.name}};

@@ -88,6 +88,10 @@ void add_epilogue(CLI::App& app, std::optional<EpilogueChoice>& epilogue) {
       "--bias", [=] { chosen().bias = true; }, "add a number a column before the activation");
   app.add_flag_callback(
       "--residual", [=] { chosen().residual = true; }, "add a matrix like C behind the activation");
+  add_integer<int>(
+      app, "--zero-point", -128, 127, [=](int v) { chosen().zero_point = v; },
+      "of results of 8 bits, which are round(alpha * A * B) + this; alpha is about "
+      "1 / (128 sqrt(K)) where none of these options is given [0]");
   add_choice(
       app, "--scale", {std::begin(SCALE_NAMES), std::end(SCALE_NAMES)},
       [=](size_t choice) { chosen().scale = static_cast<Scale>(choice); },
@@ -96,7 +100,7 @@ void add_epilogue(CLI::App& app, std::optional<EpilogueChoice>& epilogue) {
       app, "--activation", {std::begin(ACTIVATION_NAMES), std::end(ACTIVATION_NAMES)},
       [=](size_t choice) { chosen().activation = static_cast<Activation>(choice); },
       "gelu is the one with tanh; the stage with an epilogue has a bias and gelu where none of "
-      "these six options is given, and relu where results must be equal [none]");
+      "these options is given, and relu where results must be equal [none]");
 }
 
 void keep_known_variants(std::vector<std::string>& wanted, const std::vector<std::string>& variants,

@@ -18,6 +18,8 @@ template <>
 inline constexpr CUtensorMapDataType TENSOR_MAP_TYPE<float> = CU_TENSOR_MAP_DATA_TYPE_FLOAT32;
 template <>
 inline constexpr CUtensorMapDataType TENSOR_MAP_TYPE<bf16> = CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
+template <>
+inline constexpr CUtensorMapDataType TENSOR_MAP_TYPE<int32_t> = CU_TENSOR_MAP_DATA_TYPE_INT32;
 
 // A row-major matrix for copies of boxes of `box_rows` x `box_cols`; `ld` in elements. Throws
 // CudaError when the driver has no TMA or refuses.
