@@ -83,8 +83,8 @@ void wgmma_multiply_tf32(const float* a, const float* b, float* d, unsigned m, u
     const bool finite_row = finite(row);
     for (unsigned column = 0; column < n; column += COLUMNS) {
       float* const sums = &d[size_t{i} * n + column];
-      double scale[COLUMNS], total[COLUMNS];  // 2^(25 - E): what is cut is what is no integer
-      int32_t E[COLUMNS];
+      double scale[COLUMNS];  // 2^(25 - E): what is cut is what is no integer
+      int32_t E[COLUMNS], total[COLUMNS];
       for (unsigned j = 0; j < COLUMNS; ++j)
         E[j] = sums[j] == 0 || !std::isfinite(sums[j])
                    ? NO_EXPONENT
@@ -94,12 +94,12 @@ void wgmma_multiply_tf32(const float* a, const float* b, float* d, unsigned m, u
           E[j] = std::max(E[j], row[k].exponent + exponents[size_t{k} * n + column + j]);
       for (unsigned j = 0; j < COLUMNS; ++j) {
         scale[j] = power_of_2(KEPT_BITS - std::max(E[j], NO_EXPONENT));
-        total[j] = std::isfinite(sums[j]) ? std::trunc(sums[j] * scale[j]) : 0;
+        total[j] = static_cast<int32_t>(std::isfinite(sums[j]) ? sums[j] * scale[j] : 0);
       }
-      for (unsigned k = 0; k < STEP; ++k)
+      for (unsigned k = 0; k < STEP; ++k)  // each product is below 2^27
         for (unsigned j = 0; j < COLUMNS; ++j)
-          total[j] +=
-              std::trunc(row[k].finite * values[size_t{k} * n + column + j] * scale[j]);
+          total[j] += static_cast<int32_t>(row[k].finite *
+                                           values[size_t{k} * n + column + j] * scale[j]);
       for (unsigned j = 0; j < COLUMNS; ++j) {
         const Operand* const other = &of_b[size_t{column + j} * STEP];
         sums[j] = finite_row && std::isfinite(sums[j]) && finite(other)

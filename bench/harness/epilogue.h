@@ -44,8 +44,9 @@ EpilogueChoice requantisation_for(int k);
 int8_t requantised(double sum, float factor, int zero_point);
 
 // What a variant rounds: sums to the format of C; once more where one kernel leaves them to another;
-// before all that A and B to tf32, to the nearest, or by cutting bits off.
-enum class Rounds { ONCE, TWICE, TF32, CUT_TO_TF32 };
+// before all that A and B to tf32, to the nearest, or by cutting bits off; the same with what was cut
+// off in two products more.
+enum class Rounds { ONCE, TWICE, TF32, CUT_TO_TF32, SPLIT };
 
 // Throws UsageError where the results of integers would not be exact.
 void require_exact(const EpilogueChoice& choice, int k);

@@ -87,7 +87,7 @@ double bound_of_fraction(const Problem<In, Out>& p, int i, int j, double referen
                ? 0
                : difference_bound<Out, Accumulate>(p.shape.k, row_norm, column_norm, reference,
                                                    p.sums) +
-                     factors_error(p.shape.k, row_norm * column_norm, reference, rounds);
+                     factors_error(p.shape.k, row_norm * column_norm, std::abs(reference), rounds);
   const double added = e.magnitude_added(i, j);
   // Integers up to 1 / unit roundoff are numbers of the format.
   if (is_exact(p.data) &&

@@ -16,6 +16,8 @@ template <>
 inline constexpr CUtensorMapDataType TENSOR_MAP_TYPE<half> = CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
 template <>
 inline constexpr CUtensorMapDataType TENSOR_MAP_TYPE<float> = CU_TENSOR_MAP_DATA_TYPE_FLOAT32;
+template <>  // rounds each float on its way to shared memory
+inline constexpr CUtensorMapDataType TENSOR_MAP_TYPE<tf32> = CU_TENSOR_MAP_DATA_TYPE_TFLOAT32;
 template <>
 inline constexpr CUtensorMapDataType TENSOR_MAP_TYPE<bf16> = CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
 template <>
