@@ -6,9 +6,9 @@
 //         itself: three products give the accuracy of fp32 back. An operand is read along K alone:
 //         what is not stored so is turned first.
 // vs 17   tf32, and C of fp32, whose pieces are 32 columns wide and filled by plain stores; the maps
-//         of up to three products, and the pass that makes the small parts for them; the pass that
-//         transposes; two tiles.
-// Limit   17's; and that a tensor core cuts its sums, which the three products feel.
+//         of up to three products, the pass that makes the small parts for them, and sums of 128 of
+//         K that are added in fp32; the pass that transposes; two tiles.
+// Limit   17's.
 #include <string>
 #include <utility>
 
@@ -41,6 +41,8 @@ template <int BM>
 constexpr int THREADS = (CONSUMERS<BM> + 1) * WARPGROUP;
 template <int BM>
 constexpr int PARTS = BM / (CONSUMERS<BM> * MMA_M);  // of 64 rows, that one of them has
+
+constexpr int PART = 4;  // tiles of operands, 128 of K
 
 // Registers a thread, by role, which share what all have at the launch: 128 for each of four
 // warpgroups, or 168 for each of three.
@@ -130,7 +132,24 @@ __device__ __forceinline__ void consume(Shared<BM, BN>& s, int tiles, int group_
   release(step - 1);
 }
 
+// The same, with the sums of each PART of tiles added in fp32: a tensor core cuts a sum towards zero
+// whenever it adds to it.
 template <int BM, int BN>
+__device__ __forceinline__ void consume_in_parts(Shared<BM, BN>& s, int tiles, int group_m,
+                                                 float (&total)[PARTS<BM>][BN / 2],
+                                                 unsigned& step) {
+#pragma unroll
+  for (float& sum : total[0]) sum = 0;
+#pragma unroll 1
+  for (int t = 0; t < tiles; t += PART) {
+    float acc[PARTS<BM>][BN / 2];
+    consume(s, min(PART, tiles - t), group_m, acc, step);
+#pragma unroll
+    for (int i = 0; i < BN / 2; ++i) total[0][i] += acc[0][i];
+  }
+}
+
+template <int BM, int BN, bool IN_PARTS>
 __global__ void __launch_bounds__(THREADS<BM>, 1)
     gemm_kernel(int M, int N, int K, int tiles_of_C, const __grid_constant__ Operands from,
                 const __grid_constant__ CUtensorMap map_C, float* C, int64_t ldc) {
@@ -167,7 +186,10 @@ __global__ void __launch_bounds__(THREADS<BM>, 1)
     for (int index = blockIdx.x; index < tiles_of_C; index += gridDim.x) {
       const Tile tile = tile_of<BM, BN, BAND / BM>(index, M, N);
       float acc[PARTS<BM>][BN / 2];
-      consume(s, from.products * tiles, group_m, acc, step);
+      if constexpr (IN_PARTS)
+        consume_in_parts(s, from.products * tiles, group_m, acc, step);
+      else
+        consume(s, from.products * tiles, group_m, acc, step);
 
       // To C by way of shared memory, in pieces: each warp rounds 16 rows of one, and one thread
       // sends all of it.
@@ -291,18 +313,19 @@ struct Configuration {
 };
 
 // Throws CudaError where there is no TMA.
-template <int BM, int BN>
+template <int BM, int BN, bool IN_PARTS>
 void launch_configuration(const Problem& p, const AlongK& A, const AlongK& B, Way way,
                           int tiles_of_C, int blocks) {
   const bool rounds = way == Way::ROUNDED, three = way == Way::THREE;
   Operands from{A.map(rounds, BM), B.map(rounds, BN), {}, {}, three ? 3 : 1};
   if (three) from.small_A = A.map_of_small(BM), from.small_B = B.map_of_small(BN);
-  launch(gemm_kernel<BM, BN>, dim3(blocks), dim3(THREADS<BM>), sizeof(Shared<BM, BN>), p.stream,
-         p.M, p.N, p.K, tiles_of_C, from, ptx::tensor_map(p.C, p.M, p.N, p.ldc, MMA_M), p.C, p.ldc);
+  static_assert(!IN_PARTS || PARTS<BM> == 1);
+  launch(gemm_kernel<BM, BN, IN_PARTS>, dim3(blocks), dim3(THREADS<BM>), sizeof(Shared<BM, BN>),
+         p.stream, p.M, p.N, p.K, tiles_of_C, from, ptx::tensor_map(p.C, p.M, p.N, p.ldc, MMA_M), p.C, p.ldc);
 }
-template <int BM, int BN>
+template <int BM, int BN, bool IN_PARTS = false>
 constexpr Configuration configuration() {
-  return {BM, BN, launch_configuration<BM, BN>};
+  return {BM, BN, launch_configuration<BM, BN, IN_PARTS>};
 }
 inline constexpr Configuration CONFIGURATIONS[] = {configuration<128, 128>(),
                                                    configuration<128, 256>()};
@@ -337,6 +360,8 @@ void gemm_as(const Configuration& c, const Problem& p) {
 template <Way WAY = Way::ROUNDED>
 void gemm(const Problem& p) {
   if (done_without_kernel(p, Layouts::ANY)) return;
+  // Two sums an element: for 128x256 there are not the registers.
+  if (WAY == Way::THREE) return gemm_as<WAY>(configuration<128, 128, true>(), p);
   // Steps of 128x256 take 1.86 times those of 128x128: 17's, measured on an H200.
   const bool large = waves(p, CONFIGURATIONS[1]) * 1.86 <= waves(p, CONFIGURATIONS[0]);
   gemm_as<WAY>(CONFIGURATIONS[large], p);
