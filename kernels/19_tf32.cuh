@@ -5,7 +5,8 @@
 //         fraction. TMA can round to the nearest on the way, and what is lost can be multiplied by
 //         itself: three products give the accuracy of fp32 back. An operand is read along K alone:
 //         what is not stored so is turned first.
-// vs 17   tf32, and C of fp32, whose pieces are 32 columns wide and filled by plain stores; the maps
+// vs 17   tf32, and C of fp32, whose pieces are 32 columns wide and filled by plain stores; the
+// maps
 //         of up to three products, the pass that makes the small parts for them, and sums of 128 of
 //         K that are added in fp32; the pass that transposes; two tiles.
 // Limit   17's.
@@ -30,9 +31,9 @@ namespace ladder::tf32_products {
 
 constexpr int WARPGROUP = 128;
 constexpr int MMA_M = 64, MMA_K = 8;  // and as many columns as the tile has
-constexpr int BAND = 2048;             // rows of C in a band of tiles
-constexpr int BK = 32;                 // 128 bytes
-constexpr int BOX = 32;                // columns of C in a piece: 128 bytes
+constexpr int BAND = 2048;            // rows of C in a band of tiles
+constexpr int BK = 32;                // 128 bytes
+constexpr int BOX = 32;               // columns of C in a piece: 128 bytes
 
 // Warpgroups that multiply, each 64 or 128 rows of a tile.
 template <int BM>
@@ -75,9 +76,9 @@ struct Shared {
   uint64_t empty[PIPE];  // completes when all consumers have multiplied it
 };
 
-// What is multiplied: A * B, or small A * B + A * small B + A * B, where `small` is what a tensor core
-// does not read of a float. The small products come first, while the sum they are added to is small
-// as well.
+// What is multiplied: A * B, or small A * B + A * small B + A * B, where `small` is what a tensor
+// core does not read of a float. The small products come first, while the sum they are added to is
+// small as well.
 struct Operands {
   CUtensorMap A, B, small_A, small_B;
   int products;  // 1 or 3
@@ -132,8 +133,8 @@ __device__ __forceinline__ void consume(Shared<BM, BN>& s, int tiles, int group_
   release(step - 1);
 }
 
-// The same, with the sums of each PART of tiles added in fp32: a tensor core cuts a sum towards zero
-// whenever it adds to it.
+// The same, with the sums of each PART of tiles added in fp32: a tensor core cuts a sum towards
+// zero whenever it adds to it.
 template <int BM, int BN>
 __device__ __forceinline__ void consume_in_parts(Shared<BM, BN>& s, int tiles, int group_m,
                                                  float (&total)[PARTS<BM>][BN / 2],
@@ -191,8 +192,8 @@ __global__ void __launch_bounds__(THREADS<BM>, 1)
       else
         consume(s, from.products * tiles, group_m, acc, step);
 
-      // To C by way of shared memory, in pieces: each warp rounds 16 rows of one, and one thread
-      // sends all of it.
+        // To C by way of shared memory, in pieces: each warp rounds 16 rows of one, and one thread
+        // sends all of it.
 #pragma unroll
       for (int i = 0; i < PARTS<BM>; ++i)
 #pragma unroll
@@ -259,7 +260,9 @@ struct AlongK {
   const float* small = nullptr;
 
   int64_t packed_ld() const { return (K + 3) / 4 * 4; }
-  uint64_t packed_bytes() const { return sizeof(float) * static_cast<uint64_t>(rows * packed_ld()); }
+  uint64_t packed_bytes() const {
+    return sizeof(float) * static_cast<uint64_t>(rows * packed_ld());
+  }
 
   // By how much of the workspace each pass makes it longer.
   template <class Take>
@@ -321,7 +324,8 @@ void launch_configuration(const Problem& p, const AlongK& A, const AlongK& B, Wa
   if (three) from.small_A = A.map_of_small(BM), from.small_B = B.map_of_small(BN);
   static_assert(!IN_PARTS || PARTS<BM> == 1);
   launch(gemm_kernel<BM, BN, IN_PARTS>, dim3(blocks), dim3(THREADS<BM>), sizeof(Shared<BM, BN>),
-         p.stream, p.M, p.N, p.K, tiles_of_C, from, ptx::tensor_map(p.C, p.M, p.N, p.ldc, MMA_M), p.C, p.ldc);
+         p.stream, p.M, p.N, p.K, tiles_of_C, from, ptx::tensor_map(p.C, p.M, p.N, p.ldc, MMA_M),
+         p.C, p.ldc);
 }
 template <int BM, int BN, bool IN_PARTS = false>
 constexpr Configuration configuration() {

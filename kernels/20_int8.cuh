@@ -2,9 +2,9 @@
 // 20 int8: C[M,N] = A[M,K] * B[K,N], row-major but for B, which is stored transposed, N x K; int8
 // in, int32 accumulate; out int32, or int8 by way of a factor.
 // Idea    integers of 8 bits take the bytes and the clocks of fp8, and their sums are exact: in any
-//         order, on any device, up to a K of 131,071. To make 8 bits of a sum again it is multiplied
-//         by a factor, rounded, moved by a zero point and cut to the range (requantisation), each in
-//         the registers that the sums are in.
+//         order, on any device, up to a K of 131,071. To make 8 bits of a sum again it is
+//         multiplied by a factor, rounded, moved by a zero point and cut to the range
+//         (requantisation), each in the registers that the sums are in.
 // vs 17   int8 and int32 for fp8 and fp32; C of 32 bits, or of 8 by Requantisation; its pieces are
 //         128 bytes wide whatever an element is, and pairs of elements go there by plain stores:
 //         stmatrix moves elements of 16 bits.
@@ -98,8 +98,7 @@ __device__ __forceinline__ void produce(Shared<Out, BM, BN>& s, const CUtensorMa
 // landed.
 template <class Out, int BM, int BN>
 __device__ __forceinline__ void consume(Shared<Out, BM, BN>& s, int tiles, int group_m,
-                                        int32_t (&acc)[PARTS<BM>][BN / 2],
-                                        unsigned& step) {
+                                        int32_t (&acc)[PARTS<BM>][BN / 2], unsigned& step) {
   constexpr int PIPE = Shared<Out, BM, BN>::PIPE;
   // The buffer of a tile goes back to the producer.
   const auto release = [&](unsigned step) {
@@ -155,8 +154,7 @@ template <class Out, int BM, int BN>
 __global__ void __launch_bounds__(THREADS<BM>, 1)
     gemm_kernel(int M, int N, int K, int tiles_of_C, const __grid_constant__ CUtensorMap map_A,
                 const __grid_constant__ CUtensorMap map_B,
-                const __grid_constant__ CUtensorMap map_C, Out* C, int64_t ldc,
-                Requantisation as) {
+                const __grid_constant__ CUtensorMap map_C, Out* C, int64_t ldc, Requantisation as) {
   Shared<Out, BM, BN>& s = dynamic_shared<Shared<Out, BM, BN>>();
   const int tiles = ceil_div(K, BK);
 
@@ -213,7 +211,8 @@ __global__ void __launch_bounds__(THREADS<BM>, 1)
           }
           ptx::fence_proxy_async();                       // TMA sees what this lane has written
           ptx::named_barrier_sync(1 + group, WARPGROUP);  // and all lanes have
-          if (n + BOX<Out> > N && N * sizeof(Out) % 16 != 0)  // TMA would write past the end of a row
+          if (n + BOX < Out >> N &&
+              N * sizeof(Out) % 16 != 0)  // TMA would write past the end of a row
             store_staged<16>(&staged[warp * 16], C, ldc, m + warp * 16, n, M, N, lane);
           else if (sends)
             ptx::tma_store(&map_C, n, m, staged);

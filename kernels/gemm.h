@@ -131,7 +131,8 @@ void require_valid_epilogue(const Gemm<In, Out>& p) {
   require_multiple("the address of the bias", reinterpret_cast<uintptr_t>(e.bias), 16);
 }
 
-// The same for a C of int8, which has a factor for all of it, one for each column, and a zero point.
+// The same for a C of int8, which has a factor for all of it, one for each column, and a zero
+// point.
 template <class In, class Out>
 void require_valid_requantisation(const Gemm<In, Out>& p) {
   require_usual_layout(p);
@@ -143,8 +144,8 @@ void require_valid_requantisation(const Gemm<In, Out>& p) {
   if (e.zero_point < -128 || e.zero_point > 127)
     throw std::invalid_argument("the zero point is " + std::to_string(e.zero_point) +
                                 ", but must be from -128 to 127");
-  require_multiple("the address of the column scales",
-                   reinterpret_cast<uintptr_t>(e.column_scale), 16);
+  require_multiple("the address of the column scales", reinterpret_cast<uintptr_t>(e.column_scale),
+                   16);
 }
 
 // For the stages that have a workspace_bytes(): `needed` is what it returns.

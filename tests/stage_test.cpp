@@ -227,7 +227,8 @@ void tile_edges(const Subject<In, Out>& subject) {
 template <class In, class Out>
 void depths(const Subject<In, Out>& subject) {
   for (int k = 1; k <= 66; k += fewer_shapes<In>() ? 13 : 1) expect_correct(subject, {40, 36, k});
-  for (int k = 67; k <= 330; k += fewer_shapes<In>() ? 39 : 13) expect_correct(subject, {40, 36, k});
+  for (int k = 67; k <= 330; k += fewer_shapes<In>() ? 39 : 13)
+    expect_correct(subject, {40, 36, k});
 }
 
 template <class In, class Out>
@@ -559,9 +560,10 @@ void add_tests(const Stage& stage, const Contents<In, Out>& contents, Layout lay
   const bool is_turned = ALONG_K<In> && layout != USUAL_LAYOUT<In>;
   const std::vector<Variant<In, Out>>& variants = contents.variants;
   std::vector<Variant<In, Out>> subjects = variants;
-  if (is_turned) subjects = {variants.back()};
+  if (is_turned)
+    subjects = {variants.back()};
   else
-  subjects.insert(subjects.end(), contents.configurations.begin(), contents.configurations.end());
+    subjects.insert(subjects.end(), contents.configurations.begin(), contents.configurations.end());
   for (size_t i = 0; i < subjects.size(); ++i) {
     const Subject<In, Out> subject{stage, subjects[i], layout};
     const auto add = [&](const std::string& name, typename StageTest<In, Out>::Body body) {
@@ -658,8 +660,8 @@ int run_type(const Stage& stage, const Contents<In, Out>& contents,
                    const std::vector<Variant<In, Out>>&);
 LADDER_FORMATS(INSTANTIATE)
 #undef INSTANTIATE
-#define INSTANTIATE(In, Out, OtherIn, OtherOut)                         \
-  template int run_type(const Stage&, const Contents<In, Out>&,         \
+#define INSTANTIATE(In, Out, OtherIn, OtherOut)                 \
+  template int run_type(const Stage&, const Contents<In, Out>&, \
                         const Contents<OtherIn, OtherOut>&, int, char**);
 LADDER_PAIRS(INSTANTIATE)
 

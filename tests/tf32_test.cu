@@ -70,8 +70,10 @@ TEST_F(Tf32, TmaRoundsWhereTheMapSaysSo) {
   for (const uint32_t upper : {0x3F800000u, 0x3F802000u, 0x00000000u, 0x00002000u, 0x007FE000u,
                                0x00800000u, 0x7F7FC000u, 0x7F7FE000u, 0x4B000000u, 0x3FFFE000u})
     for (const uint32_t lower : {0u, 1u, 0xFFFu, 0x1000u, 0x1001u, 0x1FFFu})
-      for (const uint32_t sign : {0u, 0x80000000u}) floats.push_back(float_of(sign | upper | lower));
-  for (const uint32_t bits : {0x7F800000u, 0xFF800000u, 0x7FC00000u}) floats.push_back(float_of(bits));
+      for (const uint32_t sign : {0u, 0x80000000u})
+        floats.push_back(float_of(sign | upper | lower));
+  for (const uint32_t bits : {0x7F800000u, 0xFF800000u, 0x7FC00000u})
+    floats.push_back(float_of(bits));
   std::mt19937 random(1);
   while (floats.size() < ROWS * BK)
     floats.push_back(float_of(static_cast<uint32_t>(random()) & 0xBF7FFFFFu));
@@ -178,10 +180,14 @@ struct RandomCase {
   uint64_t hash;
 };
 constexpr RandomCase CASES[] = {
-    {"uniform exponents to 1", 1, 1, 17459681237394223114u},   {"to 1, 4 in a row", 1, 4, 13273299598377101344u},
-    {"to 4", 4, 1, 12162116383350585419u},                     {"to 4, 4 in a row", 4, 4, 7280652467205494830u},
-    {"to 12", 12, 1, 1753831394103904102u},                   {"to 12, 4 in a row", 12, 4, 2789904098563238483u},
-    {"to 40", 40, 1, 15444029276469962717u},                   {"to 40, 4 in a row", 40, 4, 8253342942393306182u},
+    {"uniform exponents to 1", 1, 1, 17459681237394223114u},
+    {"to 1, 4 in a row", 1, 4, 13273299598377101344u},
+    {"to 4", 4, 1, 12162116383350585419u},
+    {"to 4, 4 in a row", 4, 4, 7280652467205494830u},
+    {"to 12", 12, 1, 1753831394103904102u},
+    {"to 12, 4 in a row", 12, 4, 2789904098563238483u},
+    {"to 40", 40, 1, 15444029276469962717u},
+    {"to 40, 4 in a row", 40, 4, 8253342942393306182u},
 };
 TEST_F(Tf32, RandomSumsBitByBit) {
   for (const RandomCase& drawn : CASES) {
@@ -227,8 +233,11 @@ TEST_F(Tf32, ThreeProductsGiveFp32Back) {
   const DeviceBuffer<float> C(M * COLUMNS);
   const auto largest_error = [&](auto gemm, uint64_t workspace) {
     const DeviceBuffer<unsigned char> memory(workspace + 16);
-    Problem p{M, COLUMNS, K, reinterpret_cast<const tf32*>(A.get()), K,
-              reinterpret_cast<const tf32*>(B.get()), K, C.get(), COLUMNS};
+    Problem p{M,      COLUMNS,
+              K,      reinterpret_cast<const tf32*>(A.get()),
+              K,      reinterpret_cast<const tf32*>(B.get()),
+              K,      C.get(),
+              COLUMNS};
     p.transposed_b = true;
     p.workspace = memory.get(), p.workspace_bytes = workspace;
     gemm(p);
@@ -238,7 +247,8 @@ TEST_F(Tf32, ThreeProductsGiveFp32Back) {
       for (int n = 0; n < COLUMNS; ++n) {
         double sum = 0;
         for (int k = 0; k < K; ++k)
-          sum += double{a[static_cast<size_t>(m * K + k)]} * double{b[static_cast<size_t>(n * K + k)]};
+          sum +=
+              double{a[static_cast<size_t>(m * K + k)]} * double{b[static_cast<size_t>(n * K + k)]};
         largest = std::max(largest, std::abs(c[static_cast<size_t>(m * COLUMNS + n)] / sum - 1));
       }
     return largest;

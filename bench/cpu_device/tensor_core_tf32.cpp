@@ -98,8 +98,8 @@ void wgmma_multiply_tf32(const float* a, const float* b, float* d, unsigned m, u
       }
       for (unsigned k = 0; k < STEP; ++k)  // each product is below 2^27
         for (unsigned j = 0; j < COLUMNS; ++j)
-          total[j] += static_cast<int32_t>(row[k].finite *
-                                           values[size_t{k} * n + column + j] * scale[j]);
+          total[j] +=
+              static_cast<int32_t>(row[k].finite * values[size_t{k} * n + column + j] * scale[j]);
       for (unsigned j = 0; j < COLUMNS; ++j) {
         const Operand* const other = &of_b[size_t{column + j} * STEP];
         sums[j] = finite_row && std::isfinite(sums[j]) && finite(other)

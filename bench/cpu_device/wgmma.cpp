@@ -29,10 +29,10 @@ unsigned element_bytes(WgmmaType type) {
 
 // Of a and b, each row after row, n rows of b.
 void multiply(WgmmaType type, const void* a, const void* b, float* d, unsigned n) {
-  const auto *const halves_a = static_cast<const uint16_t*>(a),
-             *const halves_b = static_cast<const uint16_t*>(b);
-  const auto *const bytes_a = static_cast<const uint8_t*>(a),
-             *const bytes_b = static_cast<const uint8_t*>(b);
+  const auto *const halves_a = static_cast<const uint16_t*>(a), *const halves_b =
+                                                                    static_cast<const uint16_t*>(b);
+  const auto *const bytes_a = static_cast<const uint8_t*>(a), *const bytes_b =
+                                                                  static_cast<const uint8_t*>(b);
   switch (type) {
     case WgmmaType::F16:
       return tensor_core_multiply(halves_a, halves_b, d, M, n, K_BYTES / 2);

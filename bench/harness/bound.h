@@ -43,13 +43,13 @@ double sum_error(int K, double norm, double size, Sums sums) {
 }
 
 // What a sum of K products may be off by because each factor was made a tf32 before. Rounded, a
-// factor is off by at most u = 2^-11 of itself, so that the sum is by 2 u of all |a_k b_k|, which are
-// at most `norm` together. Chance gives these errors signs: of products of about norm / K each they
-// are 0.6 u norm / sqrt(K) together (their standard deviation; for numbers spread evenly over a power
-// of two an error is 0.4 u, and a product has two), and 4 u norm / sqrt(K) is more than six of that.
-// Where bits are cut off, u = 2^-10, and all errors make their product smaller: 2 u of the sum, too.
-// Where these bits are multiplied as well, what is missing is the product of two of them, u^2, and
-// what both lose when they are rounded in their turn, half of that each.
+// factor is off by at most u = 2^-11 of itself, so that the sum is by 2 u of all |a_k b_k|, which
+// are at most `norm` together. Chance gives these errors signs: of products of about norm / K each
+// they are 0.6 u norm / sqrt(K) together (their standard deviation; for numbers spread evenly over
+// a power of two an error is 0.4 u, and a product has two), and 4 u norm / sqrt(K) is more than six
+// of that. Where bits are cut off, u = 2^-10, and all errors make their product smaller: 2 u of the
+// sum, too. Where these bits are multiplied as well, what is missing is the product of two of them,
+// u^2, and what both lose when they are rounded in their turn, half of that each.
 inline double factors_error(int K, double norm, double size, Rounds rounds) {
   if (K == 0) return 0;
   constexpr double SECOND_ORDER = 1.001;  // both factors of a product are off

@@ -95,8 +95,7 @@ CublasLt<In, Out>::CublasLt(const Gemm<In, Out>& p, Sums sums) : data_(std::make
   };
   Data& d = *data_;
   cublas_check(cublasLtCreate(&d.handle));
-  cublas_check(
-      cublasLtMatmulDescCreate(&d.operation, Cuda<In>::COMPUTE, Cuda<ScaleOf<Out>>::TYPE));
+  cublas_check(cublasLtMatmulDescCreate(&d.operation, Cuda<In>::COMPUTE, Cuda<ScaleOf<Out>>::TYPE));
   const auto set = [&](cublasLtMatmulDescAttributes_t which, auto value) {
     cublas_check(cublasLtMatmulDescSetAttribute(d.operation, which, &value, sizeof value));
   };

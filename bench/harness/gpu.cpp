@@ -104,8 +104,8 @@ const Gemm<In, Out>& in_full(const Gemm<In, Out>& p) {
   return p;
 }
 Gemm<float, float> in_full(const Gemm<tf32, float>& p) {
-  Gemm<float, float> full{p.M,   p.N, p.K,   &p.A->value, p.lda, &p.B->value,
-                          p.ldb, p.C, p.ldc, p.stream};
+  Gemm<float, float> full{p.M,         p.N,   p.K, &p.A->value, p.lda,
+                          &p.B->value, p.ldb, p.C, p.ldc,       p.stream};
   full.transposed_a = p.transposed_a, full.transposed_b = p.transposed_b;
   return full;
 }
@@ -249,8 +249,7 @@ VariantReport measure(const Variant<In, Out>& variant, const Yardsticks<In, Out>
   result.time = times[STAGE];
   if (yardsticks.cublas) result.cublas = times[CUBLAS];
   if (best) result.best = times[BEST];
-  result.cublas_does_all =
-      problem.epilogue.choice.is_product_alone() || BY_CUBLASLT_ALONE<In, Out>;
+  result.cublas_does_all = problem.epilogue.choice.is_product_alone() || BY_CUBLASLT_ALONE<In, Out>;
   if (sustained && yardsticks.cublas) {
     const std::vector<double> steady = time_sustained(contenders, sets.count(), times, stream);
     result.sustained = {tflops(problem.shape, steady[STAGE]),

@@ -121,8 +121,8 @@ struct Number<int32_t> {
   DO(int8_t, int8_t, int32_t)
 
 // The stages that are there in two formats.
-#define LADDER_PAIRS(DO)                           \
-  DO(half, half, ::ladder::bf16, ::ladder::bf16)   \
+#define LADDER_PAIRS(DO)                         \
+  DO(half, half, ::ladder::bf16, ::ladder::bf16) \
   DO(int8_t, int8_t, int8_t, int32_t)
 
 // Formats<In, Out>::Accumulate is the format of the sums.

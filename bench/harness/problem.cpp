@@ -77,7 +77,7 @@ namespace {
 
 template <class In, class Out>
 double bound_of_fraction(const Problem<In, Out>& p, int i, int j, double reference, double before,
-                Rounds rounds) {
+                         Rounds rounds) {
   using Accumulate = typename Formats<In, Out>::Accumulate;
   const double row_norm = p.row_norms[static_cast<size_t>(i)],
                column_norm = p.column_norms[static_cast<size_t>(j)];

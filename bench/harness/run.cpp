@@ -150,8 +150,8 @@ int run_type(const Stage& stage, const Contents<In, Out>& contents,
                    const std::vector<Variant<In, Out>>&);
 LADDER_FORMATS(INSTANTIATE)
 #undef INSTANTIATE
-#define INSTANTIATE(In, Out, OtherIn, OtherOut)                         \
-  template int run_type(const Stage&, const Contents<In, Out>&,         \
+#define INSTANTIATE(In, Out, OtherIn, OtherOut)                 \
+  template int run_type(const Stage&, const Contents<In, Out>&, \
                         const Contents<OtherIn, OtherOut>&, int, char**);
 LADDER_PAIRS(INSTANTIATE)
 

@@ -105,11 +105,10 @@ std::string gpu_table(const Report& r) {
                         r.cublas_version);
   if (timed && r.variants.back().cublas) {
     const Timing& c = *r.variants.back().cublas;
-    text +=
-        fmt::format("  cuBLAS {}{}: {:.4f} ms, {:.2f} TFLOP/s, interleaved with {}\n",
-                    r.cublas_version,
-                    r.variants.back().cublas_does_all ? "" : ", the product alone",
-                    c.median, tflops(r.shape, c.median), r.variants.back().name);
+    text += fmt::format("  cuBLAS {}{}: {:.4f} ms, {:.2f} TFLOP/s, interleaved with {}\n",
+                        r.cublas_version,
+                        r.variants.back().cublas_does_all ? "" : ", the product alone", c.median,
+                        tflops(r.shape, c.median), r.variants.back().name);
   }
   if (best) {
     const Timing& b = *r.variants.back().best;

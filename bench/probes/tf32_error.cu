@@ -44,7 +44,6 @@ class Errors {
         exact_(elements()) {
     on_device_a_.upload(a_);
     on_device_b_.upload(b_);
-#pragma omp parallel for
     for (int m = 0; m < size; ++m)
       for (int n = 0; n < size; ++n) {
         double sum = 0;
@@ -55,8 +54,11 @@ class Errors {
 
   template <Way WAY>
   double by_tensor_cores(bool in_one_sum = false) {
-    Gemm<tf32, float> p{size_, size_, K_, reinterpret_cast<const tf32*>(on_device_a_.get()), K_,
-                        reinterpret_cast<const tf32*>(on_device_b_.get()), K_, c_.get(), size_};
+    Gemm<tf32, float> p{size_, size_,
+                        K_,    reinterpret_cast<const tf32*>(on_device_a_.get()),
+                        K_,    reinterpret_cast<const tf32*>(on_device_b_.get()),
+                        K_,    c_.get(),
+                        size_};
     p.transposed_b = true;
     p.workspace_bytes = tf32_products::workspace_bytes<WAY>(p);
     const DeviceBuffer<unsigned char> workspace(p.workspace_bytes + 16);
@@ -107,8 +109,8 @@ void run(int size, int largest_k) {
 #ifndef LADDER_CPU_DEVICE
   harness::select_device(0, 90, true);
 #endif
-  fmt::print("{:<12} {:>7} {:>10} {:>10} {:>14} {:>17} {:>10}\n", "sums", "K",
-             "cut", "tf32", "three_products", "three, in one sum", "fp32");
+  fmt::print("{:<12} {:>7} {:>10} {:>10} {:>14} {:>17} {:>10}\n", "sums", "K", "cut", "tf32",
+             "three_products", "three, in one sum", "fp32");
   for (const bool is_signed : {true, false})
     for (int K = 64; K <= largest_k; K *= 4) {
       Errors errors(size, K, is_signed);
