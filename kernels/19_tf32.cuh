@@ -9,6 +9,7 @@
 // maps
 //         of up to three products, the pass that makes the small parts for them, and sums of 128 of
 //         K that are added in fp32; the pass that transposes; two tiles.
+// Step    half of it is what is done with an operand before the kernel: turned, or split in two.
 // Limit   17's.
 #include <string>
 #include <utility>

@@ -8,6 +8,7 @@
 // vs 17   int8 and int32 for fp8 and fp32; C of 32 bits, or of 8 by Requantisation; its pieces are
 //         128 bytes wide whatever an element is, and pairs of elements go there by plain stores:
 //         stmatrix moves elements of 16 bits.
+// Step    two kinds of C are a parameter of most functions.
 // Limit   17's.
 #include <algorithm>
 #include <string>
