@@ -268,10 +268,12 @@ __global__ void __launch_bounds__(THREADS, 1)
 
 // ---- The launcher ------------------------------------------------------------------------------
 
-// What the launcher chooses among: tiles. Their layouts are the problem's.
+// What the launcher chooses among: tiles. Their layouts are the problem's. Of a wave, in
+// nanoseconds: a step of 64 along K, and what there is beside the steps.
 template <class T>
 struct Configuration {
   int BM, BN;
+  double step, rest;
   void (*launch)(const Gemm<T, T>&, int tiles_of_C, int blocks);
 };
 
@@ -294,14 +296,15 @@ void launch_configuration(const Gemm<T, T>& p, int tiles_of_C, int blocks) {
   LAUNCH[p.transposed_a][p.transposed_b](p, tiles_of_C, blocks);
 }
 template <class T, int BM, int BN>
-constexpr Configuration<T> configuration() {
-  return {BM, BN, launch_configuration<T, BM, BN>};
+constexpr Configuration<T> configuration(double step, double rest) {
+  return {BM, BN, step, rest, launch_configuration<T, BM, BN>};
 }
-// Four of 13's: each is compiled for four layouts and two types.
+// Four of 13's, since each is compiled for four layouts and two types, with what build/tune
+// measured of 13's on an H200.
 template <class T>
 inline constexpr Configuration<T> CONFIGURATIONS[] = {
-    configuration<T, 64, 128>(), configuration<T, 128, 256>(), configuration<T, 168, 256>(),
-    configuration<T, 176, 256>()};
+    configuration<T, 64, 128>(203, 431), configuration<T, 128, 256>(653, 1038),
+    configuration<T, 160, 256>(814, 1786), configuration<T, 168, 256>(864, 1636)};
 
 // "168x256".
 template <class T>
@@ -325,18 +328,25 @@ void gemm_as(const Configuration<T>& c, const Gemm<T, T>& p) {
   c.launch(p, tiles(p, c), ceil_div(tiles(p, c), waves(p, c)));
 }
 
-// What all steps along K of a wave take, with 13's constants.
-template <class T>
+// Which tiles the launcher takes for an A along M.
+enum class Heights { AS_BY_ROWS, ON_LINES };
+
+// What all waves take, in nanoseconds.
+template <Heights HEIGHTS, class T>
 double cost(const Gemm<T, T>& p, const Configuration<T>& c) {
-  return waves(p, c) * (9.16e-3 * c.BM * c.BN + 0.976 * (c.BM + c.BN));
+  // There tiles begin in the midst of a line of 128 bytes, unless their height is a multiple of 64,
+  // and a row of a box lies in two of them. An H200's time for a step of 168x256 by that in NN.
+  constexpr double OFF_LINES = 1.045;
+  const bool off_lines = HEIGHTS == Heights::ON_LINES && p.transposed_a && c.BM % BOX != 0;
+  return waves(p, c) * (ceil_div(p.K, BK) * c.step * (off_lines ? OFF_LINES : 1) + c.rest);
 }
 
-template <class T>
+template <class T, Heights HEIGHTS = Heights::ON_LINES>
 void gemm(const Gemm<T, T>& p) {
   if (done_without_kernel(p, Layouts::ANY)) return;
   const Configuration<T>* first = nullptr;  // to be done
   for (const Configuration<T>& c : CONFIGURATIONS<T>)
-    if (!first || cost(p, c) < cost(p, *first)) first = &c;
+    if (!first || cost<HEIGHTS>(p, c) < cost<HEIGHTS>(p, *first)) first = &c;
   gemm_as(*first, p);
 }
 

@@ -6,7 +6,9 @@ template <class T>
 ladder::harness::Contents<T, T> contents() {
   using namespace ladder::layouts;
   ladder::harness::Contents<T, T> all{
-      {{"transposed_first", gemm_transposed_first<T>, workspace_bytes<T>}, {"layouts", gemm<T>}},
+      {{"transposed_first", gemm_transposed_first<T>, workspace_bytes<T>},
+       {"heights_as_by_rows", gemm<T, Heights::AS_BY_ROWS>},
+       {"layouts", gemm<T>}},
       {}};
   for (const Configuration<T>& c : CONFIGURATIONS<T>)
     all.configurations.emplace_back("tile_" + name(c),

@@ -20,7 +20,7 @@ set(RIGHT [=[{"stages": [
   {"name": "02_second", "parent": "01_first", "types": ["fp16"],
    "needs": {"compute_capability": 90, "features": ["tma", "wgmma"]},
    "aligned_rows": true, "page": "docs/02.md",
-   "reference": "best", "also_at": ["1024", "16x4096x4096"], "power_with": ["zeros"]}]}
+   "reference": "best", "also_at": ["1024", "16x4096x4096", "8192_TN_bf16"], "power_with": ["zeros"]}]}
 ]=])
 file(REMOVE_RECURSE ${FOLDER})
 foreach(file kernels/01_first.cuh kernels/02_second.cuh stages/01_first.cu stages/02_second.cu docs/01.md
@@ -77,8 +77,8 @@ expect("02_second: 'any_layout' is of type STRING, not BOOLEAN" "\"reference\": 
        "\"any_layout\": \"NT\"")
 expect("02_second: unknown epilogue 'tanh' (there are relu, gelu, gelu_erf, silu)"
        "\"reference\": \"best\"" "\"epilogue\": \"tanh\"")
-expect("02_second: '16x4096' in 'also_at' is no shape like 1024 or 16x4096x4096" "x4096x4096" "x4096")
-expect("02_second: 'also_at' is of type STRING, not ARRAY" "[\"1024\", \"16x4096x4096\"]" "\"1024\"")
+expect("02_second: '16x4096' in 'also_at' is no shape like 1024, 16x4096x4096 or 1024_TN" "x4096x4096" "x4096")
+expect("02_second: 'also_at' is of type STRING, not ARRAY" "[\"1024\", \"16x4096x4096\", \"8192_TN_bf16\"]" "\"1024\"")
 expect("02_second: unknown data 'noise' in 'power_with' (there are random, exact, zeros, constant)" "zeros" "noise")
 expect("02_second: 'types' is empty" "[\"fp16\"]" "[]")
 expect("'stages' is of type OBJECT, not ARRAY" "${RIGHT}" "{\"stages\": {}}")

@@ -145,11 +145,11 @@ constexpr bool BY_CUBLASLT_ALONE = false;
 LADDER_CUBLASLT_FORMATS(LADDER_DEFINE)
 #undef LADDER_DEFINE
 
-// What --type calls them.
+// What --type calls them: by A and B, but for int8 whose sums are C.
 template <class In, class Out>
 constexpr const char* TYPE_NAME = Number<In>::NAME;
 template <>
-inline constexpr const char* TYPE_NAME<int8_t, int32_t> = "int8_to_int32";
+inline constexpr const char* TYPE_NAME<int8_t, int32_t> = "int32";
 
 // Elements in 16 bytes: leading dimensions are multiples of it.
 template <class T>

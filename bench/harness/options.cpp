@@ -177,7 +177,7 @@ std::optional<Options> parse_options(const std::string& stage,
       ->excludes(data);
   add_choice(
       app, "--type", types, [&](size_t choice) { o.type = types[choice]; },
-      fmt::format("of A and B [{}]", o.type));
+      fmt::format("of A and B; int32 is of C, whose A and B are int8 [{}]", o.type));
   add_choice(
       app, "--layout", {std::begin(LAYOUT_NAMES), std::end(LAYOUT_NAMES)},
       [&](size_t choice) { o.layout = LAYOUTS[choice]; },

@@ -20,7 +20,8 @@ It may have, too:
   given                   numbers of the sentence that are no results, as a tile's size
   not_predicted           why the CPU device's counters are known to be others than ncu's
 
-Results, at 4096 or the shape given (tflops(05_cp_async/cp_async, 8192)): time (ms), tflops,
+Results, at 4096 or the shape given (tflops(05_cp_async/cp_async, 8192); 8192_TN, 8192_bf16: in
+another layout or type): time (ms), tflops,
 percent_of_cublas, percent_of_best (of cuBLAS's own and cublasLt's best), percent_of_peak,
 sustained_percent_of_cublas, sustained_percent_of_best, registers, shared_bytes, threads,
 occupancy.
@@ -191,9 +192,10 @@ class Measurements:
 
 
 def parse(text: str) -> ast.expr:
-    """Variants, which come first in a call, and rectangles are names to us, but not to Python's
-    parser."""
-    quoted = re.sub(r"(?<=\w\()\s*(\w+/\w+)|\b(\d+x\d+x\d+)\b", r'"\1\2"', text)
+    """Variants, which come first in a call, and shapes that are no number are names to us, but not
+    to Python's parser."""
+    shapes = r"\d+x\d+x\d+(?:_\w+)?|\d+_\w+"
+    quoted = re.sub(rf"(?<=\w\()\s*(\w+/\w+)|\b({shapes})\b", r'"\1\2"', text)
     try:
         return ast.parse(quoted, mode="eval").body
     except SyntaxError as error:

@@ -20,9 +20,10 @@ MANIFEST = ROOT / "stages/manifest.json"
 
 @dataclass(frozen=True)
 class Stage:
-    """An entry. `also_at`: the shapes beside 4096 and 8192 at which scripts/measure.sh times the
-    stage; `power_with`: the kinds of data with which scripts/power.py measures it. The manifest may
-    leave both out."""
+    """An entry. `types`: of A and B, the usual one first; `any_layout`: whether A and B may each be
+    stored transposed; `also_at`: the shapes beside 4096 and 8192 at which scripts/measure.sh times
+    the stage, as 8192_TN_bf16 where layout or type is not the usual one; `power_with`: the kinds of
+    data with which scripts/power.py measures it. The manifest may leave out the last three."""
 
     name: str
     parent: str | None
@@ -31,6 +32,7 @@ class Stage:
     features: frozenset[str]
     aligned_rows: bool
     page: str
+    any_layout: bool = False
     also_at: tuple[str, ...] = ()
     power_with: tuple[str, ...] = ()
 
@@ -49,6 +51,7 @@ def stage_of(entry: dict) -> Stage:
         features=frozenset(entry["needs"]["features"]),
         aligned_rows=entry["aligned_rows"],
         page=entry["page"],
+        any_layout=entry.get("any_layout", False),
         also_at=tuple(entry.get("also_at", ())),
         power_with=tuple(entry.get("power_with", ())),
     )

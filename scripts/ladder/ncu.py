@@ -3,14 +3,16 @@
 ncu_counters.py BUILD_FOLDER OUTPUT.json               what the CPU device predicts, at 128^3
 ncu_counters.py BUILD_FOLDER OUTPUT.json --size 4096   those, and what limits a kernel
 ncu_counters.py BUILD_FOLDER OUTPUT.json --size 16x4096x4096 --only STAGE STAGE/VARIANT
-                                                       the same there, of these alone
+                                                       the same there, of these alone; 4096_TN and
+                                                       4096_bf16 are another layout and type
 ncu_counters.py BUILD_FOLDER OUTPUT.json --shapes      what the CPU device predicts, at ten shapes
 
 Needs ncu and a GPU. The output is {"device": name, "size": 128, "counters": {stage: {variant:
-{counter: value}}}}; the size may be "MxNxK". A variant of several kernels has their sum, also of
-cycles, or for ratios and percentages the average weighted by time. OUTPUT.partial holds what an
-interrupted run has; the same command goes on from there. With --shapes the output is {"device":
-name, "names": [counter, ...], "counters": {stage: {variant: {"MxNxK": [value, ...]}}}}.
+{counter: value}}}}; the size may be "MxNxK", or a string with layout and type. A variant of several
+kernels has their sum, also of cycles, or for ratios and percentages the average weighted by time.
+OUTPUT.partial holds what an interrupted run has; the same command goes on from there. With --shapes
+the output is {"device": name, "names": [counter, ...], "counters": {stage: {variant: {"MxNxK":
+[value, ...]}}}}.
 """
 
 import argparse
@@ -36,7 +38,7 @@ from ladder.counters import (
     TIME,
 )
 from ladder.project import BadInput
-from ladder.sweep import sizes
+from ladder.sweep import problem, split
 
 REASONS = (
     *("barrier", "branch_resolving", "dispatch_stall", "drain", "gmma", "imc_miss", "lg_throttle"),
@@ -99,14 +101,11 @@ def profiler(counters: list[str]) -> list[str]:
     return [*ncu, "--metrics", ",".join(counters)]
 
 
-def command(stage: Path, counters: list[str], shape: tuple[int, int, int]) -> list[str]:
-    m, n, k = map(str, shape)
-    return [*profiler(counters), str(stage), "--m", m, "--n", n, "--k", k]
+def command(stage: Path, counters: list[str], shape: str) -> list[str]:
+    return [*profiler(counters), str(stage), *problem(shape)]
 
 
-def counted(
-    stage: Path, counters: list[str], shape: tuple[int, int, int], only: list[str]
-) -> tuple[str, dict]:
+def counted(stage: Path, counters: list[str], shape: str, only: list[str]) -> tuple[str, dict]:
     """The GPU's name, and the counters of these variants; of every one, if there are none."""
     ncu = command(stage, counters, shape)
     variants = only or run([str(stage), "--list"]).split()
@@ -132,12 +131,13 @@ PROCESSES = 4
 
 def counted_at_shapes(stage: Path, only: list[str]) -> tuple[str, dict]:
     """The GPU's name, and of these variants their numbers by shape."""
+    shapes = ["x".join(map(str, shape)) for shape in SHAPES]
     with ThreadPoolExecutor(PROCESSES) as pool:
-        at_shapes = list(pool.map(lambda shape: counted(stage, AT_SHAPES, shape, only), SHAPES))
+        at_shapes = list(pool.map(lambda shape: counted(stage, AT_SHAPES, shape, only), shapes))
     by_variant: dict = {variant: {} for variant in at_shapes[0][1]}
-    for shape, (_, at_shape) in zip(SHAPES, at_shapes, strict=True):
+    for shape, (_, at_shape) in zip(shapes, at_shapes, strict=True):
         for variant, numbers in at_shape.items():
-            by_variant[variant]["x".join(map(str, shape))] = list(numbers.values())
+            by_variant[variant][shape] = list(numbers.values())
     return at_shapes[0][0], by_variant
 
 
@@ -172,10 +172,10 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--only", nargs="+", default=[], metavar="STAGE[/VARIANT]")
     options = parser.parse_args(arguments)
     try:
-        m, n, k = map(int, sizes(options.size))
+        split(options.size)
     except BadInput as error:
         raise SystemExit(str(error)) from None
-    size = m if m == n == k else options.size
+    size = int(options.size) if options.size.isdigit() else options.size
     stages = manifest.built(options.build / "stages")
     if options.shapes:
         result = {"device": None, "names": AT_SHAPES, "counters": {}}
@@ -197,7 +197,7 @@ def main(arguments: list[str]) -> int:
             result["device"], result["counters"][name] = counted_at_shapes(stages[name], only)
         else:
             counters = AT_PREDICTED_SIZE if size == PREDICTED_SIZE else ALL
-            found = counted(stages[name], counters, (m, n, k), only)
+            found = counted(stages[name], counters, options.size, only)
             result["device"], result["counters"][name] = found
         partial.write_text(with_short_lists(result))
         print(f"{name}: {time.monotonic() - begin:.1f} s", flush=True)

@@ -53,6 +53,11 @@ class Edit:
     follows: str = ""
     kernel: str = ""
 
+    @property
+    def type(self) -> str:
+        """Of A and B, in C++, where a stage takes several."""
+        return "ladder::bf16" if "--type bf16" in self.options else "half"
+
 
 @dataclass(frozen=True)
 class Finding:
@@ -115,10 +120,14 @@ def plant(edit: Edit, kernels: Path) -> None:
 
 def main_of(stage_main: str, edit: Edit) -> str:
     """A stage's main with the edit's variant alone, or, where variants are templates of the type,
-    all of it. Raises BadInput."""
+    with those of the edit's type. Raises BadInput."""
     before, _, body = stage_main.partition("int main(")
     if "harness::run_type(" in body:
-        return stage_main
+        run_it = (
+            f"  return ladder::harness::run<{edit.type}, {edit.type}>(\n"
+            f"      ladder::STAGE, contents<{edit.type}>().variants, argc, argv);\n"
+        )
+        return f"{before}int main(int argc, char** argv) {{\n{run_it}}}\n"
     start = re.search(r"return (?:ladder::)?harness::run<.*?>\(", body)
     variant = re.search(rf'\{{"{edit.variant}",[^{{}}]*\}}', body)
     if not start or not variant:
@@ -254,9 +263,9 @@ def unedited(edits: list[Edit], build: Build) -> list[str]:
     with tempfile.TemporaryDirectory() as folder:
         made = {}
         for (variant, kernel, shape, _), edit in by_program.items():
-            program = made.get((variant, kernel))
+            program = made.get((variant, kernel, edit.type))
             if program is None:
-                program = made[variant, kernel] = Path(folder) / f"program{len(made)}"
+                program = made[variant, kernel, edit.type] = Path(folder) / f"program{len(made)}"
                 said = build.compile(edit, ROOT / "kernels", program)
                 if said:
                     raise BadInput(f"{edit.stage}, {variant}, does not compile:\n{said}")

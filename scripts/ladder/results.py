@@ -67,8 +67,20 @@ def order(report: dict) -> tuple:
 
 
 def shape(report: dict) -> str:
-    m, n, k = (report["problem"][d] for d in "mnk")
-    return str(m) if m == n == k else f"{m}x{n}x{k}"
+    """ "4096" or "16x4096x4096"; of a stage that takes several layouts or types, with what is not
+    the usual one: "4096_TN", "4096_bf16", "4096_TN_bf16"."""
+    problem = report["problem"]
+    m, n, k = (problem[d] for d in "mnk")
+    words = [str(m) if m == n == k else f"{m}x{n}x{k}"]
+    stage = manifest.load().get(report["stage"])
+    layout = problem.get("layout", "NN")
+    if stage and stage.any_layout and layout != stage.layout:
+        words.append(layout)
+    # int8 has sums of its own type for C.
+    type_ = problem["output"] if problem["output"] == "int32" else problem["input"]
+    if stage and len(stage.types) > 1 and type_ != stage.types[0]:
+        words.append(type_)
+    return "_".join(words)
 
 
 def own(report: dict) -> dict:

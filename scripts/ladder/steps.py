@@ -217,9 +217,10 @@ VARIANT = re.compile(r'\{\s*"(\w+)"\s*,\s*([^{}]*?)\s*[,}]')
 
 
 def listed_variants(main_file: str) -> list[tuple[str, str]]:
-    """The first list of braces after the stage is that of the variants."""
+    """The first list of braces after the stage is that of the variants; where there are several
+    types, the first of the function that makes the contents."""
     text = code(main_file)
-    found = re.search(r"\bSTAGE\s*,\s*\{", text)
+    found = re.search(r"\b(?:STAGE\s*,\s*|Contents<[^<>]*>\s*\w+)\{", text)
     if not found:
         return []
     first = found.end() - 1

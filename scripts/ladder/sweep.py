@@ -2,6 +2,7 @@
 
 sweep.py DIR [STAGE ...]                            for example sweep.py /tmp/sweep 05_cp_async
 sweep.py DIR --shapes 4096 16x4096x4096             M=N=K, or MxNxK
+sweep.py DIR 18_layouts --shapes 8192_TN 8192_bf16  in another layout, or type, than the usual one
 sweep.py DIR --documented                           of every stage what the documentation is made of
 sweep.py DIR --claimed                              what claims need, and tables of a second GPU
 sweep.py DIR --processes 3                          three runs a cell; the median one is kept
@@ -17,7 +18,9 @@ import argparse
 import contextlib
 import datetime
 import json
+import math
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -57,17 +60,35 @@ class Cell:
     variants: frozenset[str] = frozenset()
 
 
-def sizes(shape: str) -> list[str]:
-    """M, N and K of "4096" or "16x4096x4096"."""
-    parts = shape.split("x")
-    if len(parts) not in (1, 3) or not all(p.isdigit() and int(p) > 0 for p in parts):
-        raise BadInput(f"no shape: '{shape}'; write 4096 or 16x4096x4096")
-    return parts * 3 if len(parts) == 1 else parts
+# As results.shape() writes it.
+SHAPE = re.compile(r"([1-9]\d*(?:x[1-9]\d*x[1-9]\d*)?)(?:_(NN|NT|TN|TT))?(?:_([a-z][a-z0-9]*))?")
 
 
-def volume(shape: str) -> int:
-    m, n, k = map(int, sizes(shape))
-    return m * n * k
+def split(shape: str) -> tuple[list[int], str | None, str | None]:
+    """M, N and K of "4096", "16x4096x4096" or "4096_TN_bf16", its layout and its type."""
+    found = SHAPE.fullmatch(shape)
+    if not found:
+        raise BadInput(f"no shape: '{shape}'; write 4096, 16x4096x4096 or 4096_TN_bf16")
+    parts = [int(part) for part in found[1].split("x")]
+    return parts * 3 if len(parts) == 1 else parts, found[2], found[3]
+
+
+def sizes(shape: str) -> list[int]:
+    return split(shape)[0]
+
+
+def problem(shape: str) -> list[str]:
+    """What a stage is told of it."""
+    (m, n, k), layout, type_ = split(shape)
+    words = ["--m", str(m), "--n", str(n), "--k", str(k)]
+    words += ["--layout", layout] if layout else []
+    return words + (["--type", type_] if type_ else [])
+
+
+def order(shape: str) -> tuple:
+    """By the amount of work; the usual layout and type first."""
+    of, layout, type_ = split(shape)
+    return math.prod(of), type_ or "", layout or ""
 
 
 def own_percent(report: dict) -> float:
@@ -76,10 +97,9 @@ def own_percent(report: dict) -> float:
 
 def measure(cell: Cell) -> str:
     """The report of one process, as it wrote it. Raises StageFailed."""
-    m, n, k = sizes(cell.shape)
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.json"
-        command = [cell.executable, "--m", m, "--n", n, "--k", k, "--json", report]
+        command = [cell.executable, *problem(cell.shape), "--json", report]
         if cell.shape != ALL_VARIANTS_AT:
             listed = subprocess.run([cell.executable, "--list"], capture_output=True, text=True)
             there = listed.stdout.split()
@@ -142,8 +162,8 @@ def documented(stages: dict[str, Path], also: bool) -> list[Cell]:
     for name, variant, shape in claims.shapes_claimed(claims.load_claims(claims.CLAIMS)):
         if name in stages:
             wanted.setdefault((name, shape), set()).add(variant)
-    order = sorted(wanted, key=lambda cell: (manifest.place(cell[0]), volume(cell[1])))
-    return [Cell(stages[name], shape, frozenset(wanted[name, shape])) for name, shape in order]
+    cells = sorted(wanted, key=lambda cell: (manifest.place(cell[0]), order(cell[1])))
+    return [Cell(stages[name], shape, frozenset(wanted[name, shape])) for name, shape in cells]
 
 
 def sweep(folder: Path, cells: list[Cell], processes: int) -> int:

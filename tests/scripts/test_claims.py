@@ -188,10 +188,13 @@ def test_results_without_counters_are_refused(place, capsys):
 def test_what_has_to_be_measured_for_the_claims():
     holds = ["time(01_a/x) > time(01_a/y, 16x32x64) and sectors_ld(01_a/z, 4096) == 0"]
     holds += ["tflops(02_b/x, 8192) / 2 > registers(01_a/x)"]
+    holds += ["time(01_a/y, 64_TN) < time(01_a/y, 8x8x64_bf16)"]
     wanted = claims.shapes_claimed([{"holds": text} for text in holds])
     assert wanted == {
         ("01_a", "x", "4096"),
         ("01_a", "y", "16x32x64"),
+        ("01_a", "y", "64_TN"),
+        ("01_a", "y", "8x8x64_bf16"),
         ("02_b", "x", "8192"),
     }
 

@@ -1,4 +1,5 @@
 import json
+from pathlib import Path
 
 import pytest
 
@@ -111,7 +112,7 @@ def test_an_interrupted_run_goes_on_where_it_stopped(two_stages, capsys):
     assert not output.with_suffix(".partial").exists()
 
 
-@pytest.mark.parametrize("size, said", [("512", 512), ("16x32x64", "16x32x64")])
+@pytest.mark.parametrize("size, said", [("512", 512), ("16x32x64", "16x32x64"), ("64_TN", "64_TN")])
 def test_of_some_stages_and_variants_at_a_shape(two_stages, size, said):
     output = two_stages / "counters.json"
     arguments = [str(two_stages), str(output), "--size", size, "--only", "02_x/b", "01_x"]
@@ -154,6 +155,11 @@ def test_a_missing_ncu_is_one_line(tmp_path, monkeypatch):
 def test_a_counter_that_another_gpu_does_not_have_is_named(row):
     with pytest.raises(SystemExit, match="ncu reported no gpu__time_duration"):
         ncu.number(row, TIME)
+
+
+def test_ncu_is_told_layout_and_type():
+    command = ncu.command(Path("x"), [TIME], "64_TN_bf16")
+    assert " ".join(command).endswith(" x --m 64 --n 64 --k 64 --layout TN --type bf16")
 
 
 def test_what_claims_may_name_is_measured():

@@ -92,6 +92,20 @@ def test_shape_of_a_rectangle_is_spelled_out():
     assert results.shape(report()) == "4096"
 
 
+def test_shape_has_the_layout_and_the_type_that_are_not_the_usual_ones(manifest_of):
+    manifest_of({"name": "01_naive", "types": ["fp16", "bf16"], "any_layout": True}, "02_other")
+
+    def shape(stage, **problem):
+        of = report()
+        return results.shape(of | {"stage": stage, "problem": of["problem"] | problem})
+
+    assert shape("01_naive", input="fp16") == "4096"
+    assert shape("01_naive", input="fp16", layout="TN") == "4096_TN"
+    assert shape("01_naive", input="bf16", layout="TT", k=77) == "4096x4096x77_TT_bf16"
+    # A stage that takes one of each alone.
+    assert shape("02_other", input="e4m3", layout="NT") == "4096"
+
+
 @pytest.mark.parametrize("content", ["", "[]", "{}", "not json"])
 def test_a_file_that_is_no_report_is_named(tmp_path, capsys, content):
     (tmp_path / "x.json").write_text(content)

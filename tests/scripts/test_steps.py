@@ -142,3 +142,11 @@ def test_variants_are_the_first_list_of_a_main_not_its_configurations():
     variants, configurations = '{{"a", x::gemm_a}, {"b", x::gemm, bytes}}', '{{"d", x::gemm_d}}'
     main = f"return run<f, f>(ladder::STAGE, {variants}, argc, argv, {configurations});"
     assert steps.listed_variants(main) == [("a", "x::gemm_a"), ("b", "x::gemm")]
+
+
+def test_variants_of_several_types_are_the_first_list_of_the_contents():
+    main = """Contents<T, T> contents() {
+  Contents<T, T> all{{{"a", gemm_a<T>}, {"b", gemm<T>, bytes<T>}}, {{"d", gemm_d}}};
+}
+return run_type(ladder::STAGE, contents<half>(), contents<bf16>(), argc, argv);"""
+    assert steps.listed_variants(main)[:2] == [("a", "gemm_a<T>"), ("b", "gemm<T>")]

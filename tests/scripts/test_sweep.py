@@ -65,6 +65,23 @@ def test_all_variants_only_at_the_sizes_of_the_readme(build, tmp_path):
     assert others.startswith("--m 16 --n 32 --k 64") and others.endswith("--variant own")
 
 
+def test_a_shape_may_have_a_layout_and_a_type(build, tmp_path):
+    out = tmp_path / "out"
+    shapes = ["4096_TN", "64_bf16", "16x32x64_NT_e4m3"]
+    assert sweep.main([str(out), "01_right", "--shapes", *shapes], build) == 0
+    assert reports(out) == sorted(f"01_right_{shape}.json" for shape in shapes)
+    layout, type_, both = (line.partition(" --json")[0] for line in runs(build))
+    assert layout == "--m 4096 --n 4096 --k 4096 --layout TN"
+    assert type_ == "--m 64 --n 64 --k 64 --type bf16"
+    assert both == "--m 16 --n 32 --k 64 --layout NT --type e4m3"
+    assert all(line.endswith("--variant own") for line in runs(build))
+
+
+def test_work_goes_before_type_and_type_before_layout():
+    ordered = ["16x16x128", "32_TT", "64", "64_TN", "64_bf16", "64_NT_bf16"]
+    assert sorted(reversed(ordered), key=sweep.order) == ordered
+
+
 def test_the_median_of_several_processes_is_kept(build, tmp_path, capsys):
     out = tmp_path / "out"
     assert sweep.main([str(out), "01_right", "--shapes", "64", "--processes", "3"], build) == 0
@@ -106,6 +123,8 @@ def test_an_interrupt_keeps_what_is_there(build, tmp_path, capsys, monkeypatch):
     [
         (["{out}", "--shapes", "4096x1"], "no shape: '4096x1'"),
         (["{out}", "--shapes", "0"], "no shape: '0'"),
+        (["{out}", "--shapes", "64_NN"], "no shape: '64_NN'"),
+        (["{out}", "--shapes", "64_bf16_TN"], "no shape: '64_bf16_TN'"),
         (["{out}", "07_none"], "no stage '07_none'; there are: 01_right"),
         (["{out}", "--processes", "0"], "--processes: at least 1"),
         (["{file}"], "is no folder"),

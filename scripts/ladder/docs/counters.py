@@ -1,13 +1,12 @@
 """Tables of what ncu counted, and of what the CPU device predicts."""
 
-import re
-
 from ladder import claims, manifest, steps
 from ladder import counters as ncu
 from ladder.docs import sources
 from ladder.docs.text import number, table
 from ladder.project import BadInput, read_json
 from ladder.results import REFERENCES
+from ladder.sweep import SHAPE
 
 # A counter by its short name, in the order of the tables, and in words.
 NAMES = {"time": ncu.TIME, **ncu.LIMITS, **ncu.PREDICTED}
@@ -139,7 +138,8 @@ def counter_table(*arguments: str) -> str:
     """[SHAPE] STAGE[/VARIANT] ... : ROW, ROW, ...; at 4096 unless a shape is given."""
     names, _, rows_wanted = " ".join(arguments).partition(":")
     wanted = names.split()
-    at = wanted.pop(0) if re.fullmatch(r"[\dx]+", wanted[0]) else EVERY_VARIANT_AT
+    begins_with_a_shape = SHAPE.fullmatch(wanted[0]) and wanted[0] not in manifest.load()
+    at = wanted.pop(0) if begins_with_a_shape else EVERY_VARIANT_AT
     columns = columns_of(wanted, at)
     counted = [sources.counters(at)[stage][variant] for stage, variant in columns]
     if chosen := [row.strip() for row in rows_wanted.split(",") if row.strip()]:

@@ -7,7 +7,7 @@ from ladder.docs import sources
 from ladder.docs.text import number, table
 from ladder.project import BadInput, read_json
 from ladder.results import AROUND, own, percent_of_best
-from ladder.sweep import DOCUMENTED, volume
+from ladder.sweep import DOCUMENTED, order
 
 # Shorter launches are not at the power limit: the host that enqueues them sets the pace.
 HOST_PACED_MS = 0.02
@@ -143,7 +143,7 @@ def shapes(stage: str) -> str:
     of_stage = [size for name, size in sources.reports(sources.reference()) if name == stage]
     if not of_stage:
         raise BadInput(f"no results of {stage}")
-    variants = {size: own(sources.report(stage, size)) for size in sorted(of_stage, key=volume)}
+    variants = {size: own(sources.report(stage, size)) for size in sorted(of_stage, key=order)}
     head = ["M x N x K", "TFLOP/s", "% of cuBLAS"]
     rows = [[s, f"{v['tflops']:.1f}", f"{v['percent_of_cublas']:.1f}"] for s, v in variants.items()]
     for gpu in sources.others():

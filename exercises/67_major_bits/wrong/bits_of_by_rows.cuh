@@ -1,0 +1,56 @@
+// refused: wrong result: C .*in NT
+// The bits of stage 09: both matrices by rows, whatever is there.
+#include "exercise.h"
+
+using ptx::Major;
+
+// Boxes as TMA brings them: a row of 64 halves is 128 bytes, swizzled. Major::K: box[row of A, or
+// column of B][k]. Major::MN: box[k][row of A, or column of B].
+struct Shared {
+  half A[64][64];
+  half B[64][64];
+  uint64_t full;
+};
+
+// Where wgmma finds 16 of k, from k on, of an operand: of all 64 rows of A, or columns of B.
+template <Major MAJOR>
+static __device__ uint64_t descriptor(const half (&box)[64][64], int k) {
+  const half* const first = MAJOR == Major::K ? &box[0][k] : &box[k][0];
+  return ptx::wgmma_descriptor(first, 0, 8 * sizeof box[0]);
+}
+
+// One warpgroup: acc = A * B, 64 x 64 by 64. It is in the registers when the function returns.
+template <Major MAJOR_A, Major MAJOR_B>
+static __device__ void multiply(const Shared& s, float (&acc)[32]) {
+  ptx::wgmma_fence();
+  for (int k = 0; k < 64; k += 16)
+    ptx::wgmma_m64k16_f32<half, Major::K, Major::MN>(acc, descriptor<MAJOR_A>(s.A, k),
+                                                     descriptor<MAJOR_B>(s.B, k), k > 0);
+  ptx::wgmma_commit_group();
+  ptx::wgmma_wait_group<0>();
+}
+
+// Given. One block of one warpgroup: C = A * B, 64 x 64, K up to 64.
+template <Major MAJOR_A, Major MAJOR_B>
+static __global__ void gemm_kernel(int M, int N, const __grid_constant__ CUtensorMap map_A,
+                                   const __grid_constant__ CUtensorMap map_B, float* C, int ldc) {
+  Shared& s = dynamic_shared<Shared>();
+  if (threadIdx.x == 0) {
+    ptx::mbarrier_init(&s.full, 1);
+    ptx::fence_mbarrier_init();
+    ptx::mbarrier_arrive_expect_tx(&s.full, sizeof s.A + sizeof s.B);
+    ptx::tma_load(s.A, &map_A, 0, 0, &s.full);
+    ptx::tma_load(s.B, &map_B, 0, 0, &s.full);
+  }
+  __syncthreads();
+  ptx::mbarrier_wait_parity(&s.full, 0);
+
+  float acc[32] = {};
+  multiply<MAJOR_A, MAJOR_B>(s, acc);
+
+  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  for (int i = 0; i < 32; ++i) {
+    const int row = warp * 16 + lane / 4 + i / 2 % 2 * 8, column = i / 4 * 8 + lane % 4 * 2 + i % 2;
+    if (row < M && column < N) C[row * ldc + column] = acc[i];
+  }
+}
