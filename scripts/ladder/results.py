@@ -76,10 +76,10 @@ def shape(report: dict) -> str:
     layout = problem.get("layout", "NN")
     if stage and stage.any_layout and layout != stage.layout:
         words.append(layout)
-    # int8 has sums of its own type for C.
-    type_ = problem["output"] if problem["output"] == "int32" else problem["input"]
-    if stage and len(stage.types) > 1 and type_ != stage.types[0]:
-        words.append(type_)
+    if stage and len(stage.types) > 1:
+        # int32 is a type of C.
+        type_ = "int32" if problem.get("output") == "int32" else problem["input"]
+        words += [type_] if type_ != stage.types[0] else []
     return "_".join(words)
 
 
