@@ -181,7 +181,7 @@ __global__ void __launch_bounds__(THREADS<BM>, 1)
     }
   } else {
     ptx::setmaxnreg_inc<CONSUMER_REGISTERS<BM>>();
-    constexpr int STAGED = Shared<Out, BM, BN>::STAGED;
+    constexpr int STAGED = Shared<Out, BM, BN>::STAGED, COLS = BOX<Out>;
     const int group = warpgroup_of_block(), group_m = group * PARTS<BM> * MMA_M;
     const int warp = threadIdx.x % WARPGROUP / 32, lane = threadIdx.x % 32;
     const bool sends = threadIdx.x % WARPGROUP == 0;
@@ -196,24 +196,23 @@ __global__ void __launch_bounds__(THREADS<BM>, 1)
 #pragma unroll
       for (int i = 0; i < PARTS<BM>; ++i)
 #pragma unroll
-        for (int j = 0; j * BOX<Out> < BN; ++j, ++piece) {
+        for (int j = 0; j * COLS < BN; ++j, ++piece) {
           // Of 192 columns the last piece of 128 has 64 once more that the one before has, too.
-          const int col0 = min(j * BOX<Out>, BN - BOX<Out>);
-          Out(*const staged)[BOX<Out>] = s.staged[group][piece % STAGED];
+          const int col0 = min(j * COLS, BN - COLS);
+          Out(*const staged)[COLS] = s.staged[group][piece % STAGED];
           const int m = tile.m0 + group_m + i * MMA_M, n = tile.n0 + col0;
           // The piece that was here before is on its way; of two, the other may still wait.
           if (sends) ptx::bulk_wait_group_read<STAGED - 1>();
           ptx::named_barrier_sync(1 + group, WARPGROUP);  // for all four warps' rows of it
 #pragma unroll
-          for (int pair = 0; pair < BOX<Out> / 4; ++pair) {
+          for (int pair = 0; pair < COLS / 4; ++pair) {
             const int row = warp * 16 + pair % 2 * 8 + lane / 4, col = pair / 2 * 8 + lane % 4 * 2;
             stage_pair(&staged[row][swizzled<Out>(row, col)], &acc[i][col0 / 2 + pair * 2], as,
                        n + col, N);
           }
           ptx::fence_proxy_async();                       // TMA sees what this lane has written
           ptx::named_barrier_sync(1 + group, WARPGROUP);  // and all lanes have
-          if (n + BOX < Out >> N &&
-              N * sizeof(Out) % 16 != 0)  // TMA would write past the end of a row
+          if (n + COLS > N && N * sizeof(Out) % 16 != 0)  // TMA would write past the end of a row
             store_staged<16>(&staged[warp * 16], C, ldc, m + warp * 16, n, M, N, lane);
           else if (sends)
             ptx::tma_store(&map_C, n, m, staged);
