@@ -5,9 +5,13 @@
 
 namespace ladder {
 
-// Where column `col` of row `row` is stored, rows being multiples of 128 bytes: the number of a
-// chunk, which is eight halves, is XORed with the row's.
-template <class T = half>
+// Where column `col` of row `row` is stored, rows being multiples of 64 halves: the number of a
+// chunk of eight halves is XORed with the row's.
+__device__ __forceinline__ int swizzled(int row, int col) {
+  return col ^ row % 8 * 8;
+}
+// The same of elements of another size.
+template <class T>
 __device__ __forceinline__ int swizzled(int row, int col) {
   return col ^ row % 8 * (16 / static_cast<int>(sizeof(T)));
 }
