@@ -624,6 +624,7 @@ void add_tests(const Stage& stage, const Contents<In, Out>& contents) {
 template <class In, class Out>
 void add_tests_of_second_type(const Stage& stage, const Contents<In, Out>& contents) {
 #ifdef LADDER_CPU_DEVICE
+  if (!stage.any_layout) return add_tests(stage, contents);
   for (const Layout layout : {LAYOUTS[0], LAYOUTS[3]}) add_tests(stage, contents, layout);
 #else
   add_tests(stage, contents);
