@@ -263,7 +263,9 @@ def unedited(edits: list[Edit], build: Build) -> list[str]:
         for (variant, kernel, shape, _), edit in by_program.items():
             program = made.get((variant, kernel, edit.other_type))
             if program is None:
-                program = made[variant, kernel, edit.other_type] = Path(folder) / f"program{len(made)}"
+                program = made[variant, kernel, edit.other_type] = (
+                    Path(folder) / f"program{len(made)}"
+                )
                 said = build.compile(edit, ROOT / "kernels", program)
                 if said:
                     raise BadInput(f"{edit.stage}, {variant}, does not compile:\n{said}")
