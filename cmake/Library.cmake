@@ -2,6 +2,7 @@
 #   #include <ladder/04_register_blocked.cuh>
 # works in this build, in a project that has this one as a subdirectory, and in one that finds it
 # installed, by find_package(gemm_ladder). Nothing is linked: nvcc links the CUDA runtime by itself.
+# Gemm.cmake has the target that chooses among them, gemm_ladder::gemm.
 include(CMakePackageConfigHelpers)
 include(GNUInstallDirs)
 
@@ -23,13 +24,19 @@ install(
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/ladder
   FILES_MATCHING
   PATTERN *.h
-  PATTERN *.cuh)
+  PATTERN *.cuh
+  PATTERN library EXCLUDE)
 install(
   EXPORT gemm_ladder
   NAMESPACE gemm_ladder::
-  FILE gemm_ladderConfig.cmake
+  FILE gemm_ladderKernels.cmake
   DESTINATION ${package})
+configure_package_config_file(
+  cmake/gemm_ladderConfig.cmake.in ${PROJECT_BINARY_DIR}/gemm_ladderConfig.cmake
+  INSTALL_DESTINATION ${package}
+  PATH_VARS CMAKE_INSTALL_LIBDIR)
 write_basic_package_version_file(
   ${PROJECT_BINARY_DIR}/gemm_ladderConfigVersion.cmake
   COMPATIBILITY SameMinorVersion ARCH_INDEPENDENT)
-install(FILES ${PROJECT_BINARY_DIR}/gemm_ladderConfigVersion.cmake DESTINATION ${package})
+install(FILES ${PROJECT_BINARY_DIR}/gemm_ladderConfig.cmake
+              ${PROJECT_BINARY_DIR}/gemm_ladderConfigVersion.cmake DESTINATION ${package})

@@ -78,8 +78,8 @@ endfunction()
 
 # ladder_read_manifest(ROOT): reads and checks ROOT/stages/manifest.json. Sets LADDER_STAGES, the names in
 # the ladder's order, and for each of them LADDER_<name>_PARENT, _COMPUTE_CAPABILITY, _FEATURES,
-# _ALIGNED_ROWS, _REFERENCE, _SUMS, _EPILOGUE and _ANY_LAYOUT. The first mistake ends the configuration,
-# in one line that names the entry.
+# _ALIGNED_ROWS, _REFERENCE, _SUMS, _EPILOGUE, _ANY_LAYOUT and _GROUPS. The first mistake ends the
+# configuration, in one line that names the entry.
 function(ladder_read_manifest root)
   set(manifest ${root}/stages/manifest.json)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${manifest})
@@ -134,6 +134,7 @@ function(ladder_read_manifest root)
     set(sums fp32)
     set(epilogue)
     set(any_layout OFF)
+    set(groups OFF)
     set(also_at)
     set(power_with)
     string(JSON keys LENGTH "${stage}")
@@ -148,6 +149,8 @@ function(ladder_read_manifest root)
         json_value(epilogue STRING "${stage}" ${name} epilogue)
       elseif(key STREQUAL "any_layout")
         json_value(any_layout BOOLEAN "${stage}" ${name} any_layout)
+      elseif(key STREQUAL "groups")
+        json_value(groups BOOLEAN "${stage}" ${name} groups)
       elseif(key STREQUAL "also_at")
         json_value(also_at ARRAY "${stage}" ${name} also_at)
       elseif(key STREQUAL "power_with")
@@ -193,6 +196,7 @@ function(ladder_read_manifest root)
     set(LADDER_${name}_REFERENCE ${reference} PARENT_SCOPE)
     set(LADDER_${name}_SUMS ${sums} PARENT_SCOPE)
     set(LADDER_${name}_ANY_LAYOUT ${any_layout} PARENT_SCOPE)
+    set(LADDER_${name}_GROUPS ${groups} PARENT_SCOPE)
     set(LADDER_${name}_EPILOGUE "${epilogue}" PARENT_SCOPE)
   endforeach()
   set(LADDER_STAGES "${names}" PARENT_SCOPE)

@@ -1,12 +1,12 @@
 #pragma once
-// 13 fit_the_waves: C[M,N] = A[M,K] * B[K,N], row-major, fp16 in, fp32 accumulate, fp16 out.
+// 13 fit_the_waves: C[M,N] = A[M,K] * B[K,N], row-major, fp16 or bf16, fp32 accumulate.
 // Idea    the product transposed, C^T = B^T * A^T: B's columns are wgmma's m, 64 of them, and A's
 //         rows are its n, any multiple of 8. So a tile may have 144 or 152 or 160 rows, and there
 //         is a height with which the tiles come out at just under a whole number of waves.
 // vs 11b  the kernel for any tile of 8i rows by 128 or 256 columns; sums that stmatrix turns back,
 //         in pieces which a warpgroup stages together; pairs of blocks that share A, B or both; the
 //         choice of the tile, and no more blocks than are done in as many waves, both as in 11c;
-//         a warpgroup number that ptxas sees as one for a warp.
+//         a warpgroup number that ptxas sees as one for a warp; fp16 or bf16, the parameter T.
 // Step    a tile of any height is useless without the choice of it.
 // Limit   the clock, where the waves are full: at 8192 the tensor pipe is busy in 94% of all. With
 //         few steps along K the tiles' stores, during which nothing is multiplied: 13b.
@@ -18,6 +18,7 @@
 #include "parts/descriptors.cuh"
 #include "parts/epilogue.cuh"
 #include "parts/no_kernel.cuh"
+#include "parts/sixteen_bits.cuh"
 #include "parts/store_halves.cuh"
 #include "parts/warpgroup.cuh"
 #include "ptx/cluster.cuh"
@@ -61,30 +62,31 @@ __host__ __device__ constexpr int cluster_of(Pairs pairs) {
   return down_of(pairs) * across_of(pairs);
 }
 
-template <int BM, int BN>
+template <class T, int BM, int BN>
 struct Tiles {
-  half A[BM][BK];
-  half B[BN / BOX][BK][BOX];
+  T A[BM][BK];
+  T B[BN / BOX][BK][BOX];
 };
 
 // Buffers that fit into shared memory beside `rows` of each piece, and the barriers.
-template <int BM, int BN>
+template <class T, int BM, int BN>
 constexpr int buffers_beside(int rows) {
   constexpr int SHARED_BYTES = 227 * 1024, BARRIERS = 256, MOST = 16;
-  const int staged = CONSUMERS * STAGED * rows * BOX * static_cast<int>(sizeof(half));
+  const int staged = CONSUMERS * STAGED * rows * BOX * static_cast<int>(sizeof(T));
   return std::min(MOST,
-                  (SHARED_BYTES - BARRIERS - staged) / static_cast<int>(sizeof(Tiles<BM, BN>)));
+                  (SHARED_BYTES - BARRIERS - staged) / static_cast<int>(sizeof(Tiles<T, BM, BN>)));
 }
 
-template <int BM, int BN>
+template <class T, int BM, int BN>
 struct Shared {
   // Rows of a piece: the longer, the fewer waits; but not at the price of a buffer.
-  static constexpr int PIECE = buffers_beside<BM, BN>(64) < buffers_beside<BM, BN>(32) ? 32 : 64;
+  static constexpr int PIECE =
+      buffers_beside<T, BM, BN>(64) < buffers_beside<T, BM, BN>(32) ? 32 : 64;
   static constexpr int LAST_PIECE = BM - (BM - 1) / PIECE * PIECE;
-  static constexpr int PIPE = buffers_beside<BM, BN>(PIECE);
-  Tiles<BM, BN> tiles[PIPE];
-  half staged[CONSUMERS][STAGED][PIECE][BOX];  // on their way to C
-  uint64_t full[PIPE];                         // completes when a tile has landed
+  static constexpr int PIPE = buffers_beside<T, BM, BN>(PIECE);
+  Tiles<T, BM, BN> tiles[PIPE];
+  T staged[CONSUMERS][STAGED][PIECE][BOX];  // on their way to C
+  uint64_t full[PIPE];                      // completes when a tile has landed
   uint64_t empty[PIPE];  // completes when the consumers of the whole cluster have multiplied it
 };
 
@@ -100,11 +102,11 @@ __device__ __forceinline__ Tile tile_of_block(int index, int M, int N) {
 
 // The producer, one thread: fills every buffer as soon as it is empty. `step` counts the tiles of
 // operands since the start: they go to buffer step % PIPE, in its round step / PIPE.
-template <int BM, int BN, Pairs PAIRS>
-__device__ __forceinline__ void produce(Shared<BM, BN>& s, const CUtensorMap& map_A,
+template <Pairs PAIRS, class T, int BM, int BN>
+__device__ __forceinline__ void produce(Shared<T, BM, BN>& s, const CUtensorMap& map_A,
                                         const CUtensorMap& map_B, Tile tile, int tiles,
                                         bool backwards, unsigned& step) {
-  constexpr int PIPE = Shared<BM, BN>::PIPE, DOWN = down_of(PAIRS), ACROSS = across_of(PAIRS);
+  constexpr int PIPE = Shared<T, BM, BN>::PIPE, DOWN = down_of(PAIRS), ACROSS = across_of(PAIRS);
   const unsigned down = blockIdx.x / ACROSS % DOWN, across = blockIdx.x % ACROSS;
   for (int t = 0; t < tiles; ++t, ++step) {
     const unsigned to = step % PIPE;
@@ -129,10 +131,10 @@ __device__ __forceinline__ void produce(Shared<BM, BN>& s, const CUtensorMap& ma
 
 // A consumer, a warpgroup: multiplies its boxes of every tile of B, and all of A, as soon as they
 // have landed. acc[w] is transposed: 64 columns of C by BM rows.
-template <int CLUSTER, int BM, int BN, int BOXES>
-__device__ __forceinline__ void consume(Shared<BM, BN>& s, int tiles, int first_box,
+template <int CLUSTER, class T, int BM, int BN, int BOXES>
+__device__ __forceinline__ void consume(Shared<T, BM, BN>& s, int tiles, int first_box,
                                         float (&acc)[BOXES][BM / 2], unsigned& step) {
-  constexpr int PIPE = Shared<BM, BN>::PIPE;
+  constexpr int PIPE = Shared<T, BM, BN>::PIPE;
   // The buffer of a tile goes back to the producers of the whole cluster.
   const auto release = [&](unsigned step) {
     if (threadIdx.x % WARPGROUP < CLUSTER)
@@ -148,8 +150,9 @@ __device__ __forceinline__ void consume(Shared<BM, BN>& s, int tiles, int first_
     for (int k = 0; k < BK; k += MMA_K)
 #pragma unroll
       for (int w = 0; w < BOXES; ++w)
-        ptx::wgmma_m64k16_f32_f16_a_along_m(acc[w], descriptor_b(now.B, k, first_box + w),
-                                            descriptor_a(now.A, 0, k), t > 0 || k > 0);
+        ptx::wgmma_m64k16_f32<T, ptx::Major::MN, ptx::Major::K>(
+            acc[w], descriptor_b(now.B, k, first_box + w), descriptor_a(now.A, 0, k),
+            t > 0 || k > 0);
     ptx::wgmma_commit_group();
     ptx::wgmma_wait_group<1>();  // while these run, those of the tile before are done
     if (t > 0) release(step - 1);
@@ -158,23 +161,18 @@ __device__ __forceinline__ void consume(Shared<BM, BN>& s, int tiles, int first_
   release(step - 1);
 }
 
-__device__ __forceinline__ uint32_t as_halves(float low, float high) {
-  const half2 pair = __floats2half2_rn(low, high);
-  return reinterpret_cast<const uint32_t&>(pair);
-}
-
 // The rows from `row0` on of a warp's 16 columns of C, which it has as columns of `acc`: turned, to
 // the rows of a piece. A stmatrix turns 8 rows by 16 columns, or two of these.
-template <int BM, int PIECE>
-__device__ __forceinline__ void stage_piece(half (*staged)[BOX], const float (&acc)[BM / 2],
-                                            int row0, int warp, int lane) {
+template <int BM, int PIECE, class T>
+__device__ __forceinline__ void stage_piece(T (*staged)[BOX], const float (&acc)[BM / 2], int row0,
+                                            int warp, int lane) {
   const int col = warp * 16 + lane / 8 % 2 * 8;
 #pragma unroll
   for (int row = 0; row < PIECE && row0 + row < BM; row += 16) {
     const float* const a = &acc[(row0 + row) / 2];
-    const uint32_t upper[2] = {as_halves(a[0], a[1]), as_halves(a[2], a[3])};
+    const uint32_t upper[2] = {as_pair<T>(a[0], a[1]), as_pair<T>(a[2], a[3])};
     if (row0 + row + 8 < BM) {
-      const uint32_t both[4] = {upper[0], upper[1], as_halves(a[4], a[5]), as_halves(a[6], a[7])};
+      const uint32_t both[4] = {upper[0], upper[1], as_pair<T>(a[4], a[5]), as_pair<T>(a[6], a[7])};
       ptx::stmatrix_x4_trans(&staged[row + lane / 16 * 8 + lane % 8][swizzled(lane, col)], both);
     } else {
       ptx::stmatrix_x2_trans(&staged[row + lane % 8][swizzled(lane, col)], upper);
@@ -183,15 +181,15 @@ __device__ __forceinline__ void stage_piece(half (*staged)[BOX], const float (&a
 }
 
 // `finish` is what is done with the sums: here nothing, in 16 an epilogue.
-template <int BM, int BN, Pairs PAIRS, class Finish>
+template <class T, int BM, int BN, Pairs PAIRS, class Finish>
 __global__ void __launch_bounds__(THREADS, 1)
     gemm_kernel(int M, int N, int K, int tiles_of_C, const __grid_constant__ CUtensorMap map_A,
                 const __grid_constant__ CUtensorMap map_B,
                 const __grid_constant__ CUtensorMap map_C,
-                const __grid_constant__ CUtensorMap map_C_last, half* C, int64_t ldc,
+                const __grid_constant__ CUtensorMap map_C_last, T* C, int64_t ldc,
                 const Finish finish) {
-  constexpr int CLUSTER = cluster_of(PAIRS), PIECE = Shared<BM, BN>::PIECE;
-  Shared<BM, BN>& s = dynamic_shared<Shared<BM, BN>>();
+  constexpr int CLUSTER = cluster_of(PAIRS), PIECE = Shared<T, BM, BN>::PIECE;
+  Shared<T, BM, BN>& s = dynamic_shared<Shared<T, BM, BN>>();
   const int tiles = ceil_div(K, BK);
 
   if (threadIdx.x == 0) {
@@ -210,7 +208,7 @@ __global__ void __launch_bounds__(THREADS, 1)
       bool backwards = false;
       for (int index = blockIdx.x / CLUSTER; index < tiles_of_C; index += gridDim.x / CLUSTER) {
         const Tile tile = tile_of_block<BM, BN, PAIRS>(index, M, N);
-        produce<BM, BN, PAIRS>(s, map_A, map_B, tile, tiles, backwards, step);
+        produce<PAIRS>(s, map_A, map_B, tile, tiles, backwards, step);
         backwards = !backwards;
       }
     }
@@ -239,7 +237,7 @@ __global__ void __launch_bounds__(THREADS, 1)
         for (int row0 = 0; row0 < BM; row0 += PIECE, ++piece) {
           finish.template piece<PIECE>(&acc[w][row0 / 2], row0, BM - row0, columns[w], tile.m0,
                                        tile.n0 + (group * BOXES + w) * BOX + warp * 16, M, N, lane);
-          half(*const staged)[BOX] = s.staged[group][piece % STAGED];
+          T(*const staged)[BOX] = s.staged[group][piece % STAGED];
           // The piece that was here before is on its way; of the others, one may still wait.
           if (sends) ptx::bulk_wait_group_read<STAGED - 1>();
           ptx::named_barrier_sync(1 + group, WARPGROUP);  // for all four warps' rows of it
@@ -262,77 +260,84 @@ __global__ void __launch_bounds__(THREADS, 1)
   }
 }
 
+#ifndef __CUDACC_RTC__
 // What the launcher chooses among: tiles, and pairs.
+template <class T>
 struct Configuration {
   int BM, BN;
   Pairs pairs;
-  void (*launch)(const Gemm<half, half>&, int tiles_of_C, int clusters);
+  void (*launch)(const Gemm<T, T>&, int tiles_of_C, int clusters);
 };
 
 // Throws CudaError where there is no TMA.
-template <int BM, int BN, Pairs PAIRS, class Finish>
-void launch_and_finish(const Gemm<half, half>& p, int tiles_of_C, int clusters,
-                       const Finish& finish) {
+template <class T, int BM, int BN, Pairs PAIRS, class Finish>
+void launch_and_finish(const Gemm<T, T>& p, int tiles_of_C, int clusters, const Finish& finish) {
   constexpr int CLUSTER = cluster_of(PAIRS);
   launch_clusters(
-      CLUSTER, gemm_kernel<BM, BN, PAIRS, Finish>, dim3(clusters * CLUSTER), dim3(THREADS),
-      sizeof(Shared<BM, BN>), p.stream, p.M, p.N, p.K, tiles_of_C,
+      CLUSTER, gemm_kernel<T, BM, BN, PAIRS, Finish>, dim3(clusters * CLUSTER), dim3(THREADS),
+      sizeof(Shared<T, BM, BN>), p.stream, p.M, p.N, p.K, tiles_of_C,
       ptx::tensor_map(p.A, p.M, p.K, p.lda, BM), ptx::tensor_map(p.B, p.K, p.N, p.ldb, BK),
-      ptx::tensor_map(p.C, p.M, p.N, p.ldc, Shared<BM, BN>::PIECE),
-      ptx::tensor_map(p.C, p.M, p.N, p.ldc, Shared<BM, BN>::LAST_PIECE), p.C, p.ldc, finish);
+      ptx::tensor_map(p.C, p.M, p.N, p.ldc, Shared<T, BM, BN>::PIECE),
+      ptx::tensor_map(p.C, p.M, p.N, p.ldc, Shared<T, BM, BN>::LAST_PIECE), p.C, p.ldc, finish);
 }
-template <int BM, int BN, Pairs PAIRS>
-void launch_configuration(const Gemm<half, half>& p, int tiles_of_C, int clusters) {
-  launch_and_finish<BM, BN, PAIRS>(p, tiles_of_C, clusters, ProductAlone{});
+template <class T, int BM, int BN, Pairs PAIRS>
+void launch_configuration(const Gemm<T, T>& p, int tiles_of_C, int clusters) {
+  launch_and_finish<T, BM, BN, PAIRS>(p, tiles_of_C, clusters, ProductAlone{});
 }
-template <int BM, int BN, Pairs PAIRS = Pairs::NONE>
-constexpr Configuration configuration() {
-  return {BM, BN, PAIRS, launch_configuration<BM, BN, PAIRS>};
+template <class T, int BM, int BN, Pairs PAIRS = Pairs::NONE>
+constexpr Configuration<T> configuration() {
+  return {BM, BN, PAIRS, launch_configuration<T, BM, BN, PAIRS>};
 }
-inline constexpr Configuration CONFIGURATIONS[] = {
+template <class T>
+inline constexpr Configuration<T> CONFIGURATIONS[] = {
     // clang-format off
-    configuration<64, 128>(),  configuration<72, 128>(),  configuration<96, 128>(),
-    configuration<104, 128>(), configuration<128, 128>(), configuration<144, 128>(),
-    configuration<192, 128>(), configuration<208, 128>(), configuration<256, 128>(),
-    configuration<64, 256>(),  configuration<72, 256>(),  configuration<104, 256>(),
-    configuration<128, 256>(), configuration<144, 256>(), configuration<152, 256>(),
-    configuration<160, 256>(), configuration<168, 256>(), configuration<176, 256>(),
-    configuration<192, 256>(),
+    configuration<T, 64, 128>(),  configuration<T, 72, 128>(),  configuration<T, 96, 128>(),
+    configuration<T, 104, 128>(), configuration<T, 128, 128>(), configuration<T, 144, 128>(),
+    configuration<T, 192, 128>(), configuration<T, 208, 128>(), configuration<T, 256, 128>(),
+    configuration<T, 64, 256>(),  configuration<T, 72, 256>(),  configuration<T, 104, 256>(),
+    configuration<T, 128, 256>(), configuration<T, 144, 256>(), configuration<T, 152, 256>(),
+    configuration<T, 160, 256>(), configuration<T, 168, 256>(), configuration<T, 176, 256>(),
+    configuration<T, 192, 256>(),
 
-    configuration<64, 128, Pairs::SHARE_A>(),  configuration<128, 128, Pairs::SHARE_A>(),
-    configuration<128, 256, Pairs::SHARE_A>(), configuration<144, 256, Pairs::SHARE_A>(),
-    configuration<152, 256, Pairs::SHARE_A>(), configuration<160, 256, Pairs::SHARE_A>(),
+    configuration<T, 64, 128, Pairs::SHARE_A>(),  configuration<T, 128, 128, Pairs::SHARE_A>(),
+    configuration<T, 128, 256, Pairs::SHARE_A>(), configuration<T, 144, 256, Pairs::SHARE_A>(),
+    configuration<T, 152, 256, Pairs::SHARE_A>(), configuration<T, 160, 256, Pairs::SHARE_A>(),
 
-    configuration<64, 128, Pairs::SHARE_B>(),  configuration<128, 128, Pairs::SHARE_B>(),
-    configuration<256, 128, Pairs::SHARE_B>(), configuration<128, 256, Pairs::SHARE_B>(),
-    configuration<144, 256, Pairs::SHARE_B>(), configuration<152, 256, Pairs::SHARE_B>(),
+    configuration<T, 64, 128, Pairs::SHARE_B>(),  configuration<T, 128, 128, Pairs::SHARE_B>(),
+    configuration<T, 256, 128, Pairs::SHARE_B>(), configuration<T, 128, 256, Pairs::SHARE_B>(),
+    configuration<T, 144, 256, Pairs::SHARE_B>(), configuration<T, 152, 256, Pairs::SHARE_B>(),
 
-    configuration<64, 128, Pairs::SHARE_BOTH>(), configuration<72, 128, Pairs::SHARE_BOTH>(),
-    configuration<96, 128, Pairs::SHARE_BOTH>()};
+    configuration<T, 64, 128, Pairs::SHARE_BOTH>(), configuration<T, 72, 128, Pairs::SHARE_BOTH>(),
+    configuration<T, 96, 128, Pairs::SHARE_BOTH>()};
 // clang-format on
 
 // "152x256", "152x256_share_a".
-inline std::string name(const Configuration& c) {
+template <class T>
+std::string name(const Configuration<T>& c) {
   constexpr const char* SHARED_BY[] = {"", "_share_a", "_share_b", "_share_both"};
   return std::to_string(c.BM) + "x" + std::to_string(c.BN) + SHARED_BY[static_cast<int>(c.pairs)];
 }
 
 // Of C, one a cluster.
-inline int tiles(const Gemm<half, half>& p, const Configuration& c) {
+template <class T>
+int tiles(const Gemm<T, T>& p, const Configuration<T>& c) {
   return ceil_div(p.M, down_of(c.pairs) * c.BM) * ceil_div(p.N, across_of(c.pairs) * c.BN);
 }
 // Clusters that fit at once. Of four blocks, each within one group of 16 or 18 multiprocessors, or
 // of fewer, not all multiprocessors hold one (H200: 30).
-inline int fitting(const Configuration& c) {
+template <class T>
+int fitting(const Configuration<T>& c) {
   const int blocks = device_attribute(cudaDevAttrMultiProcessorCount);
   return (cluster_of(c.pairs) <= 2 ? blocks : blocks * 10 / 11) / cluster_of(c.pairs);
 }
 // Rounds of one tile for each of them.
-inline int waves(const Gemm<half, half>& p, const Configuration& c) {
+template <class T>
+int waves(const Gemm<T, T>& p, const Configuration<T>& c) {
   return ceil_div(tiles(p, c), fitting(c));
 }
 
-inline void gemm_as(const Configuration& c, const Gemm<half, half>& p) {
+template <class T>
+void gemm_as(const Configuration<T>& c, const Gemm<T, T>& p) {
   if (done_without_kernel(p)) return;
   // No more blocks than it takes to be done in as many waves.
   c.launch(p, tiles(p, c), ceil_div(tiles(p, c), waves(p, c)));
@@ -340,20 +345,21 @@ inline void gemm_as(const Configuration& c, const Gemm<half, half>& p) {
 
 // What all steps along K of a wave take, in no unit: products, and rows and columns that arrive.
 // (On an H200 it is about a nanosecond a step.)
-inline double cost(const Gemm<half, half>& p, const Configuration& c) {
+template <class T>
+double cost(const Gemm<T, T>& p, const Configuration<T>& c) {
   return waves(p, c) * (9.16e-3 * c.BM * c.BN + 0.976 * (c.BM + c.BN));
 }
 
 // A variant leaves out one part of the choice.
 enum class LeftOut { NOTHING, HEIGHTS, PAIRS };
 
-template <LeftOut LEFT_OUT>
-const Configuration& chosen(const Gemm<half, half>& p) {
+template <LeftOut LEFT_OUT, class T>
+const Configuration<T>& chosen(const Gemm<T, T>& p) {
   // Where rows begin off the lines of 128 bytes, 64 halves, fewer requests of neighbours are
   // merged, and pairs pay; but not with few rows.
   const bool pairs = LEFT_OUT != LeftOut::PAIRS && p.ldb % 64 != 0 && p.M > 512;
-  const Configuration* first = nullptr;  // to be done
-  for (const Configuration& c : CONFIGURATIONS) {
+  const Configuration<T>* first = nullptr;  // to be done
+  for (const Configuration<T>& c : CONFIGURATIONS<T>) {
     const bool allowed =
         (c.pairs != Pairs::NONE) == pairs && (LEFT_OUT != LeftOut::HEIGHTS || c.BM % 64 == 0);
     if (allowed && (!first || cost(p, c) < cost(p, *first))) first = &c;
@@ -362,15 +368,19 @@ const Configuration& chosen(const Gemm<half, half>& p) {
 }
 
 // Always 128x256, as 11b, but transposed.
-inline void gemm_128x256(const Gemm<half, half>& p) {
-  gemm_as(configuration<128, 256>(), p);
+template <class T>
+void gemm_128x256(const Gemm<T, T>& p) {
+  gemm_as(configuration<T, 128, 256>(), p);
 }
-template <LeftOut LEFT_OUT>
-void gemm_without(const Gemm<half, half>& p) {
+template <LeftOut LEFT_OUT, class T>
+void gemm_without(const Gemm<T, T>& p) {
   if (!done_without_kernel(p)) gemm_as(chosen<LEFT_OUT>(p), p);
 }
-inline void gemm(const Gemm<half, half>& p) {
+template <class T>
+void gemm(const Gemm<T, T>& p) {
   gemm_without<LeftOut::NOTHING>(p);
 }
+
+#endif  // __CUDACC_RTC__
 
 }  // namespace ladder::fit_the_waves

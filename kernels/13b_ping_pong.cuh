@@ -1,5 +1,5 @@
 #pragma once
-// 13b ping_pong: C[M,N] = A[M,K] * B[K,N], row-major, fp16 in, fp32 accumulate, fp16 out.
+// 13b ping_pong: C[M,N] = A[M,K] * B[K,N], row-major, fp16 or bf16, fp32 accumulate.
 // Idea    a tile a warpgroup, in turn: while one stores its tile, the other multiplies its own.
 // vs 13   a consumer has all columns of a tile, and every other tile; it begins to multiply when
 //         the other has seen all of its operands, and hands its turn on likewise.
@@ -13,6 +13,7 @@
 #include "parts/descriptors.cuh"
 #include "parts/epilogue.cuh"
 #include "parts/no_kernel.cuh"
+#include "parts/sixteen_bits.cuh"
 #include "parts/store_halves.cuh"
 #include "parts/warpgroup.cuh"
 #include "ptx/cluster.cuh"
@@ -60,30 +61,31 @@ __host__ __device__ constexpr int cluster_of(Pairs pairs) {
 // in multiplying, and, in a variant, a turn ends with the store.
 enum class Order { TOGETHER, STORES_IN_TURN, IN_TURN };
 
-template <int BM, int BN>
+template <class T, int BM, int BN>
 struct Tiles {
-  half A[BM][BK];
-  half B[BN / BOX][BK][BOX];
+  T A[BM][BK];
+  T B[BN / BOX][BK][BOX];
 };
 
 // Buffers that fit into shared memory beside `rows` of each piece, and the barriers.
-template <int BM, int BN>
+template <class T, int BM, int BN>
 constexpr int buffers_beside(int rows) {
   constexpr int SHARED_BYTES = 227 * 1024, BARRIERS = 256, MOST = 16;
-  const int staged = CONSUMERS * STAGED * rows * BOX * static_cast<int>(sizeof(half));
+  const int staged = CONSUMERS * STAGED * rows * BOX * static_cast<int>(sizeof(T));
   return std::min(MOST,
-                  (SHARED_BYTES - BARRIERS - staged) / static_cast<int>(sizeof(Tiles<BM, BN>)));
+                  (SHARED_BYTES - BARRIERS - staged) / static_cast<int>(sizeof(Tiles<T, BM, BN>)));
 }
 
-template <int BM, int BN>
+template <class T, int BM, int BN>
 struct Shared {
   // Rows of a piece: the longer, the fewer waits; but not at the price of a buffer.
-  static constexpr int PIECE = buffers_beside<BM, BN>(64) < buffers_beside<BM, BN>(32) ? 32 : 64;
+  static constexpr int PIECE =
+      buffers_beside<T, BM, BN>(64) < buffers_beside<T, BM, BN>(32) ? 32 : 64;
   static constexpr int LAST_PIECE = BM - (BM - 1) / PIECE * PIECE;
-  static constexpr int PIPE = buffers_beside<BM, BN>(PIECE);
-  Tiles<BM, BN> tiles[PIPE];
-  half staged[CONSUMERS][STAGED][PIECE][BOX];  // on their way to C
-  uint64_t full[PIPE];                         // completes when a tile has landed
+  static constexpr int PIPE = buffers_beside<T, BM, BN>(PIECE);
+  Tiles<T, BM, BN> tiles[PIPE];
+  T staged[CONSUMERS][STAGED][PIECE][BOX];  // on their way to C
+  uint64_t full[PIPE];                      // completes when a tile has landed
   uint64_t empty[PIPE];  // completes when the consumers of the whole cluster have multiplied it
 };
 
@@ -99,11 +101,11 @@ __device__ __forceinline__ Tile tile_of_block(int index, int M, int N) {
 
 // The producer, one thread: fills every buffer as soon as it is empty. `step` counts the tiles of
 // operands since the start: they go to buffer step % PIPE, in its round step / PIPE.
-template <int BM, int BN, Pairs PAIRS>
-__device__ __forceinline__ void produce(Shared<BM, BN>& s, const CUtensorMap& map_A,
+template <Pairs PAIRS, class T, int BM, int BN>
+__device__ __forceinline__ void produce(Shared<T, BM, BN>& s, const CUtensorMap& map_A,
                                         const CUtensorMap& map_B, Tile tile, int tiles,
                                         bool backwards, unsigned& step) {
-  constexpr int PIPE = Shared<BM, BN>::PIPE, DOWN = down_of(PAIRS), ACROSS = across_of(PAIRS);
+  constexpr int PIPE = Shared<T, BM, BN>::PIPE, DOWN = down_of(PAIRS), ACROSS = across_of(PAIRS);
   const unsigned down = blockIdx.x / ACROSS % DOWN, across = blockIdx.x % ACROSS;
   for (int t = 0; t < tiles; ++t, ++step) {
     const unsigned to = step % PIPE;
@@ -142,11 +144,11 @@ __device__ __forceinline__ void hand_turn_on(int group) {
 // A consumer, a warpgroup: multiplies its boxes of every tile of B, and all of A, as soon as they
 // have landed. acc[w] is transposed: 64 columns of C by BM rows. Calls `all_seen` when all have
 // landed and the last of them are still multiplied.
-template <int CLUSTER, int BM, int BN, int BOXES, class AllSeen>
-__device__ __forceinline__ void consume(Shared<BM, BN>& s, int tiles, int first_box,
+template <int CLUSTER, class T, int BM, int BN, int BOXES, class AllSeen>
+__device__ __forceinline__ void consume(Shared<T, BM, BN>& s, int tiles, int first_box,
                                         float (&acc)[BOXES][BM / 2], unsigned& step,
                                         const AllSeen& all_seen) {
-  constexpr int PIPE = Shared<BM, BN>::PIPE;
+  constexpr int PIPE = Shared<T, BM, BN>::PIPE;
   // The buffer of a tile goes back to the producers of the whole cluster.
   const auto release = [&](unsigned step) {
     if (threadIdx.x % WARPGROUP < CLUSTER)
@@ -162,8 +164,9 @@ __device__ __forceinline__ void consume(Shared<BM, BN>& s, int tiles, int first_
     for (int k = 0; k < BK; k += MMA_K)
 #pragma unroll
       for (int w = 0; w < BOXES; ++w)
-        ptx::wgmma_m64k16_f32_f16_a_along_m(acc[w], descriptor_b(now.B, k, first_box + w),
-                                            descriptor_a(now.A, 0, k), t > 0 || k > 0);
+        ptx::wgmma_m64k16_f32<T, ptx::Major::MN, ptx::Major::K>(
+            acc[w], descriptor_b(now.B, k, first_box + w), descriptor_a(now.A, 0, k),
+            t > 0 || k > 0);
     ptx::wgmma_commit_group();
     ptx::wgmma_wait_group<1>();  // while these run, those of the tile before are done
     if (t > 0) release(step - 1);
@@ -173,23 +176,18 @@ __device__ __forceinline__ void consume(Shared<BM, BN>& s, int tiles, int first_
   release(step - 1);
 }
 
-__device__ __forceinline__ uint32_t as_halves(float low, float high) {
-  const half2 pair = __floats2half2_rn(low, high);
-  return reinterpret_cast<const uint32_t&>(pair);
-}
-
 // The rows from `row0` on of a warp's 16 columns of C, which it has as columns of `acc`: turned, to
 // the rows of a piece. A stmatrix turns 8 rows by 16 columns, or two of these.
-template <int BM, int PIECE>
-__device__ __forceinline__ void stage_piece(half (*staged)[BOX], const float (&acc)[BM / 2],
-                                            int row0, int warp, int lane) {
+template <int BM, int PIECE, class T>
+__device__ __forceinline__ void stage_piece(T (*staged)[BOX], const float (&acc)[BM / 2], int row0,
+                                            int warp, int lane) {
   const int col = warp * 16 + lane / 8 % 2 * 8;
 #pragma unroll
   for (int row = 0; row < PIECE && row0 + row < BM; row += 16) {
     const float* const a = &acc[(row0 + row) / 2];
-    const uint32_t upper[2] = {as_halves(a[0], a[1]), as_halves(a[2], a[3])};
+    const uint32_t upper[2] = {as_pair<T>(a[0], a[1]), as_pair<T>(a[2], a[3])};
     if (row0 + row + 8 < BM) {
-      const uint32_t both[4] = {upper[0], upper[1], as_halves(a[4], a[5]), as_halves(a[6], a[7])};
+      const uint32_t both[4] = {upper[0], upper[1], as_pair<T>(a[4], a[5]), as_pair<T>(a[6], a[7])};
       ptx::stmatrix_x4_trans(&staged[row + lane / 16 * 8 + lane % 8][swizzled(lane, col)], both);
     } else {
       ptx::stmatrix_x2_trans(&staged[row + lane % 8][swizzled(lane, col)], upper);
@@ -197,16 +195,16 @@ __device__ __forceinline__ void stage_piece(half (*staged)[BOX], const float (&a
   }
 }
 
-template <int BM, int BN, Pairs PAIRS, Order ORDER, class Finish>
+template <class T, int BM, int BN, Pairs PAIRS, Order ORDER, class Finish>
 __global__ void __launch_bounds__(THREADS, 1)
     gemm_kernel(int M, int N, int K, int tiles_of_C, const __grid_constant__ CUtensorMap map_A,
                 const __grid_constant__ CUtensorMap map_B,
                 const __grid_constant__ CUtensorMap map_C,
-                const __grid_constant__ CUtensorMap map_C_last, half* C, int64_t ldc,
+                const __grid_constant__ CUtensorMap map_C_last, T* C, int64_t ldc,
                 const Finish finish) {
-  constexpr int CLUSTER = cluster_of(PAIRS), PIECE = Shared<BM, BN>::PIECE;
+  constexpr int CLUSTER = cluster_of(PAIRS), PIECE = Shared<T, BM, BN>::PIECE;
   constexpr int USERS = ORDER == Order::TOGETHER ? CONSUMERS : 1;  // consumers of a tile
-  Shared<BM, BN>& s = dynamic_shared<Shared<BM, BN>>();
+  Shared<T, BM, BN>& s = dynamic_shared<Shared<T, BM, BN>>();
   const int tiles = ceil_div(K, BK);
 
   if (threadIdx.x == 0) {
@@ -225,7 +223,7 @@ __global__ void __launch_bounds__(THREADS, 1)
       bool backwards = false;
       for (int index = blockIdx.x / CLUSTER; index < tiles_of_C; index += gridDim.x / CLUSTER) {
         const Tile tile = tile_of_block<BM, BN, PAIRS>(index, M, N);
-        produce<BM, BN, PAIRS>(s, map_A, map_B, tile, tiles, backwards, step);
+        produce<PAIRS>(s, map_A, map_B, tile, tiles, backwards, step);
         backwards = !backwards;
       }
     }
@@ -264,7 +262,7 @@ __global__ void __launch_bounds__(THREADS, 1)
         for (int row0 = 0; row0 < BM; row0 += PIECE, ++piece) {
           finish.template piece<PIECE>(&acc[w][row0 / 2], row0, BM - row0, columns[w], tile.m0,
                                        tile.n0 + (first_box + w) * BOX + warp * 16, M, N, lane);
-          half(*const staged)[BOX] = s.staged[group][piece % STAGED];
+          T(*const staged)[BOX] = s.staged[group][piece % STAGED];
           // The piece that was here before is on its way; of the others, one may still wait.
           if (sends) ptx::bulk_wait_group_read<STAGED - 1>();
           ptx::named_barrier_sync(1 + group, WARPGROUP);  // for all four warps' rows of it
@@ -288,84 +286,92 @@ __global__ void __launch_bounds__(THREADS, 1)
   }
 }
 
+#ifndef __CUDACC_RTC__
 // What the launcher chooses among: tiles, and pairs.
+template <class T>
 struct Configuration {
   int BM, BN;
   Pairs pairs;
-  void (*launch)(const Gemm<half, half>&, int tiles_of_C, int clusters);
+  void (*launch)(const Gemm<T, T>&, int tiles_of_C, int clusters);
 };
 
 // Throws CudaError where there is no TMA.
-template <int BM, int BN, Pairs PAIRS, Order ORDER, class Finish>
-void launch_and_finish(const Gemm<half, half>& p, int tiles_of_C, int clusters,
-                       const Finish& finish) {
+template <class T, int BM, int BN, Pairs PAIRS, Order ORDER, class Finish>
+void launch_and_finish(const Gemm<T, T>& p, int tiles_of_C, int clusters, const Finish& finish) {
   constexpr int CLUSTER = cluster_of(PAIRS);
   launch_clusters(
-      CLUSTER, gemm_kernel<BM, BN, PAIRS, ORDER, Finish>, dim3(clusters * CLUSTER), dim3(THREADS),
-      sizeof(Shared<BM, BN>), p.stream, p.M, p.N, p.K, tiles_of_C,
+      CLUSTER, gemm_kernel<T, BM, BN, PAIRS, ORDER, Finish>, dim3(clusters * CLUSTER),
+      dim3(THREADS), sizeof(Shared<T, BM, BN>), p.stream, p.M, p.N, p.K, tiles_of_C,
       ptx::tensor_map(p.A, p.M, p.K, p.lda, BM), ptx::tensor_map(p.B, p.K, p.N, p.ldb, BK),
-      ptx::tensor_map(p.C, p.M, p.N, p.ldc, Shared<BM, BN>::PIECE),
-      ptx::tensor_map(p.C, p.M, p.N, p.ldc, Shared<BM, BN>::LAST_PIECE), p.C, p.ldc, finish);
+      ptx::tensor_map(p.C, p.M, p.N, p.ldc, Shared<T, BM, BN>::PIECE),
+      ptx::tensor_map(p.C, p.M, p.N, p.ldc, Shared<T, BM, BN>::LAST_PIECE), p.C, p.ldc, finish);
 }
-template <int BM, int BN, Pairs PAIRS, Order ORDER>
-void launch_configuration(const Gemm<half, half>& p, int tiles_of_C, int clusters) {
-  launch_and_finish<BM, BN, PAIRS, ORDER>(p, tiles_of_C, clusters, ProductAlone{});
+template <class T, int BM, int BN, Pairs PAIRS, Order ORDER>
+void launch_configuration(const Gemm<T, T>& p, int tiles_of_C, int clusters) {
+  launch_and_finish<T, BM, BN, PAIRS, ORDER>(p, tiles_of_C, clusters, ProductAlone{});
 }
 // Together each warpgroup needs a box of 64 columns: of 64 there is no such kernel.
-template <Order ORDER, int BM, int BN, Pairs PAIRS = Pairs::NONE>
-constexpr Configuration configuration() {
+template <class T, Order ORDER, int BM, int BN, Pairs PAIRS = Pairs::NONE>
+constexpr Configuration<T> configuration() {
   if constexpr (ORDER == Order::TOGETHER && BN / BOX < CONSUMERS)
     return {BM, BN, PAIRS, nullptr};
   else
-    return {BM, BN, PAIRS, launch_configuration<BM, BN, PAIRS, ORDER>};
+    return {BM, BN, PAIRS, launch_configuration<T, BM, BN, PAIRS, ORDER>};
 }
-template <Order O>
-inline constexpr Configuration CONFIGURATIONS_OF[] = {configuration<O, 32, 64>(),
-                                                      configuration<O, 56, 64>(),
-                                                      configuration<O, 64, 64>(),
-                                                      configuration<O, 72, 64>(),
-                                                      configuration<O, 104, 64>(),
-                                                      configuration<O, 128, 64>(),
-                                                      configuration<O, 64, 128>(),
-                                                      configuration<O, 96, 128>(),
-                                                      configuration<O, 104, 128>(),
-                                                      configuration<O, 128, 128>(),
-                                                      configuration<O, 144, 128>(),
-                                                      configuration<O, 152, 128>(),
-                                                      configuration<O, 160, 128>(),
-                                                      configuration<O, 168, 128>(),
-                                                      configuration<O, 176, 128>(),
-                                                      configuration<O, 64, 64, Pairs::SHARE_A>(),
-                                                      configuration<O, 128, 128, Pairs::SHARE_A>(),
-                                                      configuration<O, 152, 128, Pairs::SHARE_A>(),
-                                                      configuration<O, 160, 128, Pairs::SHARE_A>(),
-                                                      configuration<O, 64, 64, Pairs::SHARE_B>(),
-                                                      configuration<O, 128, 128, Pairs::SHARE_B>(),
-                                                      configuration<O, 152, 128, Pairs::SHARE_B>()};
-inline constexpr const auto& CONFIGURATIONS = CONFIGURATIONS_OF<Order::IN_TURN>;
+template <class T, Order O>
+inline constexpr Configuration<T> CONFIGURATIONS_OF[] = {
+    configuration<T, O, 32, 64>(),
+    configuration<T, O, 56, 64>(),
+    configuration<T, O, 64, 64>(),
+    configuration<T, O, 72, 64>(),
+    configuration<T, O, 104, 64>(),
+    configuration<T, O, 128, 64>(),
+    configuration<T, O, 64, 128>(),
+    configuration<T, O, 96, 128>(),
+    configuration<T, O, 104, 128>(),
+    configuration<T, O, 128, 128>(),
+    configuration<T, O, 144, 128>(),
+    configuration<T, O, 152, 128>(),
+    configuration<T, O, 160, 128>(),
+    configuration<T, O, 168, 128>(),
+    configuration<T, O, 176, 128>(),
+    configuration<T, O, 64, 64, Pairs::SHARE_A>(),
+    configuration<T, O, 128, 128, Pairs::SHARE_A>(),
+    configuration<T, O, 152, 128, Pairs::SHARE_A>(),
+    configuration<T, O, 160, 128, Pairs::SHARE_A>(),
+    configuration<T, O, 64, 64, Pairs::SHARE_B>(),
+    configuration<T, O, 128, 128, Pairs::SHARE_B>(),
+    configuration<T, O, 152, 128, Pairs::SHARE_B>()};
+template <class T>
+inline constexpr const auto& CONFIGURATIONS = CONFIGURATIONS_OF<T, Order::IN_TURN>;
 
 // "152x256", "152x256_share_a".
-inline std::string name(const Configuration& c) {
+template <class T>
+std::string name(const Configuration<T>& c) {
   constexpr const char* SHARED_BY[] = {"", "_share_a", "_share_b", "_share_both"};
   return std::to_string(c.BM) + "x" + std::to_string(c.BN) + SHARED_BY[static_cast<int>(c.pairs)];
 }
 
 // Of C, one a cluster.
-inline int tiles(const Gemm<half, half>& p, const Configuration& c) {
+template <class T>
+int tiles(const Gemm<T, T>& p, const Configuration<T>& c) {
   return ceil_div(p.M, down_of(c.pairs) * c.BM) * ceil_div(p.N, across_of(c.pairs) * c.BN);
 }
 // Clusters that fit at once. Of four blocks, each within one group of 16 or 18 multiprocessors, or
 // of fewer, not all multiprocessors hold one (H200: 30).
-inline int fitting(const Configuration& c) {
+template <class T>
+int fitting(const Configuration<T>& c) {
   const int blocks = device_attribute(cudaDevAttrMultiProcessorCount);
   return (cluster_of(c.pairs) <= 2 ? blocks : blocks * 10 / 11) / cluster_of(c.pairs);
 }
 // Rounds of one tile for each of them.
-inline int waves(const Gemm<half, half>& p, const Configuration& c) {
+template <class T>
+int waves(const Gemm<T, T>& p, const Configuration<T>& c) {
   return ceil_div(tiles(p, c), fitting(c));
 }
 
-inline void gemm_as(const Configuration& c, const Gemm<half, half>& p) {
+template <class T>
+void gemm_as(const Configuration<T>& c, const Gemm<T, T>& p) {
   if (done_without_kernel(p)) return;
   // No more blocks than it takes to be done in as many waves.
   c.launch(p, tiles(p, c), ceil_div(tiles(p, c), waves(p, c)));
@@ -373,29 +379,33 @@ inline void gemm_as(const Configuration& c, const Gemm<half, half>& p) {
 
 // What all steps along K of a wave take, in no unit: products, and rows and columns that arrive.
 // (On an H200 it is about a nanosecond a step.)
-inline double cost(const Gemm<half, half>& p, const Configuration& c) {
+template <class T>
+double cost(const Gemm<T, T>& p, const Configuration<T>& c) {
   return waves(p, c) * (9.16e-3 * c.BM * c.BN + 0.976 * (c.BM + c.BN));
 }
 
-template <Order ORDER>
-const Configuration& chosen(const Gemm<half, half>& p) {
+template <Order ORDER, class T>
+const Configuration<T>& chosen(const Gemm<T, T>& p) {
   // Where rows begin off the lines of 128 bytes, 64 halves, fewer requests of neighbours are
   // merged, and pairs pay; but not with few rows.
   const bool pairs = p.ldb % 64 != 0 && p.M > 512;
-  const Configuration* first = nullptr;  // to be done
-  for (const Configuration& c : CONFIGURATIONS_OF<ORDER>) {
+  const Configuration<T>* first = nullptr;  // to be done
+  for (const Configuration<T>& c : CONFIGURATIONS_OF<T, ORDER>) {
     const bool allowed = c.launch && (c.pairs != Pairs::NONE) == pairs;
     if (allowed && (!first || cost(p, c) < cost(p, *first))) first = &c;
   }
   return *first;
 }
 
-template <Order ORDER>
-void gemm_in_order(const Gemm<half, half>& p) {
+template <Order ORDER, class T>
+void gemm_in_order(const Gemm<T, T>& p) {
   if (!done_without_kernel(p)) gemm_as(chosen<ORDER>(p), p);
 }
-inline void gemm(const Gemm<half, half>& p) {
+template <class T>
+void gemm(const Gemm<T, T>& p) {
   gemm_in_order<Order::IN_TURN>(p);
 }
+
+#endif  // __CUDACC_RTC__
 
 }  // namespace ladder::ping_pong

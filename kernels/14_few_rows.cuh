@@ -1,5 +1,5 @@
 #pragma once
-// 14 few_rows: C[M,N] = A[M,K] * B[K,N], row-major, fp16 in, fp32 accumulate, fp16 out.
+// 14 few_rows: C[M,N] = A[M,K] * B[K,N], row-major, fp16 or bf16, fp32 accumulate.
 // Idea    with few rows, C has fewer tiles than the GPU has multiprocessors, and B is read once and
 //         for nothing else: a cluster divides one tile's K, so that all of them read. Its blocks
 //         add their sums through each other's shared memory: no workspace, no second kernel.
@@ -20,6 +20,7 @@
 #include "parts/block_order.cuh"
 #include "parts/descriptors.cuh"
 #include "parts/no_kernel.cuh"
+#include "parts/sixteen_bits.cuh"
 #include "parts/tile_grid.cuh"
 #include "parts/warpgroup.cuh"
 #include "ptx/cluster.cuh"
@@ -46,15 +47,15 @@ enum class Sums {
 };
 
 // A tile of BM rows and BN columns of C, of a cluster of SPLIT blocks.
-template <int BM, int BN, int SPLIT>
+template <class T, int BM, int BN, int SPLIT>
 struct Shared {
   static constexpr int CONSUMERS = BN / BOX;  // warpgroups that multiply
   static constexpr int THREADS = CONSUMERS * WARPGROUP + 32;
   static constexpr int UNITS = BM / UNIT;
   static constexpr int OWNED = ceil_div(UNITS, SPLIT);  // at most, by one block
   struct Tiles {
-    half B[BN / BOX][BK][BOX];
-    half A[BM][BK];
+    T B[BN / BOX][BK][BOX];
+    T A[BM][BK];
   };
   // Of the units that this block owns: of each block, what every consumer's thread has of it. Where
   // nothing is sent, what this block has of all units.
@@ -101,8 +102,8 @@ __device__ __forceinline__ Steps steps_of(int rank, int K, Otherwise otherwise) 
 }
 
 // Starts the copies of a step's tiles to a buffer.
-template <int BM, int BN, int SPLIT>
-__device__ __forceinline__ void load(Shared<BM, BN, SPLIT>& s, const CUtensorMap& map_A,
+template <class T, int BM, int BN, int SPLIT>
+__device__ __forceinline__ void load(Shared<T, BM, BN, SPLIT>& s, const CUtensorMap& map_A,
                                      const CUtensorMap& map_B, Tile tile, Steps steps, int t,
                                      int buffer) {
   auto& to = s.tiles[buffer];
@@ -115,8 +116,8 @@ __device__ __forceinline__ void load(Shared<BM, BN, SPLIT>& s, const CUtensorMap
 
 // The producer, one thread. First it fills all buffers, of which it prepares each barrier just
 // before it is needed: to prepare all of them first takes 0.4 us more (H200, 16x4096x4096).
-template <int BM, int BN, int SPLIT>
-__device__ __forceinline__ void fill(Shared<BM, BN, SPLIT>& s, const CUtensorMap& map_A,
+template <class T, int BM, int BN, int SPLIT>
+__device__ __forceinline__ void fill(Shared<T, BM, BN, SPLIT>& s, const CUtensorMap& map_A,
                                      const CUtensorMap& map_B, Tile tile, Steps steps, int buffers,
                                      Otherwise otherwise) {
   if (otherwise.barriers_first) {
@@ -133,8 +134,8 @@ __device__ __forceinline__ void fill(Shared<BM, BN, SPLIT>& s, const CUtensorMap
   }
 }
 // Then it fills every buffer as soon as it is empty.
-template <int BM, int BN, int SPLIT>
-__device__ __forceinline__ void refill(Shared<BM, BN, SPLIT>& s, const CUtensorMap& map_A,
+template <class T, int BM, int BN, int SPLIT>
+__device__ __forceinline__ void refill(Shared<T, BM, BN, SPLIT>& s, const CUtensorMap& map_A,
                                        const CUtensorMap& map_B, Tile tile, Steps steps,
                                        Ring ring) {
 #pragma unroll 1
@@ -145,8 +146,8 @@ __device__ __forceinline__ void refill(Shared<BM, BN, SPLIT>& s, const CUtensorM
 }
 
 // A consumer, a warpgroup: multiplies its 64 columns of every tile as soon as it has landed.
-template <int BM, int BN, int SPLIT>
-__device__ __forceinline__ void consume(Shared<BM, BN, SPLIT>& s, Steps steps, Ring ring,
+template <class T, int BM, int BN, int SPLIT>
+__device__ __forceinline__ void consume(Shared<T, BM, BN, SPLIT>& s, Steps steps, Ring ring,
                                         float (&acc)[BM / 2]) {
   const int box = warpgroup_of_block();
   int before = 0;
@@ -157,8 +158,8 @@ __device__ __forceinline__ void consume(Shared<BM, BN, SPLIT>& s, Steps steps, R
     ptx::wgmma_fence();
 #pragma unroll
     for (int k = 0; k < BK; k += MMA_K)
-      ptx::wgmma_m64k16_f32_f16_a_along_m(acc, descriptor_b(now.B, k, box),
-                                          descriptor_a(now.A, 0, k), true);
+      ptx::wgmma_m64k16_f32<T, ptx::Major::MN, ptx::Major::K>(acc, descriptor_b(now.B, k, box),
+                                                              descriptor_a(now.A, 0, k), true);
     ptx::wgmma_commit_group();
     ptx::wgmma_wait_group<1>();  // while these run, those of the tile before are done
     if (t > 0 && threadIdx.x % WARPGROUP == 0) ptx::mbarrier_arrive(&s.empty[before]);
@@ -168,20 +169,21 @@ __device__ __forceinline__ void consume(Shared<BM, BN, SPLIT>& s, Steps steps, R
 }
 
 // Two neighbours of a row of C, of which the first `valid` exist.
-__device__ __forceinline__ void store_pair(half* to, uint32_t pair, int valid) {
+template <class T>
+__device__ __forceinline__ void store_pair(T* to, uint32_t pair, int valid) {
   if (valid >= 2)
     *reinterpret_cast<uint32_t*>(to) = pair;
   else if (valid == 1)
-    *to = reinterpret_cast<const half&>(pair);  // its lower half
+    *to = reinterpret_cast<const T&>(pair);  // its lower half
 }
 
 // What a warp has of a unit, 16 columns of C, to row m0 and column n0. wgmma has left it
 // transposed: a lane has two rows of column lane / 4, and of the column 8 further.
-__device__ __forceinline__ void store_unit(float4 sum, half* C, int64_t ldc, int m0, int n0, int M,
+template <class T>
+__device__ __forceinline__ void store_unit(float4 sum, T* C, int64_t ldc, int m0, int n0, int M,
                                            int N) {
   const auto turned = [](float low, float high) {
-    const half2 pair = __floats2half2_rn(low, high);
-    return ptx::movmatrix_trans(reinterpret_cast<const uint32_t&>(pair));
+    return ptx::movmatrix_trans(as_pair<T>(low, high));
   };
   const uint32_t left = turned(sum.x, sum.y), right = turned(sum.z, sum.w);
   const int lane = threadIdx.x % 32, m = m0 + lane / 4, n = n0 + lane % 4 * 2;
@@ -202,12 +204,12 @@ __device__ __forceinline__ float4 added(From from) {
   return sum;
 }
 
-template <int BM, int BN, int SPLIT, Sums SUMS>
-__global__ void __launch_bounds__(Shared<BM, BN, SPLIT>::THREADS, 1)
+template <class T, int BM, int BN, int SPLIT, Sums SUMS>
+__global__ void __launch_bounds__(Shared<T, BM, BN, SPLIT>::THREADS, 1)
     gemm_kernel(int M, int N, int K, const __grid_constant__ CUtensorMap map_A,
-                const __grid_constant__ CUtensorMap map_B, half* C, int64_t ldc, int buffers,
+                const __grid_constant__ CUtensorMap map_B, T* C, int64_t ldc, int buffers,
                 Otherwise otherwise, float4* workspace) {
-  using S = Shared<BM, BN, SPLIT>;
+  using S = Shared<T, BM, BN, SPLIT>;
   constexpr bool CLUSTER = SUMS == Sums::SENT || SUMS == Sums::FETCHED;
   constexpr int CONSUMER_THREADS = S::CONSUMERS * WARPGROUP;
   S& s = dynamic_shared<S>();
@@ -284,9 +286,9 @@ __global__ void __launch_bounds__(Shared<BM, BN, SPLIT>::THREADS, 1)
 }
 
 // Adds what the blocks of a tile have left in the workspace. A block has a unit of a tile.
-template <int BM, int BN, int SPLIT>
+template <class T, int BM, int BN, int SPLIT>
 __global__ void __launch_bounds__(BN / BOX * WARPGROUP)
-    add_kernel(int M, int N, half* C, int64_t ldc, const float4* workspace) {
+    add_kernel(int M, int N, T* C, int64_t ldc, const float4* workspace) {
   constexpr int UNITS = BM / UNIT, THREADS = BN / BOX * WARPGROUP;
   const int tile_m = blockIdx.x / UNITS, unit = blockIdx.x % UNITS;
   const int tile_n = tile_column();
@@ -301,73 +303,85 @@ __global__ void __launch_bounds__(BN / BOX * WARPGROUP)
 constexpr size_t MULTIPROCESSOR_BYTES = 228 * 1024, RESERVED_BYTES = 1024;
 
 // As many buffers as `blocks` blocks on a multiprocessor leave each other.
-template <int BM, int BN, int SPLIT>
+template <class T, int BM, int BN, int SPLIT>
 constexpr int buffers_of(int blocks) {
-  using S = Shared<BM, BN, SPLIT>;
+  using S = Shared<T, BM, BN, SPLIT>;
   const size_t bytes = MULTIPROCESSOR_BYTES / blocks - RESERVED_BYTES;
   if (bytes < S::bytes(1)) return 0;
   return std::min(MOST_BUFFERS,
                   static_cast<int>((bytes - S::bytes(0)) / sizeof(typename S::Tiles)));
 }
 
+#ifndef __CUDACC_RTC__
 // What Gemm::workspace has to have with Sums::WORKSPACE: each block's part of a tile.
-template <int BM, int BN, int SPLIT>
-uint64_t workspace_bytes(const Gemm<half, half>& p) {
+template <int BM, int BN, int SPLIT, class T>
+uint64_t workspace_bytes(const Gemm<T, T>& p) {
   const int64_t tiles = int64_t{ceil_div(p.M, BM)} * ceil_div(p.N, BN);
   return static_cast<uint64_t>(tiles) * SPLIT * BM * BN * sizeof(float);
 }
 
 // Throws CudaError where there is no TMA.
-template <int BM, int BN, int SPLIT, Sums SUMS>
-void launch_configuration(const Gemm<half, half>& p, int buffers, Otherwise otherwise) {
-  using S = Shared<BM, BN, SPLIT>;
+template <class T, int BM, int BN, int SPLIT, Sums SUMS>
+void launch_configuration(const Gemm<T, T>& p, int buffers, Otherwise otherwise) {
+  using S = Shared<T, BM, BN, SPLIT>;
   if (done_without_kernel(p)) return;
   if (SUMS == Sums::WORKSPACE) require_workspace(p, workspace_bytes<BM, BN, SPLIT>(p));
   const int tiles_m = ceil_div(p.M, BM), tiles_n = ceil_div(p.N, BN);
   const unsigned cluster = SUMS == Sums::SENT || SUMS == Sums::FETCHED ? SPLIT : 1;
   float4* const workspace = static_cast<float4*>(p.workspace);
-  launch_clusters(cluster, gemm_kernel<BM, BN, SPLIT, SUMS>, tile_grid(tiles_m * SPLIT, tiles_n),
+  launch_clusters(cluster, gemm_kernel<T, BM, BN, SPLIT, SUMS>, tile_grid(tiles_m * SPLIT, tiles_n),
                   dim3(S::THREADS), S::bytes(buffers), p.stream, p.M, p.N, p.K,
                   ptx::tensor_map(p.A, p.M, p.K, p.lda, BM),
                   ptx::tensor_map(p.B, p.K, p.N, p.ldb, BK), p.C, p.ldc, buffers, otherwise,
                   workspace);
   if constexpr (SUMS == Sums::WORKSPACE)
-    launch(add_kernel<BM, BN, SPLIT>, tile_grid(tiles_m * S::UNITS, tiles_n),
+    launch(add_kernel<T, BM, BN, SPLIT>, tile_grid(tiles_m * S::UNITS, tiles_n),
            dim3(S::CONSUMERS * WARPGROUP), 0, p.stream, p.M, p.N, p.C, p.ldc, workspace);
 }
 
 // What the launcher chooses among.
+template <class T>
 struct Configuration {
   int BM, BN, split;
   int (*buffers)(int blocks);  // with so many blocks on a multiprocessor
-  void (*launch)(const Gemm<half, half>&, int buffers, Otherwise);
+  void (*launch)(const Gemm<T, T>&, int buffers, Otherwise);
 };
-template <int BM, int BN, int SPLIT>
-constexpr Configuration configuration() {
+template <class T, int BM, int BN, int SPLIT>
+constexpr Configuration<T> configuration() {
   constexpr Sums SUMS = SPLIT == 1 ? Sums::ALONE : Sums::SENT;
-  return {BM, BN, SPLIT, buffers_of<BM, BN, SPLIT>, launch_configuration<BM, BN, SPLIT, SUMS>};
+  return {BM, BN, SPLIT, buffers_of<T, BM, BN, SPLIT>,
+          launch_configuration<T, BM, BN, SPLIT, SUMS>};
 }
-inline constexpr Configuration CONFIGURATIONS[] = {
-    configuration<8, 64, 1>(),    configuration<8, 64, 2>(),   configuration<8, 64, 4>(),
-    configuration<8, 64, 8>(),    configuration<8, 128, 1>(),  configuration<8, 128, 2>(),
-    configuration<16, 64, 1>(),   configuration<16, 64, 2>(),  configuration<16, 64, 4>(),
-    configuration<16, 64, 8>(),   configuration<16, 128, 1>(), configuration<16, 128, 2>(),
-    configuration<32, 64, 1>(),   configuration<32, 64, 2>(),  configuration<32, 64, 4>(),
-    configuration<32, 64, 8>(),   configuration<32, 128, 1>(), configuration<32, 128, 2>(),
-    configuration<64, 64, 1>(),   configuration<64, 64, 2>(),  configuration<64, 64, 4>(),
-    configuration<64, 64, 8>(),   configuration<64, 128, 1>(), configuration<64, 128, 2>(),
-    configuration<104, 64, 1>(),  configuration<104, 64, 2>(), configuration<104, 64, 4>(),
-    configuration<104, 128, 1>(), configuration<128, 64, 1>(), configuration<128, 64, 2>(),
-    configuration<128, 64, 4>(),  configuration<128, 64, 8>(), configuration<128, 128, 1>()};
+template <class T>
+inline constexpr Configuration<T> CONFIGURATIONS[] = {
+    configuration<T, 8, 64, 1>(),   configuration<T, 8, 64, 2>(),
+    configuration<T, 8, 64, 4>(),   configuration<T, 8, 64, 8>(),
+    configuration<T, 8, 128, 1>(),  configuration<T, 8, 128, 2>(),
+    configuration<T, 16, 64, 1>(),  configuration<T, 16, 64, 2>(),
+    configuration<T, 16, 64, 4>(),  configuration<T, 16, 64, 8>(),
+    configuration<T, 16, 128, 1>(), configuration<T, 16, 128, 2>(),
+    configuration<T, 32, 64, 1>(),  configuration<T, 32, 64, 2>(),
+    configuration<T, 32, 64, 4>(),  configuration<T, 32, 64, 8>(),
+    configuration<T, 32, 128, 1>(), configuration<T, 32, 128, 2>(),
+    configuration<T, 64, 64, 1>(),  configuration<T, 64, 64, 2>(),
+    configuration<T, 64, 64, 4>(),  configuration<T, 64, 64, 8>(),
+    configuration<T, 64, 128, 1>(), configuration<T, 64, 128, 2>(),
+    configuration<T, 104, 64, 1>(), configuration<T, 104, 64, 2>(),
+    configuration<T, 104, 64, 4>(), configuration<T, 104, 128, 1>(),
+    configuration<T, 128, 64, 1>(), configuration<T, 128, 64, 2>(),
+    configuration<T, 128, 64, 4>(), configuration<T, 128, 64, 8>(),
+    configuration<T, 128, 128, 1>()};
 // Blocks on a multiprocessor that are worth a try.
 inline constexpr int BLOCKS[] = {1, 2, 3};
 
 // "rows_16_columns_64_split_2_blocks_1".
-inline std::string name_of(const Configuration& c, int blocks) {
+template <class T>
+std::string name_of(const Configuration<T>& c, int blocks) {
   return "rows_" + std::to_string(c.BM) + "_columns_" + std::to_string(c.BN) + "_split_" +
          std::to_string(c.split) + "_blocks_" + std::to_string(blocks);
 }
-inline void gemm_as(const Configuration& c, const Gemm<half, half>& p, int blocks) {
+template <class T>
+void gemm_as(const Configuration<T>& c, const Gemm<T, T>& p, int blocks) {
   c.launch(p, c.buffers(blocks), {});
 }
 
@@ -378,17 +392,19 @@ inline int fitting(int split) {
   const int multiprocessors = device_attribute(cudaDevAttrMultiProcessorCount);
   return std::max(1, (split <= 2 ? multiprocessors : multiprocessors * 10 / 11) / split);
 }
+template <class T>
 struct Choice {
-  const Configuration* configuration;
+  const Configuration<T>* configuration;
   int blocks;
 };
 // A first choice: the fewest bytes that come to a multiprocessor one after the other. Where there
 // is more than one wave, several smaller blocks share a multiprocessor, so that the next begins
 // while others still read.
-inline Choice chosen(const Gemm<half, half>& p) {
-  Choice best{};
+template <class T>
+Choice<T> chosen(const Gemm<T, T>& p) {
+  Choice<T> best{};
   double least = 0;
-  for (const Configuration& c : CONFIGURATIONS) {
+  for (const Configuration<T>& c : CONFIGURATIONS<T>) {
     const double waves = static_cast<double>(ceil_div(p.M, c.BM)) * ceil_div(p.N, c.BN) /
                          static_cast<double>(fitting(c.split));
     const int blocks = waves <= 1 ? 1 : c.buffers(3) >= 4 ? 3 : c.buffers(2) >= 4 ? 2 : 1;
@@ -401,21 +417,26 @@ inline Choice chosen(const Gemm<half, half>& p) {
   return best;
 }
 
-inline void gemm(const Gemm<half, half>& p) {
-  const Choice choice = chosen(p);
+template <class T>
+void gemm(const Gemm<T, T>& p) {
+  const Choice<T> choice = chosen(p);
   gemm_as(*choice.configuration, p, choice.blocks);
 }
 
 // Variants, each with tiles of 16 x 64.
 template <int SPLIT, Sums SUMS>
 void gemm_16x64(const Gemm<half, half>& p) {
-  launch_configuration<16, 64, SPLIT, SUMS>(p, buffers_of<16, 64, SPLIT>(1), {});
+  launch_configuration<half, 16, 64, SPLIT, SUMS>(p, buffers_of<half, 16, 64, SPLIT>(1), {});
 }
 inline void gemm_k_in_a_row(const Gemm<half, half>& p) {
-  launch_configuration<16, 64, 2, Sums::SENT>(p, buffers_of<16, 64, 2>(1), {true, false});
+  launch_configuration<half, 16, 64, 2, Sums::SENT>(p, buffers_of<half, 16, 64, 2>(1),
+                                                    {true, false});
 }
 inline void gemm_barriers_first(const Gemm<half, half>& p) {
-  launch_configuration<16, 64, 2, Sums::SENT>(p, buffers_of<16, 64, 2>(1), {false, true});
+  launch_configuration<half, 16, 64, 2, Sums::SENT>(p, buffers_of<half, 16, 64, 2>(1),
+                                                    {false, true});
 }
+
+#endif  // __CUDACC_RTC__
 
 }  // namespace ladder::few_rows

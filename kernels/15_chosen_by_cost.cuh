@@ -11,7 +11,6 @@
 //         of 313 showed 97.9%. The model has one clock: long products take up to 5% longer.
 #include <algorithm>
 #include <array>
-#include <cstdio>
 #include <iterator>
 #include <limits>
 #include <string>
@@ -53,10 +52,10 @@ constexpr void for_each_candidate(Take take) {
     for (const auto& c : configurations)
       take(Candidate{kernel, c.BM, c.BN, down_of(c.pairs), across_of(c.pairs), 1, 1}, number++);
   };
-  take_tiles(Kernel::FIT_THE_WAVES, fit_the_waves::CONFIGURATIONS);
-  take_tiles(Kernel::PING_PONG, ping_pong::CONFIGURATIONS);
+  take_tiles(Kernel::FIT_THE_WAVES, fit_the_waves::CONFIGURATIONS<half>);
+  take_tiles(Kernel::PING_PONG, ping_pong::CONFIGURATIONS<half>);
   number = 0;
-  for (const auto& c : few_rows::CONFIGURATIONS) {
+  for (const auto& c : few_rows::CONFIGURATIONS<half>) {
     for (const int resident : few_rows::BLOCKS)
       // Copies are well ahead of multiplications. Large tiles with much to send are as fast alone.
       if (c.buffers(resident) >= 4 && (resident == 1 || c.split == 1 || c.BM <= 32))
@@ -87,11 +86,11 @@ inline void gemm_as(const Configuration& c, const Gemm<half, half>& p) {
     case Kernel::CHOSEN_BY_SHAPE:
       return chosen_by_shape::gemm_as(chosen_by_shape::CONFIGURATIONS[c.number], p);
     case Kernel::FIT_THE_WAVES:
-      return fit_the_waves::gemm_as(fit_the_waves::CONFIGURATIONS[c.number], p);
+      return fit_the_waves::gemm_as(fit_the_waves::CONFIGURATIONS<half>[c.number], p);
     case Kernel::PING_PONG:
-      return ping_pong::gemm_as(ping_pong::CONFIGURATIONS[c.number], p);
+      return ping_pong::gemm_as(ping_pong::CONFIGURATIONS<half>[c.number], p);
     case Kernel::FEW_ROWS:
-      return few_rows::gemm_as(few_rows::CONFIGURATIONS[c.number], p, c.candidate.resident);
+      return few_rows::gemm_as(few_rows::CONFIGURATIONS<half>[c.number], p, c.candidate.resident);
   }
 }
 
@@ -227,16 +226,7 @@ inline std::string explain(const Gemm<half, half>& p, const Device& device, size
   std::string text;
   for (size_t line = 0; line < std::min(lines, count); ++line) {
     const size_t i = order[line];
-    const Estimate& e = estimates[i];
-    char formatted[256];
-    std::snprintf(formatted, sizeof formatted,
-                  "%-24s %3lld x %3lld x %5.1f ns + %3lld x %5.0f ns = %7.1f us, memory %6.1f us; "
-                  "with %4.1f us to start and the last tile %7.1f us\n",
-                  tuned::name(CONFIGURATIONS[i].candidate).c_str(), static_cast<long long>(e.waves),
-                  static_cast<long long>(e.steps), e.step, static_cast<long long>(e.waves - 1),
-                  constants[i]->tile, e.work / 1e3, e.memory / 1e3, constants[i]->start / 1e3,
-                  e.total / 1e3);
-    text += formatted;
+    text += tuned::describe(CONFIGURATIONS[i].candidate, *constants[i], estimates[i]) + "\n";
   }
   return text;
 }

@@ -4,20 +4,20 @@
 // Idea    a tile lies in shared memory as it lies in global memory, and what turns it is a bit of
 //         wgmma for each operand. There are two forms: rows along K, one box of TMA; and rows along
 //         M or N, boxes of 64 of them. No matrix is transposed, and no element is moved for it.
-// vs 13   an operand in either form, with the copy, the descriptor and the bit that it needs; fp16
-//         or bf16; the pass that would turn them first; without pairs and without an epilogue.
-// Step    the form and the type are parameters of each function, and most statements that change
-//         only hand them on.
+// vs 13   an operand in either form, with the copy, the descriptor and the bit that it needs; the
+//         pass that would turn them first; without pairs and without an epilogue.
+// Step    the form is a parameter of each function, and most statements that change only hand it
+//         on.
 // Limit   13's.
 #include <algorithm>
 #include <string>
-#include <type_traits>
 #include <utility>
 
 #include "launch.cuh"
 #include "parts/block_order.cuh"
 #include "parts/descriptors.cuh"
 #include "parts/no_kernel.cuh"
+#include "parts/sixteen_bits.cuh"
 #include "parts/store_halves.cuh"
 #include "parts/transpose.cuh"
 #include "parts/warpgroup.cuh"
@@ -162,18 +162,6 @@ __device__ __forceinline__ void consume(Shared<T, BM, BN, MAJOR_A, MAJOR_B>& s, 
   }
   ptx::wgmma_wait_group<0>();
   release(step - 1);
-}
-
-// Two neighbours in 32 bits, rounded to T.
-template <class T>
-__device__ __forceinline__ uint32_t as_pair(float low, float high) {
-  if constexpr (std::is_same_v<T, half>) {
-    const half2 pair = __floats2half2_rn(low, high);
-    return reinterpret_cast<const uint32_t&>(pair);
-  } else {
-    const __nv_bfloat162 pair = __floats2bfloat162_rn(low, high);
-    return reinterpret_cast<const uint32_t&>(pair);
-  }
 }
 
 // The rows from `row0` on of a warp's 16 columns of C, which it has as columns of `acc`: turned, to

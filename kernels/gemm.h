@@ -1,187 +1,33 @@
 #pragma once
-// The problem that every stage solves, and its contract. Plain C++: it needs no CUDA header.
-#include <cstdint>
-#include <stdexcept>
-#include <string>
-
-#include "epilogue.h"
-
-struct CUstream_st;  // cudaStream_t points to one
+// The library: the problem of contract.h solved by the stage that is expected to be done first.
+// Plain C++: it needs no CUDA header. No stage includes it, so that what is called gemm() in a
+// kernel of one's own is one's own.
+#include "contract.h"
 
 namespace ladder {
 
-// Factors in fp32 of blocks of A and B, K divided into parts of SCALED_K: of each part of a row of
-// A one, a[part * lda + m], and of each SCALED_N columns of B one, b[n / SCALED_N * ldb + part].
-// 16-byte aligned, leading dimensions multiples of 4: what cublasLt wants.
-struct BlockScales {
-  const float* a = nullptr;
-  int64_t lda = 0;
-  const float* b = nullptr;
-  int64_t ldb = 0;
-};
-constexpr int SCALED_K = 128, SCALED_N = 128;
+// These three are compiled in the CMake target gemm_ladder::gemm, for Gemm<half, half>,
+// Gemm<bf16, bf16> and Gemm<float, float>; of anything else the linker says that it is undefined.
+// They may be called by several threads at once.
 
-// Whether tensor cores read these numbers along K alone, both of A and of B: those of 8 bits, and
-// tf32.
-template <class T>
-constexpr bool ALONG_K = sizeof(T) == 1;
-
-// C[M,N] = A[M,K] * B[K,N], row-major, enqueued on `stream`. Leading dimensions in elements; they
-// are 64-bit so that every `row * ld` is. K = 0 writes zeros, M = 0 or N = 0 does nothing.
-// Elements between a matrix's width and its leading dimension are never written, nor is C made of
-// what is read there. With an epilogue C is what that says; most stages have none.
+// Enqueues the whole of `problem`, with its layouts and its epilogue, on its stream, which belongs
+// to the current device, as do the matrices. The stage, and its tile, are those that are expected
+// to be done first; explain() names them. Throws std::invalid_argument, which names what is wrong,
+// and leaves C as it is: a size or a leading dimension that cannot be, an address that is not on
+// that device, a workspace smaller than workspace_bytes(), what no stage computes. Throws CudaError
+// where CUDA refuses. Addresses and leading dimensions need no alignment but their elements'.
 template <class In, class Out>
-struct Gemm {
-  int M, N, K;
-  const In* A;
-  int64_t lda;
-  const In* B;
-  int64_t ldb;
-  Out* C;
-  int64_t ldc;
-  CUstream_st* stream = nullptr;
-  // Device memory to work in, 16-byte aligned, for the stages that have a workspace_bytes(); calls
-  // on other streams need another.
-  void* workspace = nullptr;
-  uint64_t workspace_bytes = 0;
-  // A matrix may be stored transposed, which is the same as column-major: A as K rows of M
-  // elements, lda apart; B as N rows of K, ldb apart. Where numbers are ALONG_K B always is, and A
-  // never; else both are only for the stages that take any layout.
-  bool transposed_a = false, transposed_b = false;
-  BlockScales scales{};  // for the stages that say so
-  Epilogue<Out> epilogue{};
-};
+void gemm(const Gemm<In, Out>& problem);
 
-// Rounding a dimension up to the next tile must not overflow an int.
-constexpr int MAX_DIMENSION = INT32_MAX - 1024;
-
-// Throws std::invalid_argument unless `value` is a multiple of `unit`.
-inline void require_multiple(const char* what, uint64_t value, uint64_t unit) {
-  if (value % unit != 0)
-    throw std::invalid_argument(std::string(what) + " is " + std::to_string(value) +
-                                ", but this kernel needs a multiple of " + std::to_string(unit));
-}
-
-// Sizes from 0 to MAX_DIMENSION, leading dimensions no smaller than the width, pointers 16-byte
-// aligned. Throws std::invalid_argument that names the offender.
+// Bytes of device memory that Gemm::workspace has to have for gemm(): mostly 0. Throws likewise.
 template <class In, class Out>
-void require_valid_matrices(const Gemm<In, Out>& p) {
-  const auto size = [](const char* name, int64_t value) {
-    if (value < 0 || value > MAX_DIMENSION)
-      throw std::invalid_argument(std::string(name) + " is " + std::to_string(value) +
-                                  ", but must be from 0 to " + std::to_string(MAX_DIMENSION));
-  };
-  size("M", p.M), size("N", p.N), size("K", p.K);
-  const auto at_least = [](const char* name, int64_t ld, int width) {
-    if (ld < width)
-      throw std::invalid_argument(std::string(name) + " is " + std::to_string(ld) +
-                                  ", but a row has " + std::to_string(width) + " elements");
-  };
-  at_least("lda", p.lda, p.transposed_a ? p.M : p.K);
-  at_least("ldb", p.ldb, p.transposed_b ? p.K : p.N);
-  at_least("ldc", p.ldc, p.N);
-  require_multiple("the address of A", reinterpret_cast<uintptr_t>(p.A), 16);
-  require_multiple("the address of B", reinterpret_cast<uintptr_t>(p.B), 16);
-  require_multiple("the address of C", reinterpret_cast<uintptr_t>(p.C), 16);
-}
+uint64_t workspace_bytes(const Gemm<In, Out>& problem);
 
-// That A and B are stored as all stages take them: row-major, but for B ALONG_K. Throws likewise.
+// What gemm() would do on the current device, and why, in a few lines of text: the stage and its
+// tile, how long that is expected to take, the next best, what it falls back to and for what
+// reason; or why it would refuse. Reads no matrix, and needs none: their addresses may be null.
+// Throws nothing but CudaError.
 template <class In, class Out>
-void require_usual_layout(const Gemm<In, Out>& p) {
-  if (p.transposed_a)
-    throw std::invalid_argument("A is transposed, K x M, but this kernel needs M x K");
-  if (p.transposed_b != ALONG_K<In>)
-    throw std::invalid_argument(
-        p.transposed_b ? "B is transposed, N x K, but this kernel needs K x N"
-                       : "B is K x N, but tensor cores read such numbers along K alone: this "
-                         "kernel needs it transposed, N x K");
-}
-
-// Whether a stage takes A and B transposed as well as not.
-enum class Layouts { USUAL, ANY };
-
-// The contract of every stage that has no epilogue; throws likewise.
-template <class In, class Out>
-void require_valid(const Gemm<In, Out>& p, Layouts layouts = Layouts::USUAL) {
-  if (layouts == Layouts::USUAL) require_usual_layout(p);
-  require_valid_matrices(p);
-  if (!is_product_alone(p.epilogue))
-    throw std::invalid_argument("this kernel has no epilogue: it computes A * B alone");
-}
-
-// The same for a stage with one. What an epilogue reads by rows is aligned as C is.
-template <class In, class Out>
-void require_valid_epilogue(const Gemm<In, Out>& p) {
-  require_usual_layout(p);
-  require_valid_matrices(p);
-  const Epilogue<Out>& e = p.epilogue;
-  const auto matrix = [&](const std::string& name, const Out* data, int64_t ld) {
-    if (ld < p.N)
-      throw std::invalid_argument("the leading dimension of the " + name + " is " +
-                                  std::to_string(ld) + ", but a row has " + std::to_string(p.N) +
-                                  " elements");
-    require_multiple(("the leading dimension of the " + name).c_str(), ld, 16 / sizeof(Out));
-    require_multiple(("the address of the " + name).c_str(), reinterpret_cast<uintptr_t>(data), 16);
-  };
-  const bool is_empty = p.M == 0 || p.N == 0;
-  if (e.beta != 0 && e.addend == nullptr && !is_empty)
-    throw std::invalid_argument("beta is " + std::to_string(e.beta) + ", but there is no addend");
-  if (e.beta != 0) matrix("addend", e.addend, e.ld_addend);
-  if (e.residual != nullptr) matrix("residual", e.residual, e.ld_residual);
-  require_multiple("the address of the bias", reinterpret_cast<uintptr_t>(e.bias), 16);
-}
-
-// The same for a C of int8, which has a factor for all of it, one for each column, and a zero
-// point.
-template <class In, class Out>
-void require_valid_requantisation(const Gemm<In, Out>& p) {
-  require_usual_layout(p);
-  require_valid_matrices(p);
-  const Epilogue<Out>& e = p.epilogue;
-  if (e.row_scale || e.beta != 0 || e.bias || e.activation != Activation::NONE || e.residual)
-    throw std::invalid_argument(
-        "this kernel's epilogue has alpha, column_scale and zero_point, and nothing else");
-  if (e.zero_point < -128 || e.zero_point > 127)
-    throw std::invalid_argument("the zero point is " + std::to_string(e.zero_point) +
-                                ", but must be from -128 to 127");
-  require_multiple("the address of the column scales", reinterpret_cast<uintptr_t>(e.column_scale),
-                   16);
-}
-
-// For the stages that have a workspace_bytes(): `needed` is what it returns.
-template <class In, class Out>
-void require_workspace(const Gemm<In, Out>& p, uint64_t needed) {
-  if (p.workspace_bytes < needed || (p.workspace == nullptr && needed > 0))
-    throw std::invalid_argument("the workspace has " +
-                                std::to_string(p.workspace == nullptr ? 0 : p.workspace_bytes) +
-                                " bytes, but this problem needs " + std::to_string(needed));
-  require_multiple("the address of the workspace", reinterpret_cast<uintptr_t>(p.workspace), 16);
-}
-
-// Vector loads, cp.async and TMA move 16 bytes: every row has to start on such a boundary.
-template <class In, class Out>
-void require_aligned_rows(const Gemm<In, Out>& p) {
-  require_multiple("lda", p.lda, 16 / sizeof(In));
-  require_multiple("ldb", p.ldb, 16 / sizeof(In));
-  require_multiple("ldc", p.ldc, 16 / sizeof(Out));
-}
-
-// For the stages that multiply by p.scales. Throws std::invalid_argument that names the offender.
-template <class In, class Out>
-void require_scales(const Gemm<In, Out>& p) {
-  if (p.scales.a == nullptr || p.scales.b == nullptr)
-    throw std::invalid_argument("this kernel needs the scales of A and of B");
-  require_multiple("the address of A's scales", reinterpret_cast<uintptr_t>(p.scales.a), 16);
-  require_multiple("the address of B's scales", reinterpret_cast<uintptr_t>(p.scales.b), 16);
-  const auto leading = [](const char* what, int64_t ld, int width) {
-    if (ld < width)
-      throw std::invalid_argument(std::string(what) + " is " + std::to_string(ld) +
-                                  ", but a row of them has " + std::to_string(width));
-    require_multiple(what, static_cast<uint64_t>(ld), 4);
-  };
-  leading("the leading dimension of A's scales", p.scales.lda, p.M);
-  leading("the leading dimension of B's scales", p.scales.ldb,
-          p.K / SCALED_K + (p.K % SCALED_K != 0));
-}
+std::string explain(const Gemm<In, Out>& problem);
 
 }  // namespace ladder

@@ -8,26 +8,27 @@
 #include <string>
 #include <type_traits>
 
-#include "gemm.h"
+#include "contract.h"
 
 namespace ladder {
-
-struct CudaError : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
-
-#define LADDER_CUDA_CHECK(call)                                                                 \
-  do {                                                                                          \
-    const cudaError_t ladder_status = (call);                                                   \
-    if (ladder_status != cudaSuccess)                                                           \
-      throw ::ladder::CudaError(std::string(#call) + ": " + cudaGetErrorString(ladder_status) + \
-                                " (" + __FILE__ + ":" + std::to_string(__LINE__) + ")");        \
-  } while (0)
 
 // ceil(a / b) for a >= 0, b > 0, with no overflow.
 __host__ __device__ constexpr int ceil_div(int a, int b) {
   return a / b + (a % b != 0);
 }
+
+#ifndef __CUDACC_RTC__
+struct CudaError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+  #define LADDER_CUDA_CHECK(call)                                                                 \
+    do {                                                                                          \
+      const cudaError_t ladder_status = (call);                                                   \
+      if (ladder_status != cudaSuccess)                                                           \
+        throw ::ladder::CudaError(std::string(#call) + ": " + cudaGetErrorString(ladder_status) + \
+                                  " (" + __FILE__ + ":" + std::to_string(__LINE__) + ")");        \
+    } while (0)
 
 // The plain 2-D grid of stages 01 to 04b, x along N and y along M. CUDA allows 65,535 blocks along
 // y; throws std::invalid_argument for an M beyond that.
@@ -55,10 +56,10 @@ inline int device_attribute(cudaDeviceAttr attribute) {
 template <class... Params>
 void launch_clusters(unsigned cluster, void (*kernel)(Params...), dim3 grid, dim3 block,
                      size_t smem_bytes, cudaStream_t stream, std::common_type_t<Params>... args) {
-#ifdef LADDER_CPU_DEVICE
+  #ifdef LADDER_CPU_DEVICE
   (void)stream;
   cpu_device::launch(kernel, grid, block, cluster, smem_bytes, args...);
-#else
+  #else
   const void* function = reinterpret_cast<const void*>(kernel);
   constexpr size_t DEFAULT_SMEM = 48 * 1024;  // more must be asked for, kernel by kernel
   if (smem_bytes > DEFAULT_SMEM) {
@@ -77,7 +78,7 @@ void launch_clusters(unsigned cluster, void (*kernel)(Params...), dim3 grid, dim
   cudaLaunchConfig_t config{grid, block, smem_bytes, stream, &clusters, cluster > 1 ? 1U : 0U};
   LADDER_CUDA_CHECK(cudaLaunchKernelExC(&config, function, pointers));
   LADDER_CUDA_CHECK(cudaGetLastError());
-#endif
+  #endif
 }
 
 // The same without clusters.
@@ -86,6 +87,8 @@ void launch(void (*kernel)(Params...), dim3 grid, dim3 block, size_t smem_bytes,
             cudaStream_t stream, std::common_type_t<Params>... args) {
   launch_clusters(1, kernel, grid, block, smem_bytes, stream, args...);
 }
+
+#endif  // __CUDACC_RTC__
 
 // The block's dynamic shared memory, seen as a T; aligned for the boxes of 08 to 11.
 #if defined(LADDER_CPU_DEVICE)

@@ -3,7 +3,7 @@
 #include <cuda_bf16.h>
 #include <cuda_fp8.h>
 
-#include "gemm.h"
+#include "contract.h"
 
 namespace ladder {
 

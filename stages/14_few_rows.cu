@@ -5,9 +5,9 @@ int main(int argc, char** argv) {
   using namespace ladder::few_rows;
   std::vector<ladder::harness::Variant<half, half>> configurations;
   // Tests take a while: these have each of the numbers once or twice.
-  for (size_t i = 0; i < std::size(CONFIGURATIONS); i += 7)
+  for (size_t i = 0; i < std::size(CONFIGURATIONS<half>); i += 7)
     for (const int blocks : {1, 3}) {
-      const Configuration& c = CONFIGURATIONS[i];
+      const Configuration<half>& c = CONFIGURATIONS<half>[i];
       if (c.buffers(blocks) > 1)
         configurations.emplace_back(
             name_of(c, blocks),
@@ -17,12 +17,12 @@ int main(int argc, char** argv) {
       ladder::STAGE,
       {
           {"one_block_a_tile", gemm_16x64<1, Sums::ALONE>},
-          {"workspace", gemm_16x64<2, Sums::WORKSPACE>, workspace_bytes<16, 64, 2>},
+          {"workspace", gemm_16x64<2, Sums::WORKSPACE>, workspace_bytes<16, 64, 2, half>},
           {"fetched", gemm_16x64<2, Sums::FETCHED>},
           {"k_in_a_row", gemm_k_in_a_row},
           {"barriers_first", gemm_barriers_first},
           {"sent", gemm_16x64<2, Sums::SENT>},
-          {"few_rows", gemm},
+          {"few_rows", gemm<half>},
       },
       argc, argv, configurations);
 }

@@ -52,14 +52,14 @@ class FewRows : public testing::Test {
 };
 
 TEST_F(FewRows, EveryConfiguration) {
-  for (const few_rows::Configuration& c : few_rows::CONFIGURATIONS)
+  for (const auto& c : few_rows::CONFIGURATIONS<half>)
     for (const int blocks : few_rows::BLOCKS)
       if (c.buffers(blocks) > 1)
         expect_right(few_rows::name_of(c, blocks),
                      [&](const Gemm<half, half>& p) { few_rows::gemm_as(c, p, blocks); });
 }
 TEST_F(FewRows, ItsChoices) {
-  for (int i = 0; i < 30; ++i) expect_right("few_rows", few_rows::gemm);
+  for (int i = 0; i < 30; ++i) expect_right("few_rows", few_rows::gemm<half>);
 }
 // Sums are added in an order that nothing changes.
 TEST_F(FewRows, AreTheSameEveryTime) {

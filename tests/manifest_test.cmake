@@ -75,6 +75,7 @@ expect("02_second: unknown sums 'slow' (there are fp32, fast, promoted, scaled)"
        "\"sums\": \"slow\"")
 expect("02_second: 'any_layout' is of type STRING, not BOOLEAN" "\"reference\": \"best\""
        "\"any_layout\": \"NT\"")
+expect("02_second: 'groups' is of type NUMBER, not BOOLEAN" "\"reference\": \"best\"" "\"groups\": 8")
 expect("02_second: unknown epilogue 'tanh' (there are relu, gelu, gelu_erf, silu)"
        "\"reference\": \"best\"" "\"epilogue\": \"tanh\"")
 expect("02_second: '16x4096' in 'also_at' is no shape like 1024, 16x4096x4096 or 1024_TN" "x4096x4096" "x4096")

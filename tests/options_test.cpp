@@ -166,6 +166,35 @@ TEST(Options, EachBadInputHasItsMessage) {
   }
 }
 
+TEST(Options, GroupsHaveTheRowsThatMIs) {
+  EXPECT_TRUE(parse({})->groups.empty());
+  const Options groups = *parse({"--groups", "64,0,100"});
+  EXPECT_EQ((std::vector<int>{64, 0, 100}), groups.groups);
+  EXPECT_EQ(164, groups.m);
+  const Options batch = *parse({"--batch", "3", "--m", "40"}, Target::CPU);
+  EXPECT_EQ((std::vector<int>{40, 40, 40}), batch.groups);
+  EXPECT_EQ(120, batch.m);
+  EXPECT_EQ(1u, parse({"--groups", "7"})->groups.size());
+  const BadInput inputs[] = {
+      {{"--groups", "64,,1"}, "'' is not an integer from 0 to 2147482623"},
+      {{"--groups", "64,x"}, "'x' is not an integer"},
+      {{"--groups", "64,-1"}, "'-1' is not an integer"},
+      {{"--groups", "0,0"}, "0 together"},
+      {{"--groups", "2147482623,1"}, "2147482624 together"},
+      {{"--groups", "1", "--m", "1"}, "--m excludes --groups"},
+      {{"--groups", "1", "--size", "1"}, "--size excludes --groups"},
+      {{"--groups", "1", "--batch", "1"}, "excludes"},
+      {{"--batch", "0"}, "--batch: '0' is not an integer from 1"},
+      {{"--batch", "3", "--m", "1000000000"}, "3 times 1000000000 rows are more than 2147482623"},
+      {{"--batch", "1000", "--k", "10000000"}, "the B of all have more than"},
+  };
+  for (const BadInput& input : inputs) {
+    const std::string text = message(input.arguments);
+    EXPECT_NE(text.find(input.expected), std::string::npos) << text;
+    EXPECT_EQ(text.find('\n'), std::string::npos) << text;
+  }
+}
+
 // What is not named is left out, also where a stage has an epilogue of its own.
 TEST(Options, AnEpilogueIsWhatItsOptionsSay) {
   EXPECT_FALSE(parse({})->epilogue);

@@ -1,15 +1,23 @@
-// build/peers on the CPU device: its own main and kernels, stages that run there, and in the place
-// of the libraries loops and planted mistakes. Its times mean nothing.
+// build/peers, build/groups and build/feed_forward on the CPU device: their own mains and kernels,
+// stages that run there, and in the place of the libraries loops and planted mistakes. Their times
+// mean nothing.
 #include <csignal>
 #include <cstring>
 #include <fstream>
 #include <stdexcept>
 
+#include "cpu_device/block.h"
 #include "harness/cublas.h"
 #include "harness/cublaslt.h"
 #include "harness/device.h"
+#include "harness/epilogue.h"
 #include "harness/number.h"
+#include "peers/cublas_groups.h"
 #include "peers/cutlass.h"
+
+// Nobody looks at accesses here. And where a kernel's translation unit has brought a template of
+// the standard library, the tracer would be told of its own accesses.
+static const bool NOT_TRACED = cpu_device::settings().trace = false;
 
 namespace ladder {
 
@@ -21,7 +29,10 @@ void multiply(const Gemm<In, Out>& p) {
       float sum = 0;
       for (int k = 0; k < p.K; ++k)
         sum += Number<In>::to_float(p.A[i * p.lda + k]) * Number<In>::to_float(p.B[k * p.ldb + j]);
-      p.C[i * p.ldc + j] = Number<Out>::from_float(sum);
+      const Epilogue<Out>& e = p.epilogue;  // as far as somebody here has one
+      const float bias = e.bias == nullptr ? 0 : Number<Out>::to_float(e.bias[j]);
+      p.C[i * p.ldc + j] = Number<Out>::from_float(
+          static_cast<float>(harness::activate(e.activation, e.alpha * sum + bias)));
     }
 }
 
@@ -74,6 +85,16 @@ LADDER_CUBLAS_FORMATS(INSTANTIATE)
 }  // namespace harness
 
 namespace peers {
+
+struct CublasGroups::Data {
+  Gemm<half, half> problem;
+};
+CublasGroups::CublasGroups(const Gemm<half, half>& p) : data_(new Data{p}) {}
+CublasGroups::~CublasGroups() = default;
+void CublasGroups::gemm(cudaStream_t) const {
+  for (int g = 0; g < data_->problem.groups.count; ++g)
+    multiply(product_of_group(data_->problem, g));
+}
 
 std::vector<CutlassKernel> cutlass_kernels() {
   using Problem = Gemm<half, half>;

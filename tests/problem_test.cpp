@@ -116,6 +116,29 @@ TEST(Problem, ZerosAndTheConstantAreWhatTheySay) {
 }
 
 // Of sums in fp32, rounded to Out.
+TEST(Problem, EachGroupHasItsOwnMatrix) {
+  const Problem<float, float> p({5, 3, 2}, Data::EXACT, 1, {}, Sums::FP32, {}, {}, {2, 0, 3});
+  EXPECT_EQ((std::vector<int>{2, 2, 5}), p.ends);
+  ASSERT_EQ(3 * 2 * static_cast<size_t>(p.ldb), p.b.size());
+  const int group_of_row[] = {0, 0, 2, 2, 2};
+  const Output<float> reference = reference_output(p);
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_EQ(group_of_row[i], p.group_of(i));
+    for (int j = 0; j < 3; ++j) {
+      const double* const b_norms = p.column_norms.data() + group_of_row[i] * 3;
+      double sum = 0, squares = 0;
+      for (int k = 0; k < 2; ++k) {
+        const double b = p.at_b(group_of_row[i] * 2 + k, j);
+        sum += p.at_a(i, k) * b;
+        squares += b * b;
+      }
+      EXPECT_EQ(sum, reference.row(i)[j]);
+      EXPECT_DOUBLE_EQ(std::sqrt(squares), b_norms[j]);
+    }
+  }
+  EXPECT_EQ("", check_against_double(p, reference, {0, 1, 2, 3, 4}));
+}
+
 template <class Out>
 double bound(int K, double row_norm, double column_norm, double reference) {
   return difference_bound<Out, float>(K, row_norm, column_norm, reference);

@@ -161,6 +161,18 @@ TEST(Report, TheLayoutIsSaidWhereItIsNotNN) {
             std::string::npos);
 }
 
+TEST(Report, GroupsAreSaidByTheirRows) {
+  Report report = sample();
+  EXPECT_FALSE(nlohmann::json::parse(to_json(report))["problem"].contains("groups"));
+  EXPECT_EQ(to_table(report).find("groups"), std::string::npos);
+  report.ends = {64, 64, 200};
+  EXPECT_EQ((std::vector<int>{64, 0, 136}),
+            nlohmann::json::parse(to_json(report))["problem"]["groups"]);
+  EXPECT_NE(to_table(report).find("  3 groups of 64, 0, 136 rows, a B for each\n"),
+            std::string::npos);
+  EXPECT_NE(to_table(report).find(", group by group: "), std::string::npos);
+}
+
 TEST(Report, TheBestOfCublasLtIsBesideCublas) {
   EXPECT_FALSE(nlohmann::json::parse(to_json(sample())).contains("best_cublaslt"));
   EXPECT_EQ(to_table(sample()).find("% best"), std::string::npos);

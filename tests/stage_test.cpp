@@ -31,8 +31,9 @@ struct Subject {
   Layout layout;
 
   Problem<In, Out> problem(Shape shape, Data data, uint64_t seed, Padding padding = {},
-                           const EpilogueChoice& epilogue = {}) const {
-    return {shape, data, seed, padding, stage.sums, epilogue, layout};
+                           const EpilogueChoice& epilogue = {},
+                           const std::vector<int>& groups = {}) const {
+    return {shape, data, seed, padding, stage.sums, epilogue, layout, groups};
   }
 };
 
@@ -164,6 +165,23 @@ EpilogueChoice epilogue_for(const Stage& stage, Shape shape, Data data) {
   return is_exact(data) ? EXACT[number % std::size(EXACT)] : RANDOM[number % std::size(RANDOM)];
 }
 
+// The rows of groups where the stage takes them, `m` together: one product, two groups, or more
+// with an empty one among them, by the shape.
+std::vector<int> groups_for(const Stage& stage, Shape shape) {
+  if (!stage.groups) return {};
+  const int m = shape.m;
+  switch ((m + shape.n + shape.k) % 4) {
+    case 0:
+      return {};
+    case 1:
+      return {m / 3, m - m / 3};
+    case 2:
+      return {m / 2, 0, m / 4, m - m / 2 - m / 4};
+    default:
+      return {0, m / 5, m / 7, m - m / 5 - m / 7, 0};
+  }
+}
+
 // Runs the variant on `shape` with each kind of data and checks all of C and around it.
 template <class In, class Out>
 void expect_correct(const Subject<In, Out>& subject, Shape shape, Padding padding = {},
@@ -171,7 +189,8 @@ void expect_correct(const Subject<In, Out>& subject, Shape shape, Padding paddin
   for (const Data data : {Data::EXACT, Data::UNIFORM}) {
     if (!uses(data)) continue;
     const Problem<In, Out> problem =
-        subject.problem(shape, data, seed, padding, epilogue_for<Out>(subject.stage, shape, data));
+        subject.problem(shape, data, seed, padding, epilogue_for<Out>(subject.stage, shape, data),
+                        groups_for(subject.stage, shape));
     const Output<Out> reference = reference_output(problem);
     const bool alone = problem.epilogue.choice.is_product_alone();
     const bool zeros = shape.m == 0 || shape.n == 0 || (shape.k == 0 && alone);
@@ -348,7 +367,8 @@ void random_shapes(const Subject<In, Out>& subject) {
     const Shape shape{size(), size(), size()};
     const Data data = i % 2 == 0 ? Data::EXACT : Data::UNIFORM;
     const Problem<In, Out> problem =
-        subject.problem(shape, data, random(), {}, epilogue_for<Out>(subject.stage, shape, data));
+        subject.problem(shape, data, random(), {}, epilogue_for<Out>(subject.stage, shape, data),
+                        groups_for(subject.stage, shape));
     const Output<Out> reference = reference_output(problem);
     const Output<Out> output =
         BufferSets<In, Out>(problem, 1, {subject.variant}).run_poisoned(subject.variant, nullptr);
@@ -528,6 +548,16 @@ void refusals(const Subject<In, Out>& subject) {
     refuses([](auto& p) { p.epilogue.zero_point = 128; }, "the zero point is 128");
   } else {
     refuses([](auto& p) { p.epilogue.alpha = 2; }, "this kernel has no epilogue");
+  }
+  int ends[] = {8, 32};  // in memory that the kernel is not to see
+  if (subject.stage.groups) {
+    refuses([&](auto& p) { p.groups = {-1, ends, ends}; }, "there are -1 groups");
+    refuses([&](auto& p) { p.groups = {2, nullptr, ends}; }, "no ends of them in device memory");
+    refuses([&](auto& p) { p.groups = {1, ends, ends}; }, "ends at row 8, but M is 32");
+    ends[0] = 33;
+    refuses([&](auto& p) { p.groups = {2, ends, ends}; }, "ends at row 32, but begins at row 33");
+  } else {
+    refuses([&](auto& p) { p.groups = {2, ends, ends}; }, "one product alone");
   }
   if (subject.stage.aligned_rows) {
     refuses([](auto& p) { ++p.lda; }, "lda is 65");

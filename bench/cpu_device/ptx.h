@@ -153,6 +153,12 @@ inline void tma_load(void* to, const CUtensorMap* map, int col, int row, uint64_
   const auto own = static_cast<uint16_t>(1u << cpu_device::this_block->rank());
   tma_load_multicast(to, map, col, row, barrier, own, place);
 }
+inline void tma_load(void* to, const CUtensorMap* map, int col, int row, int matrix,
+                     uint64_t* barrier, cpu_device::Place place = cpu_device::here()) {
+  const int at[] = {col, row, matrix};
+  const auto own = static_cast<uint16_t>(1u << cpu_device::this_block->rank());
+  cpu_device::tma_load(to, map, at, barrier, own, place);
+}
 inline void tma_store(const CUtensorMap* map, int col, int row, const void* from,
                       cpu_device::Place place = cpu_device::here()) {
   const int at[] = {col, row};

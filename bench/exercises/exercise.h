@@ -1,6 +1,6 @@
 #pragma once
-// All that the kernels of an exercise see: CUDA, the instructions of kernels/ptx as ptx::, and two
-// helpers.
+// All that the kernels of an exercise see: CUDA, the instructions of kernels/ptx as ptx::, two
+// helpers, and numbers of 8 bits.
 #include <mma.h>
 
 #include <cstdint>
@@ -16,8 +16,10 @@
 #include "ptx/tensor_map.cuh"
 #include "ptx/tma.cuh"
 #include "ptx/wgmma.cuh"
+#include "types.cuh"
 
 namespace ptx = ladder::ptx;
 namespace wmma = nvcuda::wmma;
 using ladder::ceil_div;        // ceil_div(a, b) of ints, a >= 0, b > 0
 using ladder::dynamic_shared;  // dynamic_shared<T>(): the block's dynamic shared memory, as a T&
+using ladder::e4m3;            // 8 bits: a sign, 4 of exponent, 3 of fraction

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "launch.cuh"
+#include "types.cuh"
 
 namespace grader {
 
@@ -43,6 +44,9 @@ inline double to_double(unsigned x) {
 }
 inline double to_double(half x) {
   return __half2float(x);
+}
+inline double to_double(ladder::e4m3 x) {
+  return static_cast<float>(x);
 }
 template <class T>
 double Matrix<T>::value(int row, int column) const {

@@ -108,15 +108,16 @@ class Workspace {
   uint64_t capacity_;
 };
 
-// Bytes of device memory that one set of A, B, C and the epilogue's matrices takes. A double: it
-// cannot overflow.
+// Bytes of device memory that one set of A, B, C and the epilogue's matrices takes, where there are
+// groups with a B for each. A double: it cannot overflow.
 template <class In, class Out>
 double bytes_per_set(Shape shape, const EpilogueChoice& epilogue = {},
-                     Layout layout = USUAL_LAYOUT<In>) {
+                     Layout layout = USUAL_LAYOUT<In>, size_t groups = 0) {
   const double a = static_cast<double>(layout.transposed_a ? shape.k : shape.m) *
                    static_cast<double>(leading_dimension_a<In>(shape, layout));
   const double b = static_cast<double>(layout.transposed_b ? shape.n : shape.k) *
-                   static_cast<double>(leading_dimension_b<In>(shape, layout));
+                   static_cast<double>(leading_dimension_b<In>(shape, layout)) *
+                   static_cast<double>(std::max(size_t{1}, groups));
   const double c =
       static_cast<double>(shape.m) * static_cast<double>(leading_dimension<Out>(shape.n));
   const int of_its_size = 1 + (epilogue.beta != 0) + epilogue.residual;
@@ -132,7 +133,11 @@ class BufferSets {
   // With a workspace for any of `variants`.
   BufferSets(const Problem<In, Out>& problem, int count,
              const std::vector<Variant<In, Out>>& variants = {})
-      : problem_(problem), scales_a_(problem.scales_a.size()), scales_b_(problem.scales_b.size()) {
+      : problem_(problem),
+        scales_a_(problem.scales_a.size()),
+        scales_b_(problem.scales_b.size()),
+        ends_(problem.ends.size()) {
+    ends_.upload(problem.ends);
     scales_a_.upload(problem.scales_a);
     scales_b_.upload(problem.scales_b);
     for (int i = 0; i < count; ++i) {
@@ -162,6 +167,7 @@ class BufferSets {
     p.transposed_b = problem_.layout.transposed_b;
     if (!problem_.scales_a.empty())
       p.scales = {scales_a_.get(), problem_.lds_a, scales_b_.get(), problem_.lds_b};
+    if (!problem_.ends.empty()) p.groups = {problem_.matrices(), ends_.get(), problem_.ends.data()};
     const EpilogueChoice& choice = problem_.epilogue.choice;
     p.epilogue = {choice.alpha,
                   set.row_scale.get_or_null(),
@@ -231,6 +237,7 @@ class BufferSets {
   const Problem<In, Out>& problem_;
   std::vector<Set> sets_;
   DeviceBuffer<float> scales_a_, scales_b_;  // small: in every set the same
+  DeviceBuffer<int> ends_;                   // of groups, likewise
   std::optional<Workspace> workspace_;
 };
 

@@ -27,9 +27,9 @@ std::string processor_name() {
 
 // Operands and results lie in memory twice, as the host's and as the device's. Throws UsageError.
 template <class In, class Out>
-void require_memory(Shape shape, const EpilogueChoice& epilogue, Layout layout,
+void require_memory(Shape shape, const EpilogueChoice& epilogue, Layout layout, size_t groups,
                     uint64_t workspace) {
-  const double needed = 2 * bytes_per_set<In, Out>(shape, epilogue, layout) +
+  const double needed = 2 * bytes_per_set<In, Out>(shape, epilogue, layout, groups) +
                         static_cast<double>(Workspace::footprint(workspace));
   const double available =
       static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
@@ -46,7 +46,8 @@ void require_traceable(const Gemm<In, Out>& p, uint64_t workspace) {
     return static_cast<uint64_t>(rows) * static_cast<uint64_t>(ld) * size;
   };
   if (std::max({bytes(p.transposed_a ? p.K : p.M, p.lda, sizeof(In)),
-                bytes(p.transposed_b ? p.N : p.K, p.ldb, sizeof(In)),
+                bytes(p.transposed_b ? p.N : int64_t{p.K} * std::max(1, p.groups.count), p.ldb,
+                      sizeof(In)),
                 bytes(p.M, p.ldc, sizeof(Out)), workspace}) > UINT32_MAX)
     throw UsageError("--memory counts accesses to matrices of up to 4 GiB; use --no-memory");
 }
@@ -85,10 +86,10 @@ Report execute(const Stage& stage, const std::vector<Variant<In, Out>>& variants
                const Options& options, const EpilogueChoice& epilogue, Layout layout) {
   const Shape shape{options.m, options.n, options.k};
   const uint64_t workspace = workspace_bytes(variants, shape, {}, layout);
-  require_memory<In, Out>(shape, epilogue, layout, workspace);
+  require_memory<In, Out>(shape, epilogue, layout, options.groups.size(), workspace);
   progress("drawing data and computing the reference");
   const Problem<In, Out> problem(shape, options.data, options.seed, {}, stage.sums, epilogue,
-                                 layout);
+                                 layout, options.groups);
   BufferSets<In, Out> sets(problem, 1, variants);
   const Gemm<In, Out> p = sets.gemm(0, nullptr);
   if (options.memory) require_traceable(p, workspace);

@@ -19,10 +19,15 @@ class Cublas {
   std::string version() const;  // "13.1.0"
 
   // fp32 in "pedantic" math: FMAs on fp32 numbers, no tensor cores behind the scenes. Others on the
-  // tensor cores, accumulated as Formats says. It has no fp8, and no results of 8 bits.
+  // tensor cores, accumulated as Formats says. It has no fp8, and no results of 8 bits. Groups are
+  // called one by one.
   template <class In, class Out>
   void gemm(const Gemm<In, Out>& p) {
-    product(p, p.C, p.ldc);
+    if (p.groups.count == 0) product(p, p.C, p.ldc);
+    for (int g = 0; g < p.groups.count; ++g) {
+      const Gemm<In, Out> group = product_of_group(p, g);
+      if (group.M > 0) product(group, group.C, group.ldc);
+    }
   }
   // The same to another matrix, also one of sums that are not rounded to Out. No epilogue.
   template <class In, class Out, class To>

@@ -1,5 +1,5 @@
 #pragma once
-// What cuBLAS and cublasLt call the number formats. Only their two .cpp files include it.
+// What cuBLAS and cublasLt call the number formats. Only .cpp files that call them include it.
 #include <cublas_v2.h>
 
 #include <string>

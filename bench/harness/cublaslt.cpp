@@ -94,6 +94,10 @@ CublasLt<In, Out>::CublasLt(const Gemm<In, Out>& p, Sums sums) : data_(std::make
                                             static_cast<uint64_t>(columns), ld));
   };
   Data& d = *data_;
+  if (p.groups.count != 0) {
+    d.missing = "it has no groups here";
+    return;
+  }
   cublas_check(cublasLtCreate(&d.handle));
   cublas_check(cublasLtMatmulDescCreate(&d.operation, Cuda<In>::COMPUTE, Cuda<ScaleOf<Out>>::TYPE));
   const auto set = [&](cublasLtMatmulDescAttributes_t which, auto value) {

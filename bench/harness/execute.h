@@ -26,6 +26,7 @@ Report describe_run(const Stage& stage, const Device& device, const Problem<In, 
   report.seed = seed;
   report.sums = problem.sums;
   report.layout = problem.layout;
+  report.ends = problem.ends;
   report.epilogue = problem.epilogue.choice;
   report.input = Number<In>::NAME;
   report.accumulate = Number<typename Formats<In, Out>::Accumulate>::NAME;

@@ -1,11 +1,12 @@
 #pragma once
 // What the CPU device is told about a problem, and what it finds, in words.
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "contract.h"
 #include "cpu_device/symbols.h"
-#include "gemm.h"
 
 namespace ladder::harness {
 
@@ -19,7 +20,8 @@ void watch(const Gemm<In, Out>& p) {
                             sizeof *data);
   };
   name(p.A, "A", p.transposed_a ? p.K : p.M, p.transposed_a ? p.M : p.K, p.lda);
-  name(p.B, "B", p.transposed_b ? p.N : p.K, p.transposed_b ? p.K : p.N, p.ldb);
+  name(p.B, "B", p.transposed_b ? p.N : p.K * std::max(1, p.groups.count),
+       p.transposed_b ? p.K : p.N, p.ldb);
   name(p.C, "C", p.M, p.N, p.ldc);
   const Epilogue<Out>& e = p.epilogue;
   if (e.addend != nullptr) name(e.addend, "addend", p.M, p.N, e.ld_addend);
@@ -27,6 +29,7 @@ void watch(const Gemm<In, Out>& p) {
   if (e.bias != nullptr) name(e.bias, "bias", 1, p.N, p.N);
   if (e.row_scale != nullptr) name(e.row_scale, "row_scale", 1, p.M, p.M);
   if (e.column_scale != nullptr) name(e.column_scale, "column_scale", 1, p.N, p.N);
+  if (p.groups.ends != nullptr) name(p.groups.ends, "ends", 1, p.groups.count, p.groups.count);
   if (p.workspace != nullptr) cpu_device::name_array(p.workspace, "workspace", p.workspace_bytes);
   // A product of two numbers takes 01 some 3e-8 s, with every access looked at and counted; a block
   // may take thirty times that for all products of the problem.

@@ -32,11 +32,11 @@ struct Stream {
 // memory beside `workspace` goes. Throws UsageError when one does not fit. Nothing has been
 // allocated yet.
 template <class In, class Out>
-int buffer_sets(Shape shape, const EpilogueChoice& epilogue, Layout layout, uint64_t workspace,
-                const Device& device) {
+int buffer_sets(Shape shape, const EpilogueChoice& epilogue, Layout layout, size_t groups,
+                uint64_t workspace, const Device& device) {
   size_t available = 0, total = 0;
   LADDER_CUDA_CHECK(cudaMemGetInfo(&available, &total));
-  const double bytes = bytes_per_set<In, Out>(shape, epilogue, layout),
+  const double bytes = bytes_per_set<In, Out>(shape, epilogue, layout, groups),
                products = epilogue.is_product_alone() ? 0 : sizeof(float) * 1.0 * shape.m * shape.n,
                beside = static_cast<double>(Workspace::footprint(workspace)) + products;
   if (bytes + beside > static_cast<double>(available))
@@ -88,12 +88,15 @@ std::optional<KernelFacts> kernel_facts(const GemmFunction<In, Out>& gemm, const
                      threads, static_cast<double>(blocks * threads) / threads_at_most};
 }
 
-// Sampled rows of cuBLAS's result against a double reference: who checks the checker.
+// Sampled rows of cuBLAS's result against a double reference, of groups the last of each: who
+// checks the checker.
 template <class In, class Out>
 void check_cublas(const Problem<In, Out>& problem, const Output<Out>& result) {
   const int m = problem.shape.m;
-  const std::string error =
-      check_against_double(problem, result, {0, m / 3, static_cast<int>(2LL * m / 3), m - 1});
+  std::vector<int> rows{0, m / 3, static_cast<int>(2LL * m / 3), m - 1};
+  for (const int end : problem.ends)
+    if (end > 0) rows.push_back(end - 1);
+  const std::string error = check_against_double(problem, result, rows);
   if (!error.empty())
     throw std::runtime_error("cuBLAS disagrees with a double-precision reference at " + error);
 }
@@ -277,12 +280,13 @@ Report execute(const Stage& stage, const std::vector<Variant<In, Out>>& variants
 
   std::vector<Variant<In, Out>> with_workspace = variants;
   if (best || BY_CUBLASLT_ALONE<In, Out>) with_workspace.push_back(any_of_cublaslt<In, Out>());
-  const int sets_for_timing = buffer_sets<In, Out>(
-      shape, epilogue, layout, workspace_bytes(with_workspace, shape, {}, layout), device);
+  const int sets_for_timing =
+      buffer_sets<In, Out>(shape, epilogue, layout, options.groups.size(),
+                           workspace_bytes(with_workspace, shape, {}, layout), device);
   const int count = profiling ? 1 : sets_for_timing;
   progress("drawing data");
   const Problem<In, Out> problem(shape, options.data, options.seed, {}, stage.sums, epilogue,
-                                 layout);
+                                 layout, options.groups);
   BufferSets<In, Out> sets(problem, count, with_workspace);
   const Stream stream;
 

@@ -25,6 +25,7 @@ struct Stage {
   // Of a stage that takes epilogues: the one that it is run with, unless options say.
   std::optional<EpilogueChoice> epilogue{};
   bool any_layout = false;  // takes A and B as --layout says
+  bool groups = false;      // takes groups
 };
 
 template <class In, class Out>

@@ -89,6 +89,7 @@ std::string to_json(const Report& r) {
                      {"data", name(r.data)},
                      {"seed", r.seed}};
   if (r.layout != Layout{}) json["problem"]["layout"] = name(r.layout);
+  if (!r.ends.empty()) json["problem"]["groups"] = rows_of_groups(r.ends);
   if (r.sums != Sums::FP32) json["problem"]["sums"] = name(r.sums);
   if (const EpilogueChoice& e = r.epilogue; !e.is_product_alone()) {
     json["problem"]["epilogue"] = {

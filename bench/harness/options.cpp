@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <functional>
+#include <numeric>
 
 #include "command_line.h"
 
@@ -72,6 +73,43 @@ CLI::Option* add_number(CLI::App& app, const std::string& name,
   return app.add_option(name, parse, help)->type_name("NUMBER")->expected(1)->take_last();
 }
 
+// Several products of one N and K. `batch` is what make_batch()
+// wants, when all is parsed.
+void add_groups(CLI::App& app, Options& o, int& batch, CLI::Option* m, CLI::Option* size) {
+  const auto parse = [&o](const CLI::results_t& texts) {
+    o.groups = parse_groups(texts.back());
+    return true;
+  };
+  auto* groups = app.add_option("--groups", parse,
+                                "rows of A and C of several products, with commas: M is their sum, "
+                                "and each has a B of its own; for the stages that take groups")
+                     ->type_name("INT,INT,...")
+                     ->expected(1)
+                     ->take_last()
+                     ->excludes(m)
+                     ->excludes(size);
+  add_integer<int>(
+      app, "--batch", 1, LARGEST_SIZE, [&batch](int v) { batch = v; },
+      "so many groups of M rows each")
+      ->excludes(groups);
+}
+
+// Throws UsageError.
+void make_batch(Options& o, int batch) {
+  if (batch > 0) {
+    if (batch > LARGEST_SIZE / o.m)
+      throw UsageError(
+          fmt::format("--batch: {} times {} rows are more than {}", batch, o.m, LARGEST_SIZE));
+    o.groups.assign(static_cast<size_t>(batch), o.m);
+    o.m *= batch;
+  } else if (!o.groups.empty()) {
+    o.m = std::accumulate(o.groups.begin(), o.groups.end(), 0);
+  }
+  if (o.groups.size() > static_cast<size_t>(LARGEST_SIZE / o.k))
+    throw UsageError(fmt::format("{} groups: the B of all have more than {} rows", o.groups.size(),
+                                 LARGEST_SIZE));
+}
+
 // What is done with the product. Any of these options stands for the whole: what is not named is
 // left out.
 void add_epilogue(CLI::App& app, std::optional<EpilogueChoice>& epilogue) {
@@ -120,6 +158,24 @@ void keep_known_variants(std::vector<std::string>& wanted, const std::vector<std
 
 }  // namespace
 
+std::vector<int> parse_groups(const std::string& text) {
+  std::vector<int> groups;
+  int64_t sum = 0;
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find(',', begin), text.size());
+    int rows = 0;
+    const std::string error = parse_integer(text.substr(begin, end - begin), 0, LARGEST_SIZE, rows);
+    if (!error.empty()) throw UsageError("rows of groups: " + error);
+    groups.push_back(rows);
+    sum += rows;
+    begin = end + 1;
+  }
+  if (sum < 1 || sum > LARGEST_SIZE)
+    throw UsageError(
+        fmt::format("rows of groups: {} together, which is not from 1 to {}", sum, LARGEST_SIZE));
+  return groups;
+}
+
 std::optional<Options> parse_options(const std::string& stage,
                                      const std::vector<std::string>& variants, Target target,
                                      int argc, const char* const* argv,
@@ -152,11 +208,11 @@ std::optional<Options> parse_options(const std::string& stage,
       "--n", [&](int v) { o.n = v; }, "columns of B and C" + default_size);
   auto* k = size(
       "--k", [&](int v) { o.k = v; }, "columns of A, rows of B" + default_size);
-  size(
-      "--size", [&](int v) { o.m = o.n = o.k = v; }, "M, N and K at once")
-      ->excludes(m)
-      ->excludes(n)
-      ->excludes(k);
+  auto* all = size(
+      "--size", [&](int v) { o.m = o.n = o.k = v; }, "M, N and K at once");
+  all->excludes(m)->excludes(n)->excludes(k);
+  int batch = 0;
+  add_groups(app, o, batch, m, all);
   app.add_option("--variant", o.variants,
                  "run these only" + (configurations.empty()
                                          ? ""
@@ -214,6 +270,7 @@ std::optional<Options> parse_options(const std::string& stage,
 
   if (!parse_arguments(app, argc, argv)) return std::nullopt;
   keep_known_variants(o.variants, variants, configurations);
+  make_batch(o, batch);
   if (o.profile && o.sustained)
     throw UsageError("--sustained measures time and --profile does not; use one of them");
   if (o.profile && o.reference)

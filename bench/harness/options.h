@@ -36,6 +36,7 @@ struct Options {
   Data data = Data::UNIFORM;
   std::optional<EpilogueChoice> epilogue;  // the stage's when absent
   std::optional<Layout> layout;            // the stage's when absent
+  std::vector<int> groups;                 // rows of each, m together; none for one product
   std::string type;                        // of A and B: one of those that the stage has
   bool sustained = false;  // the stages of tensor cores do it anyway, but do not sample power
   bool profile = false;
@@ -45,6 +46,9 @@ struct Options {
   bool list = false;
   int device = 0;
 };
+
+// Rows of groups with commas between them, "64,0,128". Throws UsageError.
+std::vector<int> parse_groups(const std::string& text);
 
 // Parses argv[1..]; a target has only the options that mean something there. Returns nothing when
 // --help or --version has been served (on stdout). Throws UsageError.

@@ -22,7 +22,8 @@ std::vector<float> draw_scales(int rows, int columns, int64_t ld, Data data, uin
 
 template <class In, class Out>
 Problem<In, Out>::Problem(Shape shape, Data data, uint64_t seed, Padding padding, Sums sums,
-                          const EpilogueChoice& epilogue, Layout layout)
+                          const EpilogueChoice& epilogue, Layout layout,
+                          const std::vector<int>& groups)
     : shape(shape),
       data(data),
       lda(leading_dimension_a<In>(shape, layout) + padding.a),
@@ -30,13 +31,15 @@ Problem<In, Out>::Problem(Shape shape, Data data, uint64_t seed, Padding padding
       ldc(leading_dimension<Out>(shape.n) + padding.c),
       sums(sums),
       layout(layout),
+      ends(groups.size()),
       a(draw_matrix<In>(layout.transposed_a ? shape.k : shape.m,
                         layout.transposed_a ? shape.m : shape.k, lda, data, seed, Stream::A)),
-      b(draw_matrix<In>(layout.transposed_b ? shape.n : shape.k,
+      b(draw_matrix<In>(layout.transposed_b ? shape.n : shape.k * std::max(1, int(groups.size())),
                         layout.transposed_b ? shape.k : shape.n, ldb, data, seed, Stream::B)),
       epilogue(epilogue, shape.m, shape.n, ldc, data, seed),
       row_norms(static_cast<size_t>(shape.m)),
-      column_norms(static_cast<size_t>(shape.n)) {
+      column_norms(std::max(size_t{1}, groups.size()) * static_cast<size_t>(shape.n)) {
+  std::partial_sum(groups.begin(), groups.end(), ends.begin());
   if (sums == Sums::SCALED) {
     const int parts = ceil_div(shape.k, SCALED_K), strips = ceil_div(shape.n, SCALED_N);
     lds_a = leading_dimension<float>(shape.m);
@@ -52,11 +55,15 @@ Problem<In, Out>::Problem(Shape shape, Data data, uint64_t seed, Padding padding
     row_norms[static_cast<size_t>(i)] = std::sqrt(sum);
   }
   constexpr int STRIP = 512;  // columns a thread adds up at a time
+  for (int matrix = 0; matrix < matrices(); ++matrix) {
+    double* const norms = column_norms.data() + int64_t{matrix} * shape.n;
+    const int first = matrix * shape.k;
 #pragma omp parallel for
-  for (int begin = 0; begin < shape.n; begin += STRIP)
-    for (int k = 0; k < shape.k; ++k)
-      for (int j = begin; j < std::min(begin + STRIP, shape.n); ++j)
-        column_norms[static_cast<size_t>(j)] += square(at_b(k, j));
+    for (int begin = 0; begin < shape.n; begin += STRIP)
+      for (int k = 0; k < shape.k; ++k)
+        for (int j = begin; j < std::min(begin + STRIP, shape.n); ++j)
+          norms[j] += square(at_b(first + k, j));
+  }
   for (double& norm : column_norms) norm = std::sqrt(norm);
 }
 
@@ -80,7 +87,9 @@ double bound_of_fraction(const Problem<In, Out>& p, int i, int j, double referen
                          Rounds rounds) {
   using Accumulate = typename Formats<In, Out>::Accumulate;
   const double row_norm = p.row_norms[static_cast<size_t>(i)],
-               column_norm = p.column_norms[static_cast<size_t>(j)];
+               column_norm = p.column_norms[static_cast<size_t>(p.group_of(i)) *
+                                                static_cast<size_t>(p.shape.n) +
+                                            static_cast<size_t>(j)];
   const EpilogueData<Out>& e = p.epilogue;
   if (e.choice.is_product_alone())
     return is_exact(p.data)
@@ -127,17 +136,19 @@ std::vector<std::vector<double>> reference_rows(const Problem<In, Out>& p,
   const auto n = static_cast<size_t>(p.shape.n);
   // Once, and not for every row: on the host a half takes longer to convert than to multiply. A
   // float holds what is scaled, too, but for its last bits, which a bound allows for.
-  std::vector<float> b(static_cast<size_t>(p.shape.k) * n);
+  const int all_k = p.shape.k * p.matrices();
+  std::vector<float> b(static_cast<size_t>(all_k) * n);
 #pragma omp parallel for
-  for (int k = 0; k < p.shape.k; ++k)
+  for (int k = 0; k < all_k; ++k)
     for (int j = 0; j < p.shape.n; ++j)
       b[static_cast<size_t>(k) * n + static_cast<size_t>(j)] = static_cast<float>(p.at_b(k, j));
   std::vector<std::vector<double>> results(rows.size(), std::vector<double>(n, 0.0));
 #pragma omp parallel for
   for (size_t r = 0; r < rows.size(); ++r) {
+    const int first = p.group_of(rows[r]) * p.shape.k;
     for (int k = 0; k < p.shape.k; ++k) {
       const double a = p.at_a(rows[r], k);
-      const float* row = b.data() + static_cast<size_t>(k) * n;
+      const float* row = b.data() + static_cast<size_t>(first + k) * n;
       for (size_t j = 0; j < n; ++j) results[r][j] += a * static_cast<double>(row[j]);
     }
   }
@@ -174,7 +185,7 @@ Output<Out> reference_output(const Problem<In, Out>& p) {
 
 template <class In, class Out>
 std::string check_against_double(const Problem<In, Out>& p, const Output<Out>& result,
-                                 const std::vector<int>& rows) {
+                                 const std::vector<int>& rows, Rounds rounds) {
   const auto products = reference_rows(p, rows);
   for (size_t r = 0; r < rows.size(); ++r) {
     for (int j = 0; j < p.shape.n; ++j) {
@@ -185,7 +196,7 @@ std::string check_against_double(const Problem<In, Out>& p, const Output<Out>& r
                                   ? Number<Out>::to_float(p.stored(rows[r], j, product))
                                   : p.epilogue.after(rows[r], j, before);
       const double got = Number<Out>::to_float(result.row(rows[r])[j]);
-      const double bound = bound_of(p, rows[r], j, expected, before, Rounds::ONCE);
+      const double bound = bound_of(p, rows[r], j, expected, before, rounds);
       if (!(std::abs(got - expected) <= bound))
         return fmt::format("row {}, column {}: got {:.9g}, expected {:.9g} within {:.3g}", rows[r],
                            j, got, expected, bound);
@@ -202,7 +213,7 @@ std::string check_against_double(const Problem<In, Out>& p, const Output<Out>& r
                                              const std::function<double(int, int)>&);    \
   template Output<Out> reference_output(const Problem<In, Out>&);                        \
   template std::string check_against_double(const Problem<In, Out>&, const Output<Out>&, \
-                                            const std::vector<int>&);
+                                            const std::vector<int>&, Rounds);
 LADDER_FORMATS(INSTANTIATE)
 
 }  // namespace ladder::harness

@@ -1,5 +1,6 @@
 #pragma once
 // The operands of one run, on the host, with what checking them needs.
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -45,6 +46,9 @@ struct Problem {
   int64_t lda, ldb, ldc;
   Sums sums;
   Layout layout;
+  // The row at which each group ends, as in Gemm; of one product none. With groups, B's matrices
+  // are behind each other, and no operand is transposed.
+  std::vector<int> ends;
   // With those leading dimensions, each perhaps transposed. Elements beyond the width are
   // NaN, so that a kernel which lets one of them into a result fails.
   std::vector<In> a, b;
@@ -52,12 +56,20 @@ struct Problem {
   int64_t lds_a = 0, lds_b = 0;
   std::vector<float> scales_a, scales_b;
   EpilogueData<Out> epilogue;
-  std::vector<double> row_norms, column_norms;  // 2-norms of A's rows and B's columns, scaled
+  // 2-norms of A's rows and B's columns, scaled; those of one group's B behind those of another's.
+  std::vector<double> row_norms, column_norms;
 
   Problem(Shape shape, Data data, uint64_t seed, Padding padding = {}, Sums sums = Sums::FP32,
-          const EpilogueChoice& epilogue = {}, Layout layout = USUAL_LAYOUT<In>);
+          const EpilogueChoice& epilogue = {}, Layout layout = USUAL_LAYOUT<In>,
+          const std::vector<int>& groups = {});
 
-  // Elements, scaled.
+  // How many matrices B has, and which of them a row of A is multiplied by.
+  int matrices() const { return ends.empty() ? 1 : static_cast<int>(ends.size()); }
+  int group_of(int row) const {
+    return static_cast<int>(std::upper_bound(ends.begin(), ends.end(), row) - ends.begin());
+  }
+
+  // Elements, scaled. With groups, B's `k` counts the rows of all its matrices.
   double at_a(int i, int k) const {
     const double x = Number<In>::to_float(
         a[static_cast<size_t>(layout.transposed_a ? k * lda + i : i * lda + k)]);
@@ -102,6 +114,6 @@ Output<Out> reference_output(const Problem<In, Out>& problem);
 // Checks the given rows of `result` against the epilogue of reference_rows; "" or what is wrong.
 template <class In, class Out>
 std::string check_against_double(const Problem<In, Out>& problem, const Output<Out>& result,
-                                 const std::vector<int>& rows);
+                                 const std::vector<int>& rows, Rounds rounds = Rounds::ONCE);
 
 }  // namespace ladder::harness

@@ -1,11 +1,18 @@
 #include "report.h"
 
 #include <cmath>
+#include <numeric>
 
 namespace ladder::harness {
 
 bool VariantReport::ok() const {
   return findings.empty() && (!check || check->ok);
+}
+
+std::vector<int> rows_of_groups(const std::vector<int>& ends) {
+  std::vector<int> rows(ends.size());
+  std::adjacent_difference(ends.begin(), ends.end(), rows.begin());
+  return rows;
 }
 
 double tflops(Shape s, double milliseconds) {

@@ -100,12 +100,16 @@ struct Report {
   uint64_t seed;
   Sums sums = Sums::FP32;
   Layout layout{};
+  std::vector<int> ends{};  // of groups, as in Problem
   EpilogueChoice epilogue{};
   std::string input, accumulate, output;  // number formats
   std::string cublas_version;
   std::vector<VariantReport> variants;
   std::optional<BestOfCublasLt> best;  // where it was looked for
 };
+
+// The rows of each group, from the rows at which they end.
+std::vector<int> rows_of_groups(const std::vector<int>& ends);
 
 // TFLOP/s of 2 M N K operations in that time.
 double tflops(Shape shape, double milliseconds);

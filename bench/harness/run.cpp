@@ -77,6 +77,9 @@ int run_stage(const Stage& stage, const Contents<In, Out>& contents,
   const EpilogueChoice epilogue = epilogue_of<Out>(stage, *options);
   if (is_exact(options->data) && !std::is_integral_v<Out>) require_exact(epilogue, options->k);
   const Layout layout = layout_of<In>(stage, *options);
+  if (!options->groups.empty() && !stage.groups)
+    throw UsageError(fmt::format("this stage computes one product; asked for were {} groups",
+                                 options->groups.size()));
   if (!options->json.empty()) require_writable("--json", options->json);
   if (!options->trace.empty()) require_writable("--trace", options->trace);
 

@@ -107,8 +107,10 @@ std::string gpu_table(const Report& r) {
     const Timing& c = *r.variants.back().cublas;
     text += fmt::format("  cuBLAS {}{}: {:.4f} ms, {:.2f} TFLOP/s, interleaved with {}\n",
                         r.cublas_version,
-                        r.variants.back().cublas_does_all ? "" : ", the product alone", c.median,
-                        tflops(r.shape, c.median), r.variants.back().name);
+                        !r.ends.empty()                          ? ", group by group"
+                        : r.variants.back().cublas_does_all ? ""
+                                                            : ", the product alone",
+                        c.median, tflops(r.shape, c.median), r.variants.back().name);
   }
   if (best) {
     const Timing& b = *r.variants.back().best;
@@ -175,6 +177,9 @@ std::string to_table(const Report& r) {
     text += fmt::format("  layout {}: A is stored as {}, B as {}\n", name(r.layout),
                         r.layout.transposed_a ? "K x M" : "M x K",
                         r.layout.transposed_b ? "N x K" : "K x N");
+  if (!r.ends.empty())
+    text += fmt::format("  {} groups of {} rows, a B for each\n", r.ends.size(),
+                        fmt::join(rows_of_groups(r.ends), ", "));
   if (r.sums != Sums::FP32) text += fmt::format("  sums: {}\n", name(r.sums));
   if (!r.epilogue.is_product_alone()) text += fmt::format("  C = {}\n", r.epilogue.formula());
   text += cpu ? cpu_table(r) : gpu_table(r);

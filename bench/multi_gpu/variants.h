@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "gemm.h"
+#include "contract.h"
 #include "harness/cublas.h"
 #include "rank.h"
 

@@ -71,6 +71,10 @@ class Arena {
                     results_.get() + set * size.c,
                     harness::leading_dimension<Out>(s.n),
                     stream};
+    return with_workspace(p, workspace_bytes);
+  }
+  // `workspace_bytes` are at most WORKSPACE_BYTES.
+  Gemm<In, Out> with_workspace(Gemm<In, Out> p, uint64_t workspace_bytes) const {
     p.workspace = workspace_bytes > 0 ? workspace_.get() : nullptr;
     p.workspace_bytes = workspace_bytes;
     return p;

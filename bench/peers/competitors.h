@@ -29,7 +29,7 @@ std::vector<Competitor<In, Out>> competitors(const Gemm<In, Out>& problem,
   std::vector<Competitor<In, Out>> result;
   result.push_back({"cuBLAS", {"own choice", [=](const Problem& p) { cublas->gemm(p); }}, true});
   for (const auto& stage : stages) {
-    result.push_back({stage.stage, stage.own, true});
+    result.push_back({stage.stage, stage.variants.back(), true});
     for (const auto& configuration : stage.configurations)
       result.push_back({stage.stage, configuration});
   }

@@ -29,11 +29,17 @@ __device__ float to_float(float x) {
 __device__ float to_float(half x) {
   return __half2float(x);
 }
+__device__ float to_float(bf16 x) {
+  return __bfloat162float(x);
+}
 __device__ void assign(float& to, float x) {
   to = x;
 }
 __device__ void assign(half& to, float x) {
   to = __float2half(x);
+}
+__device__ void assign(bf16& to, float x) {
+  to = __float2bfloat16(x);
 }
 
 template <class T>
@@ -143,8 +149,7 @@ Differences compare_with_doubles(const Gemm<In, Out>& p, Tolerance tolerance) {
   template Differences compare(const Out*, const Out*, harness::Shape, int64_t, Tolerance, \
                                cudaStream_t);                                              \
   template Differences compare_with_doubles(const Gemm<In, Out>&, Tolerance);
-// The formats in which stages compete.
-INSTANTIATE(float, float, float)
-INSTANTIATE(half, half, float)
+// The formats in which stages, or the library, compete.
+LADDER_CUBLAS_FORMATS(INSTANTIATE)
 
 }  // namespace ladder::peers

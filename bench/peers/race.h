@@ -38,6 +38,10 @@ class Race {
                                        const std::vector<double>& estimates, int rounds,
                                        std::mt19937_64& random);
 
+  // The number of the fastest, found in three passes. Who cannot be launched is left out; throws
+  // CudaError where nobody can.
+  size_t fastest(const std::vector<harness::LaunchOn>& contenders, std::mt19937_64& random);
+
  private:
   // Into `times`, by contender; returns ms of all of it.
   double run_burst(const Burst& burst, const std::vector<harness::LaunchOn>& contenders,

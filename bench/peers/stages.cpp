@@ -35,7 +35,7 @@ namespace ladder::harness {
 template <class In, class Out>
 int run(const Stage& /*stage*/, const std::vector<Variant<In, Out>>& variants, int /*argc*/,
         char** /*argv*/, const std::vector<Variant<In, Out>>& configurations) {
-  peers::kept<In, Out>.push_back({peers::running, variants.back(), configurations});
+  peers::kept<In, Out>.push_back({peers::running, variants, configurations});
   return EXIT_OK;
 }
 

@@ -10,7 +10,7 @@ namespace ladder::peers {
 template <class In, class Out>
 struct StageKernels {
   std::string stage;
-  harness::Variant<In, Out> own;                            // what a user of the stage gets
+  std::vector<harness::Variant<In, Out>> variants;  // the last one is what a user of the stage gets
   std::vector<harness::Variant<In, Out>> configurations{};  // what its launcher chooses among
 };
 

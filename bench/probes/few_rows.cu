@@ -236,11 +236,11 @@ __global__ void bulk_kernel(const char* B, Layout layout, int rows, int buffers,
 
 // Reads A and B and multiplies; nobody gets the sums.
 template <int BM, int BN, int SPLIT>
-__global__ void __launch_bounds__(few_rows::Shared<BM, BN, SPLIT>::THREADS, 1)
+__global__ void __launch_bounds__(few_rows::Shared<half, BM, BN, SPLIT>::THREADS, 1)
     multiplied_kernel(const __grid_constant__ CUtensorMap map_A,
                       const __grid_constant__ CUtensorMap map_B, int buffers, float* out,
                       Moments* moments) {
-  using S = few_rows::Shared<BM, BN, SPLIT>;
+  using S = few_rows::Shared<half, BM, BN, SPLIT>;
   constexpr int CONSUMER_THREADS = S::CONSUMERS * few_rows::WARPGROUP;
   const uint64_t begin = moments != nullptr ? now() : 0;
   S& s = dynamic_shared<S>();
@@ -400,14 +400,14 @@ class Contenders {
 
   template <int BM, int BN, int SPLIT>
   void multiplied(unsigned cluster = 1) {
-    const int buffers = few_rows::buffers_of<BM, BN, SPLIT>(1);
+    const int buffers = few_rows::buffers_of<half, BM, BN, SPLIT>(1);
     static_assert(M <= BM);
     const int blocks = N / BN * SPLIT;
     const auto start = [=](int set, Moments* moments) {
       const Gemm<half, half> p = sets_.gemm(set);
       launch_clusters(cluster, multiplied_kernel<BM, BN, SPLIT>, dim3(blocks),
-                      dim3(few_rows::Shared<BM, BN, SPLIT>::THREADS),
-                      few_rows::Shared<BM, BN, SPLIT>::bytes(buffers), nullptr,
+                      dim3(few_rows::Shared<half, BM, BN, SPLIT>::THREADS),
+                      few_rows::Shared<half, BM, BN, SPLIT>::bytes(buffers), nullptr,
                       ptx::tensor_map(p.A, p.M, p.K, p.lda, BM),
                       ptx::tensor_map(p.B, p.K, p.N, p.ldb, few_rows::BK), buffers,
                       reinterpret_cast<float*>(out_), moments);
@@ -509,7 +509,7 @@ void whole_kernels(Contenders& c, Cublas& cublas) {
   c.multiplied<16, 256, 8>();
   for (const int rows : {1, 16}) {
     c.whole("cuBLAS", rows, [&](const Gemm<half, half>& p) { cublas.gemm(p); });
-    for (const few_rows::Configuration& configuration : few_rows::CONFIGURATIONS)
+    for (const auto& configuration : few_rows::CONFIGURATIONS<half>)
       for (const int blocks : few_rows::BLOCKS)
         if (configuration.BM == (rows == 1 ? 8 : 16) && configuration.buffers(blocks) > 1)
           c.whole(few_rows::name_of(configuration, blocks), rows,

@@ -46,28 +46,9 @@ struct Options {
 };
 
 // Those of the project's comparisons with cuBLAS.
-const std::vector<std::string> USUAL = {"512",
-                                        "768",
-                                        "1000",
-                                        "1024",
-                                        "1536",
-                                        "2048",
-                                        "3000",
-                                        "5000",
-                                        "4095x4097x4093",
-                                        "4096",
-                                        "8192",
-                                        "8192x1280x8192",
-                                        "8192x8192x1024",
-                                        "4096x11008x4096",
-                                        "4096x4096x11008",
-                                        "512x4096x14336",
-                                        "128x4096x4096",
-                                        "64x4096x4096",
-                                        "16x4096x4096",
-                                        "16x11008x4096",
-                                        "1x4096x4096",
-                                        "256x256x16384"};
+const std::vector<std::string> USUAL = {
+#include "peers/usual_shapes.inc"
+};
 
 // Without matrices, for those who only look at sizes.
 Problem problem_of(Shape s) {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "gemm.h"
+#include "contract.h"
 #include "tuned/model.h"
 
 namespace ladder::tune {

@@ -1,14 +1,14 @@
 #pragma once
-// wgmma's descriptors of tiles as TMA brings them, rows of 64 halves with the 128-byte swizzle:
-// what stage 09 spells out.
+// wgmma's descriptors of tiles as TMA brings them, rows of 64 halves, or bf16, with the 128-byte
+// swizzle: what stage 09 spells out.
 #include "../ptx/wgmma.cuh"
 
 namespace ladder {
 
 // Of row `m` and column `k` of A's tile: rows along k, eight of them 1024 bytes from the next
 // eight.
-template <int BM>
-__device__ __forceinline__ uint64_t descriptor_a(const half (&A)[BM][64], int m, int k) {
+template <class T, int BM>
+__device__ __forceinline__ uint64_t descriptor_a(const T (&A)[BM][64], int m, int k) {
   return ptx::wgmma_descriptor(&A[m][k], 0, 8 * sizeof A[0]);
 }
 

@@ -7,6 +7,7 @@
 #include "../ptx/forgotten.cuh"
 #include "../ptx/movmatrix.cuh"
 #include "../ptx/tanh.cuh"
+#include "sixteen_bits.cuh"
 
 namespace ladder {
 
@@ -66,15 +67,15 @@ void with_activation(Activation activation, With with) {
 // ---- All of it ---------------------------------------------------------------------------------
 
 // Without MATRICES no row_scale, addend or residual: nothing is read but what columns() returns.
-template <class Function, bool MATRICES>
+template <class T, class Function, bool MATRICES>
 struct Fused {
-  Epilogue<half> e;
+  Epilogue<T> e;
   Function activation;
 
   // Of a lane's two columns of a tile, and where it finds its part of the matrices.
   struct Columns {
     float factor[2], bias[2];
-    const half *addend, *residual;
+    const T *addend, *residual;
   };
   // Loads what there is to load: to be called long before it is needed. The tile's rows begin at
   // m0, and the warp's sixteen columns at n0.
@@ -84,7 +85,7 @@ struct Fused {
     for (int h = 0; h < 2; ++h) {
       const int n = n0 + h * 8 + lane / 4;
       c.factor[h] = e.column_scale && n < N ? e.alpha * e.column_scale[n] : e.alpha;
-      c.bias[h] = e.bias && n < N ? __half2float(e.bias[n]) : 0.0f;
+      c.bias[h] = e.bias && n < N ? as_float(e.bias[n]) : 0.0f;
     }
     const int64_t m = m0 + lane / 4, n = n0 + lane % 4 * 2;
     c.addend = e.addend + m * e.ld_addend + n;
@@ -126,8 +127,7 @@ struct Fused {
 
   // v += factor * matrix. A lane loads two neighbours in a row, and movmatrix turns the eight by
   // eight that a warp has then: loading a column's would take one load an element.
-  static __device__ __forceinline__ void add(float* v, float factor, const half* from,
-                                             int columns) {
+  static __device__ __forceinline__ void add(float* v, float factor, const T* from, int columns) {
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
       uint32_t pair = 0;
@@ -138,7 +138,7 @@ struct Fused {
       const uint32_t turned = ptx::movmatrix_trans(pair);
 #pragma unroll
       for (int i = 0; i < 2; ++i)
-        v[h * 2 + i] += factor * __half2float(reinterpret_cast<const half(&)[2]>(turned)[i]);
+        v[h * 2 + i] += factor * as_float(reinterpret_cast<const T(&)[2]>(turned)[i]);
     }
   }
 };

@@ -2,6 +2,7 @@
 // What the launchers of TMA's stages do first: what stage 08 spells out.
 #include "../launch.cuh"
 
+#ifndef __CUDACC_RTC__
 namespace ladder {
 
 // Throws what the contract says. Then: whether C is done without a kernel, being empty or, with
@@ -18,3 +19,4 @@ bool done_without_kernel(const Gemm<In, Out>& p, Layouts layouts = Layouts::USUA
 }
 
 }  // namespace ladder
+#endif  // __CUDACC_RTC__

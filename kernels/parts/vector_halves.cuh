@@ -1,14 +1,17 @@
 #pragma once
-// Halves by eights, which are 16 bytes: what 03 and 04b do with floats by fours.
+// Halves, or bf16, by eights, which are 16 bytes: what 03 and 04b do with floats by fours.
 #include "../launch.cuh"
 #include "plus_bytes.cuh"
+#include "sixteen_bits.cuh"
 
 namespace ladder {
 
-__device__ __forceinline__ uint4& as_uint4(half& first) {
+template <class T>
+__device__ __forceinline__ uint4& as_uint4(T& first) {
   return reinterpret_cast<uint4&>(first);
 }
-__device__ __forceinline__ const uint4& as_uint4(const half& first) {
+template <class T>
+__device__ __forceinline__ const uint4& as_uint4(const T& first) {
   return reinterpret_cast<const uint4&>(first);
 }
 
@@ -24,12 +27,17 @@ __device__ __forceinline__ void copy8(half* to, const half* from, int valid) {
   }
 }
 
-// Rounds eight consecutive floats to half and stores the first `valid`.
-__device__ __forceinline__ void store8(half* p, const float* v, int valid) {
+// To copy, it does not matter what the bits mean.
+__device__ __forceinline__ void copy8(bf16* to, const bf16* from, int valid) {
+  copy8(reinterpret_cast<half*>(to), reinterpret_cast<const half*>(from), valid);
+}
+
+// Rounds eight consecutive floats to T and stores the first `valid`.
+template <class T>
+__device__ __forceinline__ void store8(T* p, const float* v, int valid) {
   const float4 a = reinterpret_cast<const float4*>(v)[0], b = reinterpret_cast<const float4*>(v)[1];
-  __align__(16) const half h[8] = {__float2half(a.x), __float2half(a.y), __float2half(a.z),
-                                   __float2half(a.w), __float2half(b.x), __float2half(b.y),
-                                   __float2half(b.z), __float2half(b.w)};
+  __align__(16) const T h[8] = {rounded<T>(a.x), rounded<T>(a.y), rounded<T>(a.z), rounded<T>(a.w),
+                                rounded<T>(b.x), rounded<T>(b.y), rounded<T>(b.z), rounded<T>(b.w)};
   if (valid >= 8) {
     as_uint4(*p) = as_uint4(h[0]);
   } else {

@@ -7,6 +7,7 @@
 #include "../launch.cuh"
 #include "../types.cuh"
 
+#ifndef __CUDACC_RTC__
 namespace ladder::ptx {
 
 // What TMA calls a format. Of 8 bits it knows bytes alone, which is enough for copies.
@@ -23,11 +24,12 @@ inline constexpr CUtensorMapDataType TENSOR_MAP_TYPE<bf16> = CU_TENSOR_MAP_DATA_
 template <>
 inline constexpr CUtensorMapDataType TENSOR_MAP_TYPE<int32_t> = CU_TENSOR_MAP_DATA_TYPE_INT32;
 
-// A row-major matrix for copies of boxes of `box_rows` x `box_cols`; `ld` in elements. Throws
-// CudaError when the driver has no TMA or refuses.
+// A row-major matrix for copies of boxes of `box_rows` x `box_cols`; `ld` in elements. Or several,
+// `matrices` of them, each rows * ld elements behind the one before: a box is in one of them, and
+// their number is its third coordinate. Throws CudaError when the driver has no TMA or refuses.
 template <class T>
 CUtensorMap encoded_tensor_map(const T* matrix, int rows, int cols, int64_t ld, int box_rows,
-                               int box_cols, CUtensorMapSwizzle swizzle) {
+                               int box_cols, CUtensorMapSwizzle swizzle, int matrices = 0) {
   static const auto encode = [] {
     void* function = nullptr;
     cudaDriverEntryPointQueryResult found{};
@@ -38,14 +40,17 @@ CUtensorMap encoded_tensor_map(const T* matrix, int rows, int cols, int64_t ld, 
       throw CudaError("this driver has no cuTensorMapEncodeTiled; TMA needs CUDA 12");
     return reinterpret_cast<PFN_cuTensorMapEncodeTiled_v12000>(function);
   }();
-  const cuuint64_t sizes[] = {static_cast<cuuint64_t>(cols), static_cast<cuuint64_t>(rows)};
-  const cuuint64_t row_bytes[] = {static_cast<cuuint64_t>(ld) * sizeof(T)};
-  const cuuint32_t box[] = {static_cast<cuuint32_t>(box_cols), static_cast<cuuint32_t>(box_rows)};
-  const cuuint32_t steps[] = {1, 1};
+  const cuuint64_t row_bytes = static_cast<cuuint64_t>(ld) * sizeof(T);
+  const cuuint64_t sizes[] = {static_cast<cuuint64_t>(cols), static_cast<cuuint64_t>(rows),
+                              static_cast<cuuint64_t>(matrices)};
+  const cuuint64_t strides[] = {row_bytes, static_cast<cuuint64_t>(rows) * row_bytes};
+  const cuuint32_t box[] = {static_cast<cuuint32_t>(box_cols), static_cast<cuuint32_t>(box_rows),
+                            1};
+  const cuuint32_t steps[] = {1, 1, 1};
   CUtensorMap map;
   const CUresult status =
-      encode(&map, TENSOR_MAP_TYPE<T>, 2, const_cast<T*>(matrix), sizes, row_bytes, box, steps,
-             CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle, CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
+      encode(&map, TENSOR_MAP_TYPE<T>, matrices > 0 ? 3 : 2, const_cast<T*>(matrix), sizes, strides,
+             box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle, CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
              CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   if (status != CUDA_SUCCESS)
     throw CudaError("cuTensorMapEncodeTiled refuses " + std::to_string(rows) + " x " +
@@ -64,6 +69,14 @@ CUtensorMap tensor_map(const T* matrix, int rows, int cols, int64_t ld, int box_
                             CU_TENSOR_MAP_SWIZZLE_128B);
 }
 
+// The same of `matrices` behind each other.
+template <class T>
+CUtensorMap tensor_map_of_several(const T* matrix, int matrices, int rows, int cols, int64_t ld,
+                                  int box_rows) {
+  return encoded_tensor_map(matrix, rows, cols, ld, box_rows, 128 / static_cast<int>(sizeof(T)),
+                            CU_TENSOR_MAP_SWIZZLE_128B, matrices);
+}
+
 // With boxes that lie in shared memory as they are, from a multiple of 128 bytes on.
 template <class T>
 CUtensorMap tensor_map_not_swizzled(const T* matrix, int rows, int cols, int64_t ld, int box_rows,
@@ -72,3 +85,4 @@ CUtensorMap tensor_map_not_swizzled(const T* matrix, int rows, int cols, int64_t
 }
 
 }  // namespace ladder::ptx
+#endif  // __CUDACC_RTC__

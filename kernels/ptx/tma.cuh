@@ -52,8 +52,15 @@ __device__ __forceinline__ void tma_load(void* to, const CUtensorMap* map, int c
                                   {col, row}, barrier);
 }
 
-// The same to the same place in each block of the cluster whose rank's bit is set in `blocks`. The
-// bytes count at the barrier that each of them has in the place of `barrier`.
+// The same where the map has several matrices: of number `matrix`.
+__device__ __forceinline__ void tma_load(void* to, const CUtensorMap* map, int col, int row,
+                                         int matrix, uint64_t* barrier) {
+  cuda::ptx::cp_async_bulk_tensor(cuda::ptx::space_cluster, cuda::ptx::space_global, to, map,
+                                  {col, row, matrix}, barrier);
+}
+
+// The same as the first to the same place in each block of the cluster whose rank's bit is set in
+// `blocks`. The bytes count at the barrier that each of them has in the place of `barrier`.
 __device__ __forceinline__ void tma_load_multicast(void* to, const CUtensorMap* map, int col,
                                                    int row, uint64_t* barrier, uint16_t blocks) {
   cuda::ptx::cp_async_bulk_tensor(cuda::ptx::space_cluster, cuda::ptx::space_global, to, map,

@@ -4,9 +4,10 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <string>
 
-#include "../gemm.h"
+#include "../contract.h"
 
 namespace ladder::tuned {
 
@@ -141,6 +142,19 @@ Estimate estimate(const Gemm<In, Out>& p, const Candidate& c, const Constants& c
   e.memory = bytes / (drawn * constants.bytes_per_ns);
   e.total = constants.start + std::max(e.work, e.memory) + constants.tile;
   return e;
+}
+
+// An estimate in a line.
+inline std::string describe(const Candidate& candidate, const Constants& constants,
+                            const Estimate& e) {
+  char text[256];
+  std::snprintf(text, sizeof text,
+                "%-24s %3lld x %3lld x %5.1f ns + %3lld x %5.0f ns = %7.1f us, memory %6.1f us; "
+                "with %4.1f us to start and the last tile %7.1f us",
+                name(candidate).c_str(), static_cast<long long>(e.waves),
+                static_cast<long long>(e.steps), e.step, static_cast<long long>(e.waves - 1),
+                constants.tile, e.work / 1e3, e.memory / 1e3, constants.start / 1e3, e.total / 1e3);
+  return text;
 }
 
 }  // namespace ladder::tuned

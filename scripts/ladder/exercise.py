@@ -559,7 +559,8 @@ def cost_table(exercise: Exercise, cases: dict) -> tuple[list[str], list[str]]:
                 )
             table.append(shown)
             if not is_ok:
-                unit = cost.replace("_", " ")
+                kind_of, _, array = cost.partition(" of ")
+                unit = kind_of.replace("_", " ") + f" of {array}" * bool(array)
                 said = (
                     f"the limit is {limit}" if not isinstance(limit, str) else f"it takes {limit}"
                 )
@@ -638,12 +639,12 @@ def gpu_architecture() -> str:
 
 
 def compile_for_gpu(
-    exercise: Exercise, build: Build, folder: Path, **solutions: Path
+    exercise: Exercise, build: Build, folder: Path, architecture: str = "", **solutions: Path
 ) -> Path | None:
-    """The program with all of them, or None where there is no GPU, or no toolkit in the build.
-    Raises BadInput."""
+    """The program with all of them, for an architecture as nvcc calls it or for the GPU that is
+    here; None where there is none, or no toolkit in the build. Raises BadInput."""
     libraries = build.folder / "exercises/gpu_libraries"
-    architecture = gpu_architecture() if libraries.is_file() else ""
+    architecture = (architecture or gpu_architecture()) if libraries.is_file() else ""
     nvcc, *words = libraries.read_text().split() if architecture else [""]
     if not words or not Path(words[0]).is_file():
         return None

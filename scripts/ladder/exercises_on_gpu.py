@@ -4,14 +4,20 @@ compute-sanitizer finds, and ncu's counters beside those that the CPU device pre
 exercises_on_gpu.py OUTPUT.json [NN ...]          all of them, or those named
 exercises_on_gpu.py OUTPUT.json --build FOLDER    a build folder other than build/
 
+Where the GPU's machine has no build with a toolkit, another machine compiles for it:
+
+exercises_on_gpu.py FOLDER --compile sm_90a [NN ...]         the references' programs, one each
+exercises_on_gpu.py OUTPUT.json --programs FOLDER [NN ...]   runs these
+
 The output is {"device": name, "exercises": {exercise: {"wrong": "" or what, "findings": {tool:
 lines}, "counters": {case: {counter: [predicted, counted]}}}}}. It has no times: several programs
-run at once. Needs nvcc, compute-sanitizer and ncu. Exit code: 0 all right, 1 a reference is wrong,
+run at once. Needs compute-sanitizer and ncu. Exit code: 0 all right, 1 a reference is wrong,
 a tool has findings or a counter differs, 2 bad input.
 """
 
 import argparse
 import json
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -103,13 +109,28 @@ def once(program: Path, solution: str, report: Path, *before: str) -> tuple[list
     return json.loads(report.read_text())["cases"], done.stdout
 
 
-def observed(one: Exercise, build: Build) -> tuple[str, dict]:
+def compiled(one: Exercise, build: Build, folder: Path, architecture: str = "") -> Path:
+    """The reference's program. Raises BadInput."""
+    program = exercise.compile_for_gpu(one, build, folder, architecture, reference=one.kernels)
+    if program is None:
+        raise BadInput("there is no GPU here, or the build has no toolkit")
+    return program
+
+
+def compile_into(folder: Path, every: list[Exercise], build: Build, architecture: str) -> None:
+    """Raises BadInput."""
+    for one in every:
+        with tempfile.TemporaryDirectory() as name:
+            shutil.copy(compiled(one, build, Path(name), architecture), folder / one.name)
+
+
+def observed(one: Exercise, build: Build, programs: Path | None) -> tuple[str, dict]:
     """The GPU's name, and what is written of the exercise. Raises BadInput."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        program = exercise.compile_for_gpu(one, build, folder, reference=one.kernels)
-        if program is None:
-            raise BadInput("there is no GPU here, or the build has no toolkit")
+        program = programs / one.name if programs else compiled(one, build, folder)
+        if not program.is_file():
+            raise BadInput(f"{program} is not there; --compile writes it")
         graded = exercise.run(program, "reference", SEED)
         if isinstance(graded, str):
             raise BadInput(f"{one.name} on the GPU: {graded}")
@@ -147,12 +168,14 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("output", type=Path)
     parser.add_argument("exercises", nargs="*")
     parser.add_argument("--build", type=Path, default=ROOT / "build")
-    options = parser.parse_args(arguments)
+    parser.add_argument("--compile", metavar="ARCHITECTURE")
+    parser.add_argument("--programs", type=Path)
+    options = parser.parse_intermixed_args(arguments)
 
     def of(one: Exercise) -> tuple[str, dict] | str:
         try:
-            return observed(one, build)
-        except (BadInput, SystemExit) as error:
+            return observed(one, build, options.programs)
+        except (BadInput, SystemExit, OSError) as error:  # OSError: one of the tools is missing
             return str(error)
 
     try:
@@ -160,6 +183,11 @@ def main(arguments: list[str]) -> int:
             raise BadInput(f"{options.output}: there is no folder {options.output.parent}")
         build = Build(options.build)
         every = [exercise.find(name) for name in options.exercises] or exercise.all_exercises()
+        if options.compile:
+            if not options.output.is_dir():
+                raise BadInput(f"{options.output}: is no folder")
+            compile_into(options.output, every, build, options.compile)
+            return 0
     except BadInput as error:
         print(f"exercises_on_gpu.py: {error}", file=sys.stderr)
         return 2

@@ -33,8 +33,10 @@ TAG = re.compile(r"<!--.*?-->|<(?P<closes>/?)(?P<name>[a-zA-Z][\w-]*)[^>]*>", re
 NO_TERMS_IN = {"a", "button", "code", "figure", "math", "pre", "script", "select", "style", "svg"}
 NO_TERMS_IN |= {f"h{level}" for level in range(1, 7)}
 SHOWN = (
+    "examples/*/main.cpp",
     "kernels/*.cuh",
     "kernels/*.h",
+    "kernels/library/jit/*.cuh",
     "kernels/parts/*.cuh",
     "kernels/ptx/*.cuh",
     "kernels/tuned/*.h",

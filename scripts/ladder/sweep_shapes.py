@@ -2,9 +2,10 @@
 
 import math
 import random
+import re
 from dataclasses import dataclass
 
-from ladder.project import BadInput
+from ladder.project import ROOT, BadInput
 
 SEED = 21
 RANDOM, LARGEST = 180, 16384
@@ -42,13 +43,8 @@ MODELS = (
     Model("Gemma 2 9B", hidden=3584, queries=4096, keys=2048, intermediate=14336),
 )
 
-# What a change is tried at first: those of issue and pages.
-USUAL = (
-    *("512", "768", "1000", "1024", "1536", "2048", "3000", "4096", "5000", "8192"),
-    *("4095x4097x4093", "8192x1280x8192", "8192x8192x1024", "4096x11008x4096", "4096x4096x11008"),
-    *("512x4096x14336", "128x4096x4096", "64x4096x4096", "16x4096x4096", "1x4096x4096"),
-    *("16x11008x4096", "256x256x16384"),
-)
+# What a change is tried at first.
+USUAL = tuple(re.findall('"(.+?)"', (ROOT / "bench/peers/usual_shapes.inc").read_text()))
 USUAL_FP32 = ("512", "1024", "2048", "4096", "8192x128x4096", "16x4096x4096", "1000", "3000")
 
 

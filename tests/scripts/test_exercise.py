@@ -484,3 +484,11 @@ def test_every_exercise_is_in_the_table_with_its_page():
     table = exercise.table()
     for e in exercise.all_exercises():
         assert f"](/exercises/{e.name}/README.md) | " in table and f"](/{e.page})" in table
+
+
+def test_an_array_keeps_its_name_in_a_verdict():
+    one = replace(exercise.find("01"), limits={"small": {"load_requests of scales_A": 1}})
+    line = {"space": "global", "operation": "load", "requests": 2, "cost": 2}
+    line |= {"array": "scales_A", "file": "a.cuh", "line": 1, "text": ""}
+    _, exceeded = exercise.cost_table(one, {"small": {"memory": [line]}})
+    assert exceeded == ["too expensive: 2 load requests of scales_A in small, the limit is 1"]

@@ -81,6 +81,27 @@ def test_without_a_gpu_there_is_one_line(tmp_path, monkeypatch, capsys):
     assert not (tmp_path / "out.json").exists()
 
 
+def test_a_program_that_nobody_compiled_is_named(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(on_gpu, "Build", lambda folder: folder)
+    assert on_gpu.main([str(tmp_path / "out.json"), "08", "--programs", str(tmp_path)]) == 2
+    said = capsys.readouterr().out.splitlines()
+    assert said[0] == f"08_padding: {tmp_path}/08_padding is not there; --compile writes it"
+
+
+def test_compiling_for_a_gpu_elsewhere_writes_a_program_for_each(tmp_path, monkeypatch, capsys):
+    def compile_for_gpu(one, build, folder, architecture, reference):
+        (folder / "made").write_text(f"{reference.name} for {architecture}")
+        return folder / "made"
+
+    monkeypatch.setattr(on_gpu, "Build", lambda folder: folder)
+    monkeypatch.setattr(on_gpu.exercise, "compile_for_gpu", compile_for_gpu)
+    monkeypatch.setattr(on_gpu, "once", lambda *a: pytest.fail("runs something"))
+    assert on_gpu.main([str(tmp_path), "08", "--compile", "sm_90a"]) == 0
+    assert (tmp_path / "08_padding").read_text() == "solution.cuh for sm_90a"
+    assert on_gpu.main([str(tmp_path / "none"), "08", "--compile", "sm_90a"]) == 2
+    assert capsys.readouterr().err == f"exercises_on_gpu.py: {tmp_path}/none: is no folder\n"
+
+
 def test_an_output_that_cannot_be_written_is_said_at_once(tmp_path, capsys):
     output = tmp_path / "none/out.json"
     assert on_gpu.main([str(output)]) == 2

@@ -51,3 +51,9 @@ inline float __half2float(half value) {
   std::memcpy(&magnitude, &u, 4);
   return magnitude;
 }
+inline float __low2float(half2 pair) {
+  return __half2float({static_cast<uint16_t>(pair.bits)});
+}
+inline float __high2float(half2 pair) {
+  return __half2float({static_cast<uint16_t>(pair.bits >> 16)});
+}

@@ -169,6 +169,16 @@ inline int __float2int_rn(float x) {  // to the nearest, ties to even; saturates
 inline float __expf(float x) {
   return std::exp(x);
 }
+inline uint32_t __float_as_uint(float x) {
+  uint32_t bits;
+  std::memcpy(&bits, &x, sizeof bits);
+  return bits;
+}
+inline float __uint_as_float(uint32_t bits) {
+  float x;
+  std::memcpy(&x, &bits, sizeof x);
+  return x;
+}
 
 // Returns what was there. In global memory a store of its warp's request; in shared memory it is
 // not counted, and not looked at for races: atomics do not race with each other.

@@ -150,7 +150,7 @@ def counter_table(*arguments: str) -> str:
         rows.append(stall_row(counted))
     several = len({stage for stage, _ in columns}) > 1
     head = [f"{manifest.stage(s).label} `{v}`" if several else f"`{v}`" for s, v in columns]
-    shape = at if "x" in at else f"{at}^3"
+    shape = f"{at}^3" if at.isdigit() else at
     return table([f"ncu, {shape}", *head], rows)
 
 

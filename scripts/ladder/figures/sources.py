@@ -87,7 +87,7 @@ def bound(text: str, call: str, known: dict[str, int]) -> dict[str, int]:
 
 def own_call(text: str) -> str:
     """The first call that `gemm`, the stage's own launcher, makes with template arguments."""
-    body = re.search(r"inline void gemm\(const Gemm<[^>]*>& p\) \{\n(.*?)\n\}", text, re.DOTALL)
+    body = re.search(r"void gemm\(const Gemm<[^>]*>& p\) \{\n(.*?)\n\}", text, re.DOTALL)
     if not body:
         raise BadInput("a stage's header has no function gemm")
     call = re.search(r"(\w+<.*>)\(p\)", body[1])

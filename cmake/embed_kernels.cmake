@@ -1,0 +1,36 @@
+# Writes OUTPUT, C++ with the headers that NVRTC reads: `cmake -D OUTPUT=... -D KERNELS=... -P embed_kernels.cmake`.
+# NVRTC finds a header that is in memory by exactly what stands in the #include: by the path from KERNELS, then.
+file(GLOB headers RELATIVE ${KERNELS} ${KERNELS}/13_fit_the_waves.cuh ${KERNELS}/13b_ping_pong.cuh
+     ${KERNELS}/14_few_rows.cuh ${KERNELS}/epilogue.h ${KERNELS}/gemm.h ${KERNELS}/launch.cuh ${KERNELS}/types.cuh
+     ${KERNELS}/parts/*.cuh ${KERNELS}/ptx/*.cuh)
+set(entries)
+foreach(header IN LISTS headers)
+  file(READ ${KERNELS}/${header} text)
+  get_filename_component(folder ${header} DIRECTORY)
+  if(folder)
+    string(REGEX REPLACE "#include \"([^/\"]+)\"" "#include \"${folder}/\\1\"" text "${text}")
+    string(REPLACE "#include \"../" "#include \"" text "${text}")
+  endif()
+  string(APPEND entries "{\"${header}\", R\"ladder(${text})ladder\"},\n")
+endforeach()
+foreach(header prelude.cuh finish.cuh)
+  file(READ ${KERNELS}/library/jit/${header} text)
+  string(APPEND entries "{\"${header}\", R\"ladder(${text})ladder\"},\n")
+endforeach()
+# What prelude.cuh stands for.
+foreach(header algorithm cmath cstddef cstdint cuda.h cudaTypedefs.h cuda_runtime.h cuda/ptx stdexcept string
+               type_traits)
+  string(APPEND entries "{\"${header}\", \"\"},\n")
+endforeach()
+string(SHA256 hash "${entries}")
+file(WRITE ${OUTPUT} "#include \"headers.h\"
+
+namespace ladder::jit {
+
+const Header HEADERS[] = {
+${entries}};
+const size_t HEADER_COUNT = sizeof HEADERS / sizeof *HEADERS;
+const char* const HEADERS_HASH = \"${hash}\";
+
+}  // namespace ladder::jit
+")

@@ -1,0 +1,21 @@
+// The stages in fp32 for GPUs that have clusters.
+#include "../05e_few_rows.cuh"
+#include "launch.h"
+
+namespace ladder::library {
+
+void launch_few_rows(const Gemm<float, float>& p) {
+  few_rows_fp32::gemm(p);
+}
+uint64_t few_rows_bytes(const Gemm<float, float>& p) {
+  return few_rows_fp32::workspace_bytes(p);
+}
+std::string few_rows_in_words(const Gemm<float, float>& p) {
+  if (const auto* const c = few_rows_fp32::chosen(p)) return "05e few_rows, " + name(*c);
+  using split_in_cluster::LeftOut;
+  if (const auto* const c = split_in_cluster::chosen(p, LeftOut::NOTHING).configuration)
+    return "05d split_in_cluster, " + name(*c);
+  return "05c split_k";
+}
+
+}  // namespace ladder::library

@@ -1,0 +1,212 @@
+// ladder::gemm, ladder::workspace_bytes and ladder::explain: plan.h's plan, carried out.
+#include "../gemm.h"
+
+#include <cuda_runtime.h>
+
+#include "../launch.cuh"
+#include "../types.cuh"
+#include "launch.h"
+#include "plan.h"
+
+namespace ladder {
+namespace library {
+namespace {
+
+// LADDER_HAS_WGMMA and LADDER_HAS_CLUSTERS are 1 where the build compiles for GPUs that have them.
+Gpu gpu_of(const cudaDeviceProp& properties) {
+  const int capability = properties.major * 10 + properties.minor;
+  return {properties.name, capability, properties.multiProcessorCount,
+          LADDER_HAS_WGMMA && capability == 90, LADDER_HAS_CLUSTERS && capability >= 90};
+}
+int current_device() {
+  int device = 0;
+  LADDER_CUDA_CHECK(cudaGetDevice(&device));
+  return device;
+}
+// Looked up once: to ask for a name takes longer than a multiplication.
+const Gpu& current_gpu() {
+  static const std::vector<Gpu> GPUS = [] {
+    int devices = 0;
+    LADDER_CUDA_CHECK(cudaGetDeviceCount(&devices));
+    std::vector<Gpu> gpus;
+    for (int i = 0; i < devices; ++i) {
+      cudaDeviceProp properties;
+      LADDER_CUDA_CHECK(cudaGetDeviceProperties(&properties, i));
+      gpus.push_back(gpu_of(properties));
+    }
+    return gpus;
+  }();
+  return GPUS[static_cast<size_t>(current_device())];
+}
+
+template <class In>
+constexpr Type TYPE = Type::FP16;
+template <>
+constexpr Type TYPE<bf16> = Type::BF16;
+template <>
+constexpr Type TYPE<float> = Type::FP32;
+
+template <class T>
+Plan plan_of(const Gemm<T, T>& p) {
+  return plan(p, TYPE<T>, current_gpu(), [](Way way, const Gemm<T, T>& p) {
+    if constexpr (std::is_same_v<T, float>) {
+#if LADDER_HAS_CLUSTERS
+      if (way == Way::FEW_ROWS) return few_rows_bytes(p);
+#endif
+      if (way == Way::SPLIT_K) return split_k_bytes(p);
+    }
+    return uint64_t{0};
+  });
+}
+
+// Where the matrices are, which kernels would only tell by a fault that ends the context.
+void require_on_device(const char* name, const void* address) {
+  cudaPointerAttributes attributes;
+  LADDER_CUDA_CHECK(cudaPointerGetAttributes(&attributes, address));
+  const int device = current_device();
+  const bool is_memory_of_a_device =
+      attributes.type == cudaMemoryTypeDevice || attributes.type == cudaMemoryTypeManaged;
+  if (!is_memory_of_a_device)
+    throw std::invalid_argument(std::string(name) + " is " +
+                                (address ? "in the host's memory" : "null") +
+                                ", but has to be on GPU " + std::to_string(device));
+  if (attributes.type == cudaMemoryTypeDevice && attributes.device != device)
+    throw std::invalid_argument(std::string(name) + " is on GPU " +
+                                std::to_string(attributes.device) +
+                                ", but the current device is GPU " + std::to_string(device));
+}
+
+template <class T>
+void multiply(const Plan& plan, const Gemm<T, T>& p) {
+  [[maybe_unused]] const auto tile = [&] { return plan.tile->candidate; };
+  switch (plan.way) {
+#if LADDER_HAS_WGMMA
+    case Way::PRODUCT:
+      if constexpr (sizeof(T) == 2) launch_product(tile(), p);
+      return;
+    case Way::FUSED:
+      if constexpr (sizeof(T) == 2) launch_fused(tile(), p);
+      return;
+    case Way::LAYOUT:
+      if constexpr (sizeof(T) == 2) launch_layout(tile(), p);
+      return;
+#endif
+#if LADDER_HAS_CLUSTERS
+    case Way::FEW_ROWS:
+      if constexpr (sizeof(T) == 4) launch_few_rows(p);
+      return;
+#endif
+    case Way::SPLIT_K:
+      if constexpr (sizeof(T) == 4) launch_split_k(p);
+      return;
+    case Way::SWIZZLE:
+      if constexpr (std::is_same_v<T, half>) launch_swizzle(p);
+      return;
+    default:  // nothing is multiplied
+      return;
+  }
+}
+
+template <class T>
+void carry_out(const Plan& plan, Gemm<T, T> p) {
+  auto* free = static_cast<unsigned char*>(p.workspace);  // what nobody has of it
+  const auto place = [&](const Copy& copy) {
+    T* const matrix = reinterpret_cast<T*>(free);
+    free += Plan::on_lines(copy.elements() * sizeof(T));
+    return matrix;
+  };
+  const auto move = [&](const Copy& copy, const T* from, int64_t ld_from, T* to, int64_t ld_to) {
+    LADDER_CUDA_CHECK(cudaMemcpy2DAsync(to, ld_to * sizeof(T), from, ld_from * sizeof(T),
+                                        copy.columns * sizeof(T), copy.rows,
+                                        cudaMemcpyDeviceToDevice, p.stream));
+  };
+  const auto copied = [&](const std::optional<Copy>& copy, const T*& matrix, int64_t& ld) {
+    if (!copy) return;
+    T* const to = place(*copy);
+    move(*copy, matrix, ld, to, copy->ld);
+    matrix = to, ld = copy->ld;
+  };
+  const auto turned = [&](const std::optional<Copy>& copy, const T*& matrix, int64_t& ld,
+                          bool& is_transposed) {
+    if (!copy) return;
+    T* const to = place(*copy);
+    launch_transpose(static_cast<int>(copy->rows), static_cast<int>(copy->columns), matrix, ld, to,
+                     p.stream);
+    matrix = to, ld = copy->ld, is_transposed = false;
+  };
+  Epilogue<T>& e = p.epilogue;
+  int64_t ld_bias = p.N;
+  copied(plan.a, p.A, p.lda), copied(plan.b, p.B, p.ldb);
+  copied(plan.addend, e.addend, e.ld_addend), copied(plan.residual, e.residual, e.ld_residual);
+  copied(plan.bias, e.bias, ld_bias);
+  turned(plan.turned_a, p.A, p.lda, p.transposed_a);
+  turned(plan.turned_b, p.B, p.ldb, p.transposed_b);
+  T* const c = p.C;
+  const int64_t ldc = p.ldc;
+  if (plan.c) p.C = place(*plan.c), p.ldc = plan.c->ld;
+
+  Gemm<T, T> product = p;
+  if (plan.product) product.C = place(*plan.product);
+  if (plan.epilogue_after) product.epilogue = {};
+  product.workspace = free;
+  product.workspace_bytes = plan.way_bytes;
+  if (plan.way != Way::ZEROS)
+    multiply(plan, product);
+  else if (!plan.epilogue_after)
+    LADDER_CUDA_CHECK(cudaMemset2DAsync(p.C, p.ldc * sizeof(T), 0, p.N * sizeof(T), p.M, p.stream));
+  if constexpr (!std::is_same_v<T, float>)
+    if (plan.epilogue_after) launch_epilogue(p, plan.way == Way::ZEROS ? nullptr : product.C);
+  if (plan.c) move(*plan.c, p.C, p.ldc, c, ldc);
+}
+
+}  // namespace
+}  // namespace library
+
+template <class In, class Out>
+void gemm(const Gemm<In, Out>& problem) {
+  using namespace library;
+  const Plan plan = plan_of(problem);
+  if (plan.way == Way::NOTHING) return;
+  if (plan.way != Way::ZEROS) {
+    require_on_device("A", problem.A);
+    require_on_device("B", problem.B);
+  }
+  require_on_device("C", problem.C);
+  const uint64_t bytes = plan.workspace_bytes(sizeof(In));
+  require_workspace(problem, bytes);
+  if (bytes > 0) require_on_device("the workspace", problem.workspace);
+  carry_out(plan, problem);
+}
+
+template <class In, class Out>
+uint64_t workspace_bytes(const Gemm<In, Out>& problem) {
+  return library::plan_of(problem).workspace_bytes(sizeof(In));
+}
+
+template <class In, class Out>
+std::string explain(const Gemm<In, Out>& problem) {
+  using namespace library;
+  try {
+    const Plan plan = plan_of(problem);
+    std::string few_rows;
+#if LADDER_HAS_CLUSTERS
+    if constexpr (std::is_same_v<In, float>)
+      if (plan.way == Way::FEW_ROWS) few_rows = few_rows_in_words(problem);
+#endif
+    return in_words(plan, problem, TYPE<In>, current_gpu(), few_rows);
+  } catch (const std::invalid_argument& reason) {
+    return std::string("refused: ") + reason.what() + "\n";
+  }
+}
+
+template void gemm(const Gemm<half, half>&);
+template void gemm(const Gemm<bf16, bf16>&);
+template void gemm(const Gemm<float, float>&);
+template uint64_t workspace_bytes(const Gemm<half, half>&);
+template uint64_t workspace_bytes(const Gemm<bf16, bf16>&);
+template uint64_t workspace_bytes(const Gemm<float, float>&);
+template std::string explain(const Gemm<half, half>&);
+template std::string explain(const Gemm<bf16, bf16>&);
+template std::string explain(const Gemm<float, float>&);
+
+}  // namespace ladder

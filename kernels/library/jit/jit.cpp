@@ -1,0 +1,406 @@
+#include "../../jit.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <map>
+#include <mutex>
+#include <sstream>
+#include <thread>
+
+#include "../../launch.cuh"
+#include "../../parts/no_kernel.cuh"
+#include "../../ptx/stream_value.cuh"
+#include "../../ptx/tensor_map.cuh"
+#include "../../tuned/gpus.h"
+#include "compile.h"
+#include "headers.h"
+
+namespace ladder::jit {
+
+using tuned::Candidate;
+using tuned::Kernel;
+using Problem = ladder::Gemm<half, half>;
+
+// ---- A kernel on a device ----------------------------------------------------------------------
+
+struct Gemm::Loaded {
+  Candidate tile;
+  bool has_epilogue;
+  size_t arguments_bytes;
+  int device, multiprocessors;
+  std::vector<int> numbers;  // Code's
+  CUkernel kernel;
+
+  int shared_bytes() const { return numbers[0]; }
+  int threads() const { return numbers[1]; }
+};
+
+struct Access {
+  using Loaded = Gemm::Loaded;
+  static Gemm gemm(const Loaded& loaded) { return Gemm(loaded); }
+};
+
+namespace {
+
+using Loaded = Access::Loaded;
+
+struct Device {
+  int number, multiprocessors;
+  std::string name;
+  const tuned::Gpu* table;  // its own, or the first
+};
+
+// The current one. Throws CudaError where there is none, or another than the kernels are for.
+const Device& current_device() {
+  static const std::vector<Device> DEVICES = [] {
+    int count = 0;
+    if (const cudaError_t error = cudaGetDeviceCount(&count); error != cudaSuccess)
+      throw CudaError(std::string("ladder::jit needs a GPU: ") + cudaGetErrorString(error));
+    std::vector<Device> devices;
+    for (int i = 0; i < count; ++i) {
+      cudaDeviceProp properties;
+      LADDER_CUDA_CHECK(cudaGetDeviceProperties(&properties, i));
+      const bool is_hopper = properties.major == 9 && properties.minor == 0;
+      Device device{i, is_hopper ? properties.multiProcessorCount : 0, properties.name,
+                    tuned::GPUS[0]};
+      for (const tuned::Gpu* gpu : tuned::GPUS)
+        if (device.name == gpu->name) device.table = gpu;
+      devices.push_back(device);
+    }
+    return devices;
+  }();
+  int number = 0;
+  LADDER_CUDA_CHECK(cudaGetDevice(&number));
+  const Device& device = DEVICES[static_cast<size_t>(number)];
+  if (device.multiprocessors == 0)
+    throw CudaError("ladder::jit needs a GPU of compute capability 9.0, which " + device.name +
+                    " is not");
+  return device;
+}
+
+Loaded load(const Code& code, const Candidate& tile, const Epilogue& epilogue,
+            size_t arguments_bytes, const Device& device) {
+  static const auto load_data =
+      ptx::driver_function<PFN_cuLibraryLoadData_v12000>("cuLibraryLoadData", 12000);
+  static const auto get_kernel =
+      ptx::driver_function<PFN_cuLibraryGetKernel_v12000>("cuLibraryGetKernel", 12000);
+  LADDER_CUDA_CHECK(cudaSetDevice(device.number));  // which is current already, but perhaps new
+  CUlibrary library = nullptr;
+  Loaded loaded{tile,          !epilogue.body.empty(), arguments_bytes,
+                device.number, device.multiprocessors, code.numbers,
+                nullptr};
+  ptx::require_success("cuLibraryLoadData", load_data(&library, code.cubin.data(), nullptr, nullptr,
+                                                      0, nullptr, nullptr, 0));
+  ptx::require_success("cuLibraryGetKernel",
+                       get_kernel(&loaded.kernel, library, code.kernel.c_str()));
+  LADDER_CUDA_CHECK(cudaFuncSetAttribute(reinterpret_cast<const void*>(loaded.kernel),
+                                         cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                         loaded.shared_bytes()));
+  return loaded;
+}
+
+void launch_kernel(const Loaded& kernel, dim3 grid, cudaStream_t stream, void** parameters) {
+  cudaLaunchAttribute clusters{};
+  clusters.id = cudaLaunchAttributeClusterDimension;
+  clusters.val.clusterDim = {static_cast<unsigned>(kernel.tile.cluster()), 1, 1};
+  const cudaLaunchConfig_t config{grid,
+                                  dim3(static_cast<unsigned>(kernel.threads())),
+                                  static_cast<size_t>(kernel.shared_bytes()),
+                                  stream,
+                                  &clusters,
+                                  kernel.tile.cluster() > 1 ? 1U : 0U};
+  LADDER_CUDA_CHECK(
+      cudaLaunchKernelExC(&config, reinterpret_cast<const void*>(kernel.kernel), parameters));
+}
+
+constexpr int BK = 64;  // of K in a tile, in all three stages
+
+// As 13 and 13b launch it: no more blocks than it takes to be done in as many waves.
+void launch_tiles(const Loaded& kernel, Problem p, const void* arguments) {
+  const Candidate& c = kernel.tile;
+  int tiles = ceil_div(p.M, c.down * c.BM) * ceil_div(p.N, c.across * c.BN);
+  const int waves = ceil_div(tiles, tuned::places(c, kernel.multiprocessors));
+  const int blocks = ceil_div(tiles, waves) * c.cluster();
+  CUtensorMap map_A = ptx::tensor_map(p.A, p.M, p.K, p.lda, c.BM),
+              map_B = ptx::tensor_map(p.B, p.K, p.N, p.ldb, BK),
+              map_C = ptx::tensor_map(p.C, p.M, p.N, p.ldc, kernel.numbers[2]),
+              map_C_last = ptx::tensor_map(p.C, p.M, p.N, p.ldc, kernel.numbers[3]);
+  char none = 0;
+  void* parameters[] = {&p.M,
+                        &p.N,
+                        &p.K,
+                        &tiles,
+                        &map_A,
+                        &map_B,
+                        &map_C,
+                        &map_C_last,
+                        &p.C,
+                        &p.ldc,
+                        arguments ? const_cast<void*>(arguments) : &none};
+  launch_kernel(kernel, dim3(static_cast<unsigned>(blocks)), p.stream, parameters);
+}
+
+// As 14 does: one tile a cluster, in a grid of three dimensions (parts/tile_grid.cuh).
+void launch_few_rows(const Loaded& kernel, Problem p) {
+  constexpr int MOST_BLOCKS = 65535;
+  const Candidate& c = kernel.tile;
+  const int tiles_n = ceil_div(p.N, c.BN), z = ceil_div(tiles_n, MOST_BLOCKS);
+  const dim3 grid(static_cast<unsigned>(ceil_div(p.M, c.BM) * c.split),
+                  static_cast<unsigned>(ceil_div(tiles_n, z)), static_cast<unsigned>(z));
+  CUtensorMap map_A = ptx::tensor_map(p.A, p.M, p.K, p.lda, c.BM),
+              map_B = ptx::tensor_map(p.B, p.K, p.N, p.ldb, BK);
+  int buffers = kernel.numbers[2];
+  struct {
+    bool k_in_a_row, barriers_first;
+  } otherwise{};
+  void* no_workspace = nullptr;
+  void* parameters[] = {&p.M, &p.N,   &p.K,     &map_A,     &map_B,
+                        &p.C, &p.ldc, &buffers, &otherwise, &no_workspace};
+  launch_kernel(kernel, grid, p.stream, parameters);
+}
+
+// ---- What this process has ---------------------------------------------------------------------
+
+std::mutex mutex;
+std::map<std::string, Loaded> kernels;         // by device, tile and source; never erased
+std::map<std::string, const Loaded*> choices;  // by device, problem and epilogue
+constexpr size_t MOST_CHOICES = 10000;         // then all are forgotten
+
+const Loaded& loaded_kernel(const Candidate& tile, const Epilogue& epilogue,
+                            size_t arguments_bytes) {
+  const Device& device = current_device();
+  const Source source = source_of(tile, epilogue, arguments_bytes);
+  const std::string key = std::to_string(device.number) + tuned::name(tile) + source.text;
+  {
+    const std::lock_guard<std::mutex> lock(mutex);
+    if (const auto found = kernels.find(key); found != kernels.end()) return found->second;
+  }
+  // Not under the lock. Where another thread does the same, its kernel is as good.
+  const Loaded loaded =
+      load(code_of(source, Cache(cache_folder())), tile, epilogue, arguments_bytes, device);
+  const std::lock_guard<std::mutex> lock(mutex);
+  return kernels.emplace(key, loaded).first->second;
+}
+
+// ---- The choice --------------------------------------------------------------------------------
+
+// Of the device's table, in the order of the model's times.
+std::vector<Candidate> ranked(const Problem& p, const Epilogue& epilogue, const Device& device) {
+  std::vector<std::pair<tuned::Estimate, Candidate>> all;
+  for (size_t i = 0; i < device.table->count; ++i) {
+    const tuned::Row& row = device.table->rows[i];
+    if (row.candidate.kernel == Kernel::CHOSEN_BY_SHAPE ||
+        (row.candidate.kernel == Kernel::FEW_ROWS && !epilogue.body.empty()))
+      continue;
+    all.emplace_back(tuned::estimate(p, row.candidate, row.constants, device.multiprocessors),
+                     row.candidate);
+  }
+  std::stable_sort(all.begin(), all.end(),
+                   [](const auto& a, const auto& b) { return a.first.less_than(b.first); });
+  std::vector<Candidate> candidates;
+  for (const auto& [estimate, candidate] : all) candidates.push_back(candidate);
+  return candidates;
+}
+
+std::string choice_key(const Problem& p, const Epilogue& epilogue, size_t arguments_bytes) {
+  std::string key;
+  for (const int64_t number : {int64_t{p.M}, int64_t{p.N}, int64_t{p.K}, p.lda, p.ldb, p.ldc,
+                               static_cast<int64_t>(arguments_bytes)})
+    key += std::to_string(number) + " ";
+  return key + epilogue.body + "\n" + epilogue.arguments + "\n" + epilogue.header.string();
+}
+
+// On disk the choice is one for all GPUs of a name, and for these kernels.
+std::string stored_key(const std::string& key, const Device& device) {
+  return "choice " + device.name + " " + std::to_string(device.multiprocessors) + " " +
+         HEADERS_HASH + "\n" + key;
+}
+std::string as_text(const Candidate& c) {
+  std::ostringstream text;
+  text << static_cast<int>(c.kernel) << " " << c.BM << " " << c.BN << " " << c.down << " "
+       << c.across << " " << c.split << " " << c.resident;
+  return text.str();
+}
+Candidate from_text(const std::string& text) {
+  std::istringstream stream(text);
+  int kernel = 0;
+  Candidate c{};
+  stream >> kernel >> c.BM >> c.BN >> c.down >> c.across >> c.split >> c.resident;
+  c.kernel = static_cast<Kernel>(kernel);
+  return c;
+}
+
+void remember(const std::string& key, int device, const Loaded& kernel) {
+  const std::lock_guard<std::mutex> lock(mutex);
+  if (choices.size() >= MOST_CHOICES) choices.clear();
+  choices[std::to_string(device) + " " + key] = &kernel;
+}
+
+// ---- Tuning ------------------------------------------------------------------------------------
+
+// Copies of a problem, so many that L2 holds nothing of one when its turn comes.
+class Copies {
+ public:
+  Copies(const Problem& p, int device) : problem_(p) {
+    const auto lines = [](int64_t elements) { return (elements + 255) / 256 * 256; };
+    a_ = lines(p.M * p.lda), b_ = lines(p.K * p.ldb), c_ = lines(p.M * p.ldc);
+    int l2_bytes = 0;
+    LADDER_CUDA_CHECK(cudaDeviceGetAttribute(&l2_bytes, cudaDevAttrL2CacheSize, device));
+    const double bytes = static_cast<double>(a_ + b_ + c_) * sizeof(half);
+    constexpr double MOST = 1000;
+    count_ = static_cast<int>(std::clamp(std::ceil(2.0 * l2_bytes / bytes), 1.0, MOST));
+    LADDER_CUDA_CHECK(
+        cudaMalloc(&memory_, static_cast<size_t>(a_ + b_ + c_) * count_ * sizeof(half)));
+    for (int i = 0; i < count_; ++i) {
+      const Problem copy = get(i);
+      copied(const_cast<half*>(copy.A), p.A, p.lda, p.M, p.K);
+      copied(const_cast<half*>(copy.B), p.B, p.ldb, p.K, p.N);
+    }
+  }
+  ~Copies() {
+    cudaStreamSynchronize(problem_.stream);
+    cudaFree(memory_);
+  }
+  Copies(const Copies&) = delete;
+  Copies& operator=(const Copies&) = delete;
+
+  // Each time the next one.
+  Problem next() { return get(used_++ % count_); }
+
+ private:
+  Problem get(int i) const {
+    Problem copy = problem_;
+    half* const first = memory_ + i * (a_ + b_ + c_);
+    copy.A = first, copy.B = first + a_, copy.C = first + a_ + b_;
+    return copy;
+  }
+  void copied(half* to, const half* from, int64_t ld, int rows, int cols) const {
+    const size_t pitch = static_cast<size_t>(ld) * sizeof(half);
+    LADDER_CUDA_CHECK(
+        cudaMemcpy2DAsync(to, pitch, from, pitch, static_cast<size_t>(cols) * sizeof(half),
+                          static_cast<size_t>(rows), cudaMemcpyDeviceToDevice, problem_.stream));
+  }
+
+  Problem problem_;
+  int64_t a_, b_, c_;  // elements
+  half* memory_ = nullptr;
+  int count_ = 0, used_ = 0;
+};
+
+struct Event {
+  cudaEvent_t event = nullptr;
+  Event() { LADDER_CUDA_CHECK(cudaEventCreate(&event)); }
+  ~Event() { cudaEventDestroy(event); }
+  Event(const Event&) = delete;
+  Event& operator=(const Event&) = delete;
+};
+
+// us of one of `launches` in a row. One more comes first: meanwhile the host gets ahead.
+template <class Launch>
+double time_of(const Launch& launch, int launches, cudaStream_t stream) {
+  const Event begin, end;
+  launch();
+  LADDER_CUDA_CHECK(cudaEventRecord(begin.event, stream));
+  for (int i = 0; i < launches; ++i) launch();
+  LADDER_CUDA_CHECK(cudaEventRecord(end.event, stream));
+  LADDER_CUDA_CHECK(cudaEventSynchronize(end.event));
+  float ms = 0;
+  LADDER_CUDA_CHECK(cudaEventElapsedTime(&ms, begin.event, end.event));
+  return ms * 1e3 / launches;
+}
+
+}  // namespace
+
+// ---- What users call ---------------------------------------------------------------------------
+
+const Candidate& Gemm::tile() const {
+  return loaded_->tile;
+}
+
+void Gemm::operator()(const Problem& p, const void* arguments, size_t bytes) const {
+  const Loaded& kernel = *loaded_;
+  if (bytes != kernel.arguments_bytes)
+    throw std::invalid_argument("the arguments have " + std::to_string(bytes) +
+                                " bytes, but this kernel was compiled for " +
+                                std::to_string(kernel.arguments_bytes));
+  int device = 0;
+  LADDER_CUDA_CHECK(cudaGetDevice(&device));
+  if (device != kernel.device)
+    throw std::invalid_argument("this kernel was compiled for device " +
+                                std::to_string(kernel.device) + ", but the current one is " +
+                                std::to_string(device));
+  if (kernel.has_epilogue && p.K == 0 && p.M > 0 && p.N > 0)
+    throw std::invalid_argument("K is 0, but this kernel's epilogue follows a product");
+  if (done_without_kernel(p)) return;
+  if (kernel.tile.kernel == Kernel::FEW_ROWS)
+    launch_few_rows(kernel, p);
+  else
+    launch_tiles(kernel, p, arguments);
+}
+
+Gemm compile(const Candidate& tile, const Epilogue& epilogue, size_t arguments_bytes) {
+  return Access::gemm(loaded_kernel(tile, epilogue, arguments_bytes));
+}
+
+Gemm chosen(const Problem& p, const Epilogue& epilogue, size_t arguments_bytes) {
+  const Device& device = current_device();
+  const std::string key = choice_key(p, epilogue, arguments_bytes);
+  {
+    const std::lock_guard<std::mutex> lock(mutex);
+    const auto found = choices.find(std::to_string(device.number) + " " + key);
+    if (found != choices.end()) return Access::gemm(*found->second);
+  }
+  const auto tuned = Cache(cache_folder()).find(stored_key(key, device));
+  const Candidate tile = tuned ? from_text(*tuned) : ranked(p, epilogue, device).front();
+  const Loaded& kernel = loaded_kernel(tile, epilogue, arguments_bytes);
+  remember(key, device.number, kernel);
+  return Access::gemm(kernel);
+}
+
+std::vector<Timed> tune(const Problem& p, const Epilogue& epilogue, const void* arguments,
+                        size_t arguments_bytes) {
+  constexpr size_t CANDIDATES = 8;
+  constexpr int ROUNDS = 5, MOST_LAUNCHES = 20;
+  constexpr double GROUP_US = 500;
+  const Device& device = current_device();
+  if (done_without_kernel(p)) return {};
+
+  std::vector<const Loaded*> contenders;
+  for (const Candidate& tile : ranked(p, epilogue, device)) {
+    contenders.push_back(&loaded_kernel(tile, epilogue, arguments_bytes));
+    if (contenders.size() == CANDIDATES) break;
+  }
+  Copies copies(p, device.number);
+  const auto us = [&](size_t i, int launches) {
+    const Gemm gemm = Access::gemm(*contenders[i]);
+    return time_of([&] { gemm(copies.next(), arguments, arguments_bytes); }, launches, p.stream);
+  };
+  std::vector<double> first;
+  for (size_t i = 0; i < contenders.size(); ++i) first.push_back(us(i, 1));
+  std::vector<std::vector<double>> times(contenders.size());
+  for (int round = 0; round < ROUNDS; ++round) {
+    const auto begin = std::chrono::steady_clock::now();
+    for (size_t j = 0; j < contenders.size(); ++j) {
+      const size_t i = round % 2 == 0 ? j : contenders.size() - 1 - j;
+      times[i].push_back(
+          us(i, std::clamp(static_cast<int>(GROUP_US / first[i]), 1, MOST_LAUNCHES)));
+    }
+    // As long a rest: at its power limit a GPU has another clock.
+    std::this_thread::sleep_for(std::chrono::steady_clock::now() - begin);
+  }
+  std::vector<Timed> result;
+  for (size_t i = 0; i < contenders.size(); ++i) {
+    std::sort(times[i].begin(), times[i].end());
+    result.push_back({contenders[i]->tile, times[i][ROUNDS / 2]});
+  }
+  const auto less = [](const Timed& a, const Timed& b) { return a.us < b.us; };
+  std::stable_sort(result.begin(), result.end(), less);
+
+  const std::string key = choice_key(p, epilogue, arguments_bytes);
+  Cache(cache_folder()).store(stored_key(key, device), as_text(result.front().tile));
+  remember(key, device.number, loaded_kernel(result.front().tile, epilogue, arguments_bytes));
+  return result;
+}
+
+}  // namespace ladder::jit

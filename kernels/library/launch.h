@@ -1,0 +1,39 @@
+#pragma once
+// What the library's files of kernels have for gemm.cpp. Each enqueues on p.stream, on a problem
+// that its stage takes, and throws what that throws.
+#include <cuda_fp16.h>
+
+#include <cstdint>
+#include <string>
+
+#include "../contract.h"
+#include "../tuned/model.h"
+
+namespace ladder::library {
+
+// Of 16 bits, with wgmma: the kernel and tile that `c` says; of 11c to 14, of 16, and of 18.
+template <class T>
+void launch_product(const tuned::Candidate& c, const Gemm<T, T>& p);
+template <class T>
+void launch_fused(const tuned::Candidate& c, const Gemm<T, T>& p);
+template <class T>
+void launch_layout(const tuned::Candidate& c, const Gemm<T, T>& p);
+
+// 16's epilogue of a product that is in memory, its rows p.ldc apart; null is one of zeros.
+template <class T>
+void launch_epilogue(const Gemm<T, T>& p, const T* product);
+// 18's pass: `to` gets `rows` rows of `columns`, which begin every 8 elements, and `from` has these
+// as columns.
+template <class T>
+void launch_transpose(int rows, int columns, const T* from, int64_t ld_from, T* to,
+                      CUstream_st* stream);
+
+// 07b, 05c, and 05e with what it leaves to 05d and 05c.
+void launch_swizzle(const Gemm<half, half>& p);
+void launch_split_k(const Gemm<float, float>& p);
+uint64_t split_k_bytes(const Gemm<float, float>& p);
+void launch_few_rows(const Gemm<float, float>& p);
+uint64_t few_rows_bytes(const Gemm<float, float>& p);
+std::string few_rows_in_words(const Gemm<float, float>& p);
+
+}  // namespace ladder::library

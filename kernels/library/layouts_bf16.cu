@@ -1,0 +1,3 @@
+#include "layouts.cuh"
+
+template void ladder::library::launch_layout(const tuned::Candidate&, const Gemm<bf16, bf16>&);

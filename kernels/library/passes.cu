@@ -1,0 +1,24 @@
+// What is done before and after a product, for any GPU from compute capability 8.0 on.
+#include "../16_fused_epilogue.cuh"
+#include "../18_layouts.cuh"
+#include "launch.h"
+
+namespace ladder::library {
+
+template <class T>
+void launch_epilogue(const Gemm<T, T>& p, const T* product) {
+  fused_epilogue::launch_epilogue<T>(p, product);
+}
+template void launch_epilogue(const Gemm<half, half>&, const half*);
+template void launch_epilogue(const Gemm<bf16, bf16>&, const bf16*);
+
+template <class T>
+void launch_transpose(int rows, int columns, const T* from, int64_t ld_from, T* to,
+                      cudaStream_t stream) {
+  layouts::ByRows<T>{rows, columns}.from_columns(from, ld_from, to, stream);
+}
+template void launch_transpose(int, int, const half*, int64_t, half*, cudaStream_t);
+template void launch_transpose(int, int, const bf16*, int64_t, bf16*, cudaStream_t);
+template void launch_transpose(int, int, const float*, int64_t, float*, cudaStream_t);
+
+}  // namespace ladder::library

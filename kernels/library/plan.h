@@ -1,0 +1,371 @@
+#pragma once
+// What the library does about a problem, decided from numbers alone: no matrix is read, and no
+// CUDA header is needed.
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "../contract.h"
+#include "../tuned/gpus.h"
+#include "../tuned/model.h"
+
+namespace ladder::library {
+
+// A GPU, as far as the choice goes.
+struct Gpu {
+  std::string name;        // as CUDA has it
+  int compute_capability;  // 90 is 9.0
+  int multiprocessors;
+  bool has_wgmma, has_clusters;  // and this build has kernels that use them
+};
+
+// Of a GPU whose own constants nobody has measured, those of the first table.
+inline const tuned::Gpu& table_of(const Gpu& gpu, bool* is_own = nullptr) {
+  for (const tuned::Gpu* table : tuned::GPUS)
+    if (gpu.name == table->name) {
+      if (is_own) *is_own = true;
+      return *table;
+    }
+  if (is_own) *is_own = false;
+  return *tuned::GPUS[0];
+}
+
+enum class Type { FP16, BF16, FP32 };
+inline constexpr const char* TYPES[] = {"fp16", "bf16", "fp32"};
+
+// What multiplies.
+enum class Way {
+  NOTHING,   // C is empty
+  ZEROS,     // K is 0
+  PRODUCT,   // a kernel of 11c to 14, as 15 chooses
+  FUSED,     // one of 16's
+  LAYOUT,    // one of 18's
+  FEW_ROWS,  // 05e, which leaves to 05d and 05c what they do faster
+  SPLIT_K,   // 05c
+  SWIZZLE,   // 07b
+};
+
+// The tiles that 16 and 18 have, each a candidate of 13's or 13b's: they are expected to take as
+// long.
+inline constexpr tuned::Candidate FUSED_TILES[] = {
+    {tuned::Kernel::FIT_THE_WAVES, 64, 128, 1, 1, 1, 1},
+    {tuned::Kernel::FIT_THE_WAVES, 104, 256, 1, 1, 1, 1},
+    {tuned::Kernel::FIT_THE_WAVES, 128, 256, 1, 1, 1, 1},
+    {tuned::Kernel::FIT_THE_WAVES, 168, 256, 1, 1, 1, 1},
+    {tuned::Kernel::FIT_THE_WAVES, 176, 256, 1, 1, 1, 1},
+    {tuned::Kernel::PING_PONG, 128, 128, 1, 1, 1, 1},
+    {tuned::Kernel::PING_PONG, 176, 128, 1, 1, 1, 1}};
+inline constexpr tuned::Candidate LAYOUT_TILES[] = {
+    {tuned::Kernel::FIT_THE_WAVES, 64, 128, 1, 1, 1, 1},
+    {tuned::Kernel::FIT_THE_WAVES, 128, 256, 1, 1, 1, 1},
+    {tuned::Kernel::FIT_THE_WAVES, 168, 256, 1, 1, 1, 1},
+    {tuned::Kernel::FIT_THE_WAVES, 176, 256, 1, 1, 1, 1}};
+
+// A matrix that has a place in the workspace: `rows` of `columns` elements, `ld` apart.
+struct Copy {
+  int64_t rows, columns, ld;
+  uint64_t elements() const { return static_cast<uint64_t>(rows) * static_cast<uint64_t>(ld); }
+};
+
+struct Plan {
+  Way way = Way::NOTHING;
+  const tuned::Row* tile = nullptr;  // for PRODUCT, FUSED and LAYOUT
+  double ns = 0;                     // expected, of the kernel that multiplies; 0: nobody knows
+  // Copied to the workspace first, for kernels take rows that begin on 16 bytes; C, from there.
+  std::optional<Copy> a, b, c, addend, residual, bias;
+  // Transposed to the workspace first, and by rows from then on.
+  std::optional<Copy> turned_a, turned_b;
+  bool epilogue_after = false;  // by a kernel of its own, 16's
+  std::optional<Copy> product;  // until then it is in the workspace, where C is still to be read
+  uint64_t way_bytes = 0;       // of the workspace, for the way itself
+
+  // Every part of the workspace begins on a line of L2.
+  static uint64_t on_lines(uint64_t bytes) { return (bytes + 127) / 128 * 128; }
+  uint64_t workspace_bytes(uint64_t element_bytes) const {
+    uint64_t sum = way_bytes;
+    for (const auto* part : {&a, &b, &c, &addend, &residual, &bias, &turned_a, &turned_b, &product})
+      if (*part) sum += on_lines((*part)->elements() * element_bytes);
+    return sum;
+  }
+};
+
+// ---- What is refused ---------------------------------------------------------------------------
+
+// Throws std::invalid_argument, naming what no stage can do or what cannot be.
+template <class In, class Out>
+void require_possible(const Gemm<In, Out>& p, Type type, const Gpu& gpu) {
+  require_valid_sizes(p);
+  require_no_groups(p);
+  require_valid_epilogue_sizes(p);
+  if (p.scales.a || p.scales.b)
+    throw std::invalid_argument("scales of blocks belong to numbers of 8 bits, and these are " +
+                                std::string(TYPES[static_cast<int>(type)]));
+  if (gpu.compute_capability < 80)
+    throw std::invalid_argument(gpu.name + " has compute capability " +
+                                std::to_string(gpu.compute_capability / 10) + "." +
+                                std::to_string(gpu.compute_capability % 10) +
+                                ", but the library's kernels need 8.0 or later; stage 04d runs "
+                                "there, by its own header, in fp32");
+  if (type == Type::BF16 && !gpu.has_wgmma)
+    throw std::invalid_argument(
+        "bf16 is multiplied by wgmma alone, in stages 13 to 18, which " + gpu.name +
+        (gpu.compute_capability == 90 ? " has but this build was not compiled for (sm_90a)"
+                                      : " does not have (sm_90a)") +
+        "; fp16 and fp32 have a stage without");
+  if (type == Type::FP32 && !is_product_alone(p.epilogue))
+    throw std::invalid_argument("no stage has an epilogue in fp32: it computes A * B alone");
+}
+
+// ---- The choice --------------------------------------------------------------------------------
+
+// The row of a table that is done first, of those that `allowed` says.
+struct Chosen {
+  const tuned::Row* row = nullptr;
+  tuned::Estimate estimate{};
+};
+template <class In, class Out, class Allowed>
+Chosen first_done(const Gemm<In, Out>& p, const Gpu& gpu, Allowed allowed) {
+  const tuned::Gpu& table = table_of(gpu);
+  Chosen first;
+  first.estimate.total = std::numeric_limits<double>::infinity();
+  for (const tuned::Row* row = table.rows; row != table.rows + table.count; ++row) {
+    if (!allowed(row->candidate)) continue;
+    const tuned::Estimate e =
+        tuned::estimate(p, row->candidate, row->constants, gpu.multiprocessors);
+    if (e.less_than(first.estimate)) first = {row, e};
+  }
+  return first;
+}
+
+template <size_t COUNT>
+constexpr bool is_among(const tuned::Candidate& c, const tuned::Candidate (&all)[COUNT]) {
+  for (const tuned::Candidate& other : all)
+    if (c == other) return true;
+  return false;
+}
+
+// Whether a way can take a candidate: what launches it has it.
+inline bool is_allowed(const tuned::Candidate& c, Way way, Type type) {
+  if (way == Way::FUSED) return is_among(c, FUSED_TILES);
+  if (way == Way::LAYOUT) return is_among(c, LAYOUT_TILES);
+  return type == Type::FP16 || c.kernel != tuned::Kernel::CHOSEN_BY_SHAPE;  // 11c is of halves
+}
+
+// The same, remembered: a table takes 5 us of the host to go through, and programs ask again and
+// again for the same few sizes. Each thread remembers for itself.
+template <class In, class Out>
+Chosen first_done(const Gemm<In, Out>& p, const Gpu& gpu, Way way, Type type) {
+  struct Question {
+    const tuned::Gpu* table;
+    int multiprocessors, M, N, K;
+    bool a_off, b_off;  // the lines of L2: all that the model sees of leading dimensions
+    Way way;
+    Type type;
+    bool operator==(const Question& q) const {
+      return table == q.table && multiprocessors == q.multiprocessors && M == q.M && N == q.N &&
+             K == q.K && a_off == q.a_off && b_off == q.b_off && way == q.way && type == q.type;
+    }
+  };
+  const auto off = [](int64_t ld) { return ld * sizeof(In) % tuned::LINE != 0; };
+  const Question question{&table_of(gpu), gpu.multiprocessors, p.M, p.N, p.K,
+                          off(p.lda),     off(p.ldb),          way, type};
+  constexpr size_t REMEMBERED = 256;
+  static thread_local std::array<std::pair<Question, Chosen>, REMEMBERED> answers{};
+  const uint64_t mixed =
+      (static_cast<uint64_t>(p.M) * 0x9E3779B97F4A7C15u + static_cast<uint64_t>(p.N)) *
+          0x9E3779B97F4A7C15u +
+      static_cast<uint64_t>(p.K) * 4 + static_cast<uint64_t>(way);
+  auto& [asked, answer] = answers[(mixed * 0x9E3779B97F4A7C15u >> 56) % REMEMBERED];
+  if (!(asked == question)) {
+    answer =
+        first_done(p, gpu, [&](const tuned::Candidate& c) { return is_allowed(c, way, type); });
+    asked = question;
+  }
+  return answer;
+}
+
+// A pass over C, ns: its launch, and what device memory gives to a copy (H200, page of 16).
+template <class In, class Out>
+double pass_ns(const Gemm<In, Out>& p) {
+  constexpr double START = 3000, BYTES_PER_NS = 4300;
+  return START + 2.0 * p.M * p.N * sizeof(Out) / BYTES_PER_NS;
+}
+
+template <class T>
+bool is_aligned(const T* matrix, int64_t ld) {
+  return reinterpret_cast<uintptr_t>(matrix) % 16 == 0 &&
+         static_cast<uint64_t>(ld) % (16 / sizeof(T)) == 0;
+}
+// Rows that begin on 16 bytes, whatever the type.
+inline Copy aligned(int64_t rows, int64_t columns) {
+  return {rows, columns, (columns + 7) / 8 * 8};
+}
+
+// `split_k_bytes` is what 05c and those above it need of the workspace. Throws as
+// require_possible().
+template <class In, class Out, class WayBytes>
+Plan plan(Gemm<In, Out> p, Type type, const Gpu& gpu, WayBytes way_bytes) {
+  require_possible(p, type, gpu);
+  Plan plan;
+  if (p.M == 0 || p.N == 0) return plan;
+  const Epilogue<Out>& e = p.epilogue;
+  const bool is_alone = is_product_alone(e);
+
+  if (p.K > 0) {
+    const bool turned_a = p.transposed_a, turned_b = p.transposed_b;
+    const int a_rows = turned_a ? p.K : p.M, a_columns = turned_a ? p.M : p.K;
+    const int b_rows = turned_b ? p.N : p.K, b_columns = turned_b ? p.K : p.N;
+    const bool turns = !gpu.has_wgmma || type == Type::FP32;  // who reads no matrix by columns
+    // To transpose a matrix is to copy it, from rows that begin anywhere.
+    if (turns && turned_a) plan.turned_a = aligned(p.M, p.K);
+    if (turns && turned_b) plan.turned_b = aligned(p.K, p.N);
+    if (!plan.turned_a && !is_aligned(p.A, p.lda)) plan.a = aligned(a_rows, a_columns);
+    if (!plan.turned_b && !is_aligned(p.B, p.ldb)) plan.b = aligned(b_rows, b_columns);
+    if (plan.a) p.lda = plan.a->ld;
+    if (plan.b) p.ldb = plan.b->ld;
+    if (plan.turned_a) p.lda = plan.turned_a->ld, p.transposed_a = false;
+    if (plan.turned_b) p.ldb = plan.turned_b->ld, p.transposed_b = false;
+  }
+  if ((p.K > 0 || !is_alone) && !is_aligned(p.C, p.ldc)) plan.c = aligned(p.M, p.N);
+  if (e.beta != 0 && !is_aligned(e.addend, e.ld_addend)) plan.addend = aligned(p.M, p.N);
+  if (e.residual && !is_aligned(e.residual, e.ld_residual)) plan.residual = aligned(p.M, p.N);
+  if (e.bias && !is_aligned(e.bias, 0)) plan.bias = aligned(1, p.N);
+
+  if (p.K == 0) {
+    plan.way = Way::ZEROS;
+    plan.epilogue_after = !is_alone;
+    return plan;
+  }
+  if (type == Type::FP32)
+    plan.way = gpu.has_clusters ? Way::FEW_ROWS : Way::SPLIT_K;
+  else if (!gpu.has_wgmma)
+    plan.way = Way::SWIZZLE;
+  else
+    plan.way = p.transposed_a || p.transposed_b ? Way::LAYOUT : Way::PRODUCT;
+
+  if (plan.way == Way::PRODUCT || plan.way == Way::LAYOUT) {
+    Chosen first = first_done(p, gpu, plan.way, type);
+    if (plan.way == Way::PRODUCT && !is_alone) {
+      const Chosen fused = first_done(p, gpu, Way::FUSED, type);
+      if (fused.estimate.total < first.estimate.total + pass_ns(p)) {
+        first = fused;
+        plan.way = Way::FUSED;
+      }
+    }
+    plan.tile = first.row;
+    plan.ns = first.estimate.total;
+  }
+  plan.epilogue_after = !is_alone && plan.way != Way::FUSED;
+  const bool reads_c = (e.beta != 0 && e.addend == p.C) || (e.residual && e.residual == p.C);
+  if (plan.epilogue_after && reads_c && !plan.c) plan.product = Copy{p.M, p.N, p.ldc};
+  plan.way_bytes = way_bytes(plan.way, p);
+  return plan;
+}
+
+// ---- Its reasons -------------------------------------------------------------------------------
+
+// A plan in words. `way_in_words` is what the kernels themselves say of FEW_ROWS.
+template <class In, class Out>
+std::string in_words(const Plan& plan, const Gemm<In, Out>& p, Type type, const Gpu& gpu,
+                     const std::string& few_rows) {
+  const auto size = [](int64_t rows, int64_t columns) {
+    return std::to_string(rows) + " x " + std::to_string(columns);
+  };
+  std::string text =
+      std::string(TYPES[static_cast<int>(type)]) + ", C of " + size(p.M, p.N) + ", K of " +
+      std::to_string(p.K) + ", A by " + (p.transposed_a ? "columns" : "rows") + ", B by " +
+      (p.transposed_b ? "columns" : "rows") +
+      (is_product_alone(p.epilogue) ? "" : ", with an epilogue") + ", on " + gpu.name + "\n";
+  const auto line = [&](const std::string& what) { text += what + "\n"; };
+  const auto copied = [&](const std::optional<Copy>& copy, const char* name) {
+    if (copy)
+      line("first, a copy of " + std::string(name) + " to the workspace, in rows of " +
+           std::to_string(copy->ld) + " elements: kernels take rows that begin on 16 bytes");
+  };
+  const auto turned = [&](const std::optional<Copy>& copy, const char* name) {
+    if (copy)
+      line("first, 18's pass that transposes " + std::string(name) +
+           " to the workspace: the kernel below takes it by rows");
+  };
+  copied(plan.a, "A"), copied(plan.b, "B"), copied(plan.addend, "the addend");
+  copied(plan.residual, "the residual"), copied(plan.bias, "the bias");
+  turned(plan.turned_a, "A"), turned(plan.turned_b, "B");
+
+  Gemm<In, Out> q = p;  // as the kernel gets it
+  if (plan.a) q.lda = plan.a->ld;
+  if (plan.b) q.ldb = plan.b->ld;
+  const auto nearest = [&] {
+    struct Line {
+      tuned::Estimate estimate;
+      const tuned::Row* row;
+    };
+    std::vector<Line> lines;
+    bool is_own = false;
+    const tuned::Gpu& table = table_of(gpu, &is_own);
+    for (const tuned::Row* row = table.rows; row != table.rows + table.count; ++row)
+      if (is_allowed(row->candidate, plan.way, type))
+        lines.push_back(
+            {tuned::estimate(q, row->candidate, row->constants, gpu.multiprocessors), row});
+    std::stable_sort(lines.begin(), lines.end(),
+                     [](const Line& x, const Line& y) { return x.estimate.less_than(y.estimate); });
+    line("which the model of 15 expects to be done first of " + std::to_string(lines.size()) +
+         " (waves x steps along K x time of a step):");
+    for (size_t i = 0; i < std::min<size_t>(3, lines.size()); ++i)
+      line("  " +
+           tuned::describe(lines[i].row->candidate, lines[i].row->constants, lines[i].estimate));
+    if (!is_own)
+      line("no constants for " + gpu.name + ": those of " + table.name +
+           " are taken; scripts/tune.sh measures its own");
+    if (type == Type::BF16) line("the constants were measured in fp16");
+  };
+  const std::string tile = plan.tile ? tuned::name(plan.tile->candidate) : "";
+  switch (plan.way) {
+    case Way::NOTHING:
+      line("nothing: C is empty");
+      break;
+    case Way::ZEROS:
+      line(plan.epilogue_after ? "no product, for K is 0" : "zeros, for K is 0");
+      break;
+    case Way::PRODUCT:
+      line("stage " + tile + ",");
+      nearest();
+      break;
+    case Way::FUSED:
+      line("stage 16, the epilogue within the kernel of " + tile + ",");
+      nearest();
+      break;
+    case Way::LAYOUT:
+      line("stage 18, which takes any layout, with the tiles of " + tile + ",");
+      nearest();
+      break;
+    case Way::FEW_ROWS:
+      line("stage " + few_rows + ", which 05e's model expects to be done first");
+      break;
+    case Way::SPLIT_K:
+      line("stage 05c split_k: the faster ones need clusters, which " + gpu.name +
+           " or this build does not have");
+      break;
+    case Way::SWIZZLE:
+      line("stage 07b swizzle: the faster ones need wgmma (sm_90a), which " + gpu.name +
+           " or this build does not have");
+      break;
+  }
+  if (plan.epilogue_after)
+    line(plan.way == Way::ZEROS
+             ? "the epilogue by 16's kernel for it"
+             : std::string("then the epilogue by 16's kernel for it, in another pass over C: ") +
+                   (plan.way == Way::PRODUCT ? "sooner done than any of the kernels that have it"
+                                             : "the kernel above has none"));
+  if (plan.c) line("last, a copy of C from the workspace, where its rows begin on 16 bytes");
+  const uint64_t bytes = plan.workspace_bytes(sizeof(In));
+  if (bytes > 0) line("workspace: " + std::to_string(bytes) + " bytes");
+  return text;
+}
+
+}  // namespace ladder::library

@@ -1,0 +1,3 @@
+#include "products.cuh"
+
+template void ladder::library::launch_product(const tuned::Candidate&, const Gemm<bf16, bf16>&);

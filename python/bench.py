@@ -1,0 +1,264 @@
+#!/usr/bin/env python3
+"""Times gemm_ladder.matmul against torch.matmul at 100 shapes in fp16 and bf16, a product with bias
+and GELU against torch.compile, and what a call takes of the host. Needs a GPU.
+
+usage: python/bench.py [--out FILE] [--types fp16 bf16] [--shapes N] [--only products fused host]
+
+Exit code: 0 done, 1 some result was wrong, 2 bad usage, 77 there is no GPU for it.
+"""
+
+import argparse
+import gc
+import json
+import math
+import random
+import statistics
+import sys
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "scripts"))
+
+from ladder.sweep_shapes import ROWS, SEED, model_shapes, random_shapes, sizes
+
+SQUARES = ("512", "768", "1000", "1024", "1536", "2048", "3000", "4096", "5000", "8192")
+PROJECTIONS, RAGGED = 65, 25
+# M, K, N: of a feed-forward block's first half.
+FUSED = ((512, 3072, 12288), (4096, 4096, 16384))
+# Of which a kernel takes less time than its launch.
+HOST = ((128, 128, 128), (100, 100, 100))
+HOST_CALLS, HOST_TURNS = 200, 60
+SHAPE_MS, WARMUP_S = 60.0, 0.02
+
+
+def is_ragged(shape: str) -> bool:
+    return any(size % 8 for size in sizes(shape)[1:])
+
+
+def shapes(count: int = 100) -> list[str]:
+    """Squares, projections of public models at 1 to 8192 rows, and shapes of nobody, whose rows are
+    not aligned. Every beginning is a fair sample."""
+    draw = random.Random(SEED)
+    # As many of each number of rows, as far as they go.
+    by_rows = {rows: [] for rows in ROWS}
+    for shape in model_shapes():
+        by_rows[sizes(shape)[0]].append(shape)
+    for group in by_rows.values():
+        draw.shuffle(group)
+    models = [group[i] for i in range(len(by_rows[1])) for group in by_rows.values()]
+    # With fewer products a launch is all there is.
+    ragged = [s for s in random_shapes() if is_ragged(s) and math.prod(sizes(s)) >= 2**24]
+    chosen = [f"{s}x{s}x{s}" for s in SQUARES] + models[:PROJECTIONS] + ragged[:RAGGED]
+    draw.shuffle(chosen)
+    return chosen[:count]
+
+
+def progress(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+# ---- what needs PyTorch ------------------------------------------------------------------------
+
+
+def operands(shape, dtype):
+    """Sets of a[M,K], b[K,N], contiguous, beyond the L2 cache together."""
+    import torch
+
+    m, n, k = shape
+    bytes_ = (m * k + k * n + m * n) * dtype.itemsize
+    l2 = torch.cuda.get_device_properties("cuda").L2_cache_size
+    count = max(1, min(math.ceil(2 * l2 / bytes_), 64))
+    made = []
+    for _ in range(count):
+        a = torch.rand(m, k, device="cuda", dtype=torch.float32).mul_(2).sub_(1).to(dtype)
+        b = torch.rand(k, n, device="cuda", dtype=torch.float32).mul_(2).sub_(1).to(dtype)
+        made.append((a, b))
+    return made
+
+
+def wrong(got, expected, k: int) -> bool:
+    """Both round once; their sums differ by little."""
+    difference = (got.float() - expected.float()).abs().max().item()
+    largest = expected.float().abs().max().item()
+    return not difference <= 2 * largest * 2.0**-8 + 1e-5 * k
+
+
+def race_of(contenders):
+    from ladder.race import race
+
+    return {
+        name: statistics.median(ms) for name, ms in race(contenders, SHAPE_MS, WARMUP_S).items()
+    }
+
+
+def products(types: list[str], count: int) -> list[dict]:
+    import torch
+
+    from gemm_ladder import explain, matmul
+
+    rows = []
+    for kind in types:
+        dtype = {"fp16": torch.float16, "bf16": torch.bfloat16}[kind]
+        for shape in shapes(count):
+            m, n, k = sizes(shape)
+            sets = operands((m, n, k), dtype)
+            first = sets[0]
+            row = {"type": kind, "shape": shape, "by": explain(*first)}
+            row["wrong"] = wrong(matmul(*first), torch.matmul(*first), k)
+            found = race_of(
+                {
+                    "ladder": [lambda s=s: matmul(*s) for s in sets],
+                    "torch": [lambda s=s: torch.matmul(*s) for s in sets],
+                    **copied(row, sets),
+                }
+            )
+            row |= {f"{name}_ms": ms for name, ms in found.items()}
+            row["percent"] = 100 * found["torch"] / found["ladder"]
+            rows.append(row)
+            progress(f"{kind} {shape}: {row['percent']:.1f} %, {row['by']}")
+    return rows
+
+
+def copied(row: dict, sets) -> dict:
+    """Where rows are not aligned: what copies would give, whether or not they were chosen."""
+    import torch
+
+    if not is_ragged(row["shape"]):
+        return {}
+    ops, expected = torch.ops.gemm_ladder, torch.matmul(*sets[0])
+    ways = {"copies": ops.copied_mm.default, "library": ops.library_mm.default}
+    k = sizes(row["shape"])[2]
+    row["wrong"] |= any(wrong(multiply(*sets[0]), expected, k) for multiply in ways.values())
+    return {name: [lambda s=s, m=m: m(*s) for s in sets] for name, m in ways.items()}
+
+
+def fused(types: list[str]) -> list[dict]:
+    """Bias and GELU, by its definition and by tanh, against what torch.compile makes of them."""
+    import torch
+
+    from gemm_ladder import matmul
+
+    rows = []
+    for kind in types:
+        dtype = {"fp16": torch.float16, "bf16": torch.bfloat16}[kind]
+        for m, k, n in FUSED:
+            bias = torch.rand(n, device="cuda", dtype=dtype)
+            sets = operands((m, n, k), dtype)
+            for name, approximate in (("gelu_tanh", "tanh"), ("gelu", "none")):
+
+                def written(a, b, approximate=approximate, bias=bias):
+                    return torch.nn.functional.gelu(
+                        torch.addmm(bias, a, b), approximate=approximate
+                    )
+
+                compiled = torch.compile(written)
+                row = {"type": kind, "shape": f"{m}x{k}->{n}", "activation": name}
+                row["wrong"] = wrong(matmul(*sets[0], bias, name), compiled(*sets[0]), k)
+                found = race_of(
+                    {
+                        "ladder": [
+                            lambda s=s, bias=bias, name=name: matmul(*s, bias, name) for s in sets
+                        ],
+                        "compiled": [lambda s=s, compiled=compiled: compiled(*s) for s in sets],
+                        "eager": [lambda s=s, written=written: written(*s) for s in sets],
+                    }
+                )
+                row |= {f"{name}_ms": ms for name, ms in found.items()}
+                row["percent"] = 100 * found["compiled"] / found["ladder"]
+                rows.append(row)
+                progress(f"{kind} {row['shape']} {name}: {row['percent']:.1f} % of compiled")
+    return rows
+
+
+def host() -> list[dict]:
+    """us a call, of calls that nobody waits for, in turns; the GPU is done before the next call."""
+    import torch
+
+    from gemm_ladder import linear, matmul
+
+    rows = []
+    for m, n, k in HOST:
+        a, b, w = (torch.rand(size, device="cuda").half() for size in ((m, k), (k, n), (n, k)))
+        bias, out = torch.rand(n, device="cuda").half(), torch.empty(m, n, device="cuda").half()
+        calls = {
+            "matmul": lambda a=a, b=b: matmul(a, b),
+            "torch.matmul": lambda a=a, b=b: torch.matmul(a, b),
+            "matmul, out": lambda a=a, b=b, out=out: matmul(a, b, out=out),
+            "torch.matmul, out": lambda a=a, b=b, out=out: torch.matmul(a, b, out=out),
+            "linear": lambda a=a, w=w, bias=bias: linear(a, w, bias),
+            "torch linear": lambda a=a, w=w, bias=bias: torch.nn.functional.linear(a, w, bias),
+        }
+        samples: dict[str, list[float]] = {name: [] for name in calls}
+        for turn in range(HOST_TURNS):
+            for name in list(calls)[:: -1 if turn % 2 else 1]:
+                torch.cuda.synchronize()
+                begin = time.perf_counter()
+                for _ in range(HOST_CALLS):
+                    calls[name]()
+                samples[name].append((time.perf_counter() - begin) / HOST_CALLS * 1e6)
+        row = {"shape": f"{m}x{n}x{k}", "us": {n: statistics.median(s) for n, s in samples.items()}}
+        rows.append(row)
+        progress(
+            f"host, {row['shape']}: " + ", ".join(f"{n} {u:.1f} us" for n, u in row["us"].items())
+        )
+    return rows
+
+
+def summary(found: dict) -> str:
+    lines = []
+    for kind in sorted({row["type"] for row in found.get("products", [])}):
+        rows = [row for row in found["products"] if row["type"] == kind]
+        mean = statistics.geometric_mean(row["percent"] for row in rows)
+        worst = min(rows, key=lambda row: row["percent"])
+        lines.append(
+            f"{kind}: {mean:.1f} % of torch.matmul in geometric mean of {len(rows)} shapes, worst "
+            f"{worst['percent']:.1f} % at {worst['shape']}"
+        )
+    bad = [row for part in ("products", "fused") for row in found.get(part, []) if row["wrong"]]
+    lines += [f"WRONG: {row}" for row in bad]
+    return "\n".join(lines)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--out", type=Path, help="write all of it there, as JSON")
+    parser.add_argument("--types", nargs="+", choices=("fp16", "bf16"), default=["fp16", "bf16"])
+    parser.add_argument("--shapes", type=int, default=100, help="that many of the 100")
+    parser.add_argument(
+        "--only",
+        nargs="+",
+        choices=("products", "fused", "host"),
+        default=["products", "fused", "host"],
+    )
+    options = parser.parse_args()
+    try:
+        import torch
+
+        import gemm_ladder  # noqa: F401
+    except ImportError as error:
+        print(f"bench.py: {error}", file=sys.stderr)
+        return 77
+    if not torch.cuda.is_available():
+        print("bench.py: PyTorch sees no GPU", file=sys.stderr)
+        return 77
+    torch.set_grad_enabled(False)
+    gc.freeze()  # a capture collects garbage: not what is there from the start
+    found = {"gpu": torch.cuda.get_device_name(), "torch": torch.__version__}
+    parts = {
+        "host": host,
+        "fused": lambda: fused(options.types),
+        "products": lambda: products(options.types, options.shapes),
+    }
+    for name, part in parts.items():
+        if name in options.only:
+            found[name] = part()
+            if options.out:
+                options.out.write_text(json.dumps(found, indent=1) + "\n")
+    print(summary(found))
+    return int("WRONG" in summary(found))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,121 @@
+#pragma once
+// By which way a product of two matrices is computed: by the library, by the library on aligned
+// copies, or by torch's own matmul. It depends on types, sizes and strides alone.
+#include <ATen/Context.h>
+#include <ATen/core/Tensor.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+
+namespace gemm_ladder {
+
+// What the library asks of a row: it starts at a multiple of 16 bytes.
+constexpr int64_t ROW_BYTES = 16;
+// What TMA and gemm.h take. at::mm copies what it does not take itself.
+constexpr int64_t MOST_ELEMENTS = INT32_MAX - 1024, MOST_ROW_BYTES = int64_t{1} << 40;
+// A batch of smaller products keeps the GPU busier in one launch, which torch's own has.
+constexpr int64_t LEAST_PRODUCTS_IN_BATCH = int64_t{1} << 33;
+
+// How a matrix lies in memory: its rows `ld` elements apart, or its columns if transposed.
+struct Stored {
+  bool transposed;
+  int64_t ld;
+  bool aligned;  // the address and every row, or column
+};
+
+// The address, or for a meta tensor what it would be from an aligned one on.
+inline uintptr_t address(const at::Tensor& t) {
+  const auto base = t.is_meta() ? 0 : reinterpret_cast<uintptr_t>(t.storage().data());
+  return base + static_cast<uintptr_t>(t.storage_offset()) * t.element_size();
+}
+
+// Nothing where neither rows nor columns are contiguous.
+inline std::optional<Stored> stored(const at::Tensor& t) {
+  const int64_t rows = t.size(0), columns = t.size(1), unit = ROW_BYTES / t.element_size();
+  const auto lies = [&](bool transposed, int64_t count, int64_t length, int64_t between,
+                        int64_t within) -> std::optional<Stored> {
+    if (length > 1 && within != 1) return std::nullopt;
+    // Nothing is beyond the only row: it may as well be as long as is needed.
+    const int64_t ld = count > 1 ? between : (length + unit - 1) / unit * unit;
+    if (ld < length) return std::nullopt;  // rows overlap
+    return Stored{transposed, ld, ld % unit == 0 && address(t) % ROW_BYTES == 0};
+  };
+  const auto by_rows = lies(false, rows, columns, t.stride(0), t.stride(1));
+  if (by_rows && by_rows->aligned) return by_rows;
+  const auto by_columns = lies(true, columns, rows, t.stride(1), t.stride(0));
+  return by_columns ? by_columns : by_rows;
+}
+
+// How a new C lies: by rows, without anything between them.
+inline bool new_rows_are_aligned(int64_t M, int64_t N, int64_t element_size) {
+  return M == 1 || N * element_size % ROW_BYTES == 0;
+}
+
+// Measured on an H200: what copies take, and what cuBLAS takes where rows are not aligned.
+constexpr double COPY_NS = 4000, COPIED_BYTES_PER_NS = 1500;  // read and written
+constexpr double LIBRARY_PRODUCTS_PER_NS = 350e3;
+constexpr double UNALIGNED_PRODUCTS_PER_NS = 55e3, UNALIGNED_BYTES_PER_NS = 3000;
+
+// Whether copies and a fast product take less time than a slow product without them.
+inline bool copies_pay(int64_t M, int64_t N, int64_t K, bool a, bool b, bool c, int64_t size) {
+  const double of_a = double(M) * double(K), of_b = double(K) * double(N),
+               of_c = double(M) * double(N), products = of_a * double(N);
+  const double copied = (a ? of_a : 0) + (b ? of_b : 0) + (c ? of_c : 0);
+  const double with_copies = (a + b + c) * COPY_NS + 2 * copied * size / COPIED_BYTES_PER_NS +
+                             products / LIBRARY_PRODUCTS_PER_NS;
+  const double without = std::max(products / UNALIGNED_PRODUCTS_PER_NS,
+                                  (of_a + of_b + of_c) * size / UNALIGNED_BYTES_PER_NS);
+  return with_copies < without;
+}
+
+struct Way {
+  enum By { LIBRARY, COPIES, TORCH } by;
+  const char* why;  // it is not the library without copies
+  // Where it is the library: which of them are copied first; C, which is copied afterwards.
+  bool copy_a = false, copy_b = false, copy_c = false;
+};
+
+// Whether the library takes a matrix, or each of a batch, as it lies.
+inline bool is_taken(const at::Tensor& t) {
+  const int64_t size = t.element_size();
+  const auto s = stored(t.dim() == 3 ? t[0] : t);
+  return s && s->aligned && s->ld * size < MOST_ROW_BYTES &&
+         (t.dim() == 2 || t.stride(0) * size % ROW_BYTES == 0);
+}
+
+// By the library, of a[M,K] * b[K,N] or of each product of two batches of these, with a new C.
+inline Way with_copies(const at::Tensor& a, const at::Tensor& b) {
+  const bool copy_a = !is_taken(a), copy_b = !is_taken(b),
+             copy_c = !new_rows_are_aligned(a.size(-2), b.size(-1), a.element_size());
+  if (!copy_a && !copy_b && !copy_c) return {Way::LIBRARY, ""};
+  return {Way::COPIES, "rows do not start at multiples of 16 bytes", copy_a, copy_b, copy_c};
+}
+
+inline bool is_by_columns(const at::Tensor& t) {
+  const auto s = stored(t.dim() == 3 ? t[0] : t);
+  return s && s->transposed;
+}
+
+inline Way way_of(const at::Tensor& a, const at::Tensor& b) {
+  const auto torchs_own = [](const char* why) { return Way{Way::TORCH, why}; };
+  if (a.is_cpu()) return torchs_own("the tensors are on the CPU");
+  const auto type = a.scalar_type();
+  if (type == at::kDouble) return torchs_own("the library has no float64");
+  if (type == at::kFloat && at::globalContext().allowTF32CuBLAS())
+    return torchs_own("TF32 is allowed, which the library does not use");
+  if (a.numel() == 0 || b.numel() == 0) return torchs_own("there is nothing to multiply");
+  const int64_t M = a.size(-2), K = a.size(-1), N = b.size(-1);
+  if (std::max({M, N, K}) > MOST_ELEMENTS) return torchs_own("a dimension is 2^31 - 1024 or more");
+  if (a.dim() == 3 && double(M) * double(N) * double(K) < LEAST_PRODUCTS_IN_BATCH)
+    return torchs_own("small products of a batch are faster in one launch");
+  if (type == at::kFloat && (is_by_columns(a) || is_by_columns(b)))
+    return torchs_own("of float32 the library would first transpose a copy");
+  const Way way = with_copies(a, b);
+  if (way.by == Way::COPIES &&
+      !copies_pay(M, N, K, way.copy_a, way.copy_b, way.copy_c, a.element_size()))
+    return torchs_own("rows do not start at multiples of 16 bytes, and copies would take longer");
+  return way;
+}
+
+}  // namespace gemm_ladder

@@ -1,0 +1,27 @@
+"""Matrix products of the GEMM ladder as operators of PyTorch: `matmul` and `Linear`.
+
+They are torch.ops.gemm_ladder.mm, .matmul and .linear: with gradients, under autocast, in
+torch.compile and in CUDA graphs. On a CPU, and where the ladder's kernels would be slower, they are
+torch's own; `explain` says which.
+"""
+
+from pathlib import Path
+
+try:
+    import torch
+except ImportError as error:
+    raise ImportError("gemm_ladder needs PyTorch: https://pytorch.org/get-started") from error
+
+_LIBRARY = Path(__file__).with_name("libgemm_ladder_torch.so")
+try:
+    torch.ops.load_library(_LIBRARY)
+except OSError as error:
+    raise ImportError(
+        f"{_LIBRARY.name} cannot be loaded by the PyTorch that is here, {torch.__version__}: build "
+        f"gemm_ladder again (pip install ./python). It says: {error}"
+    ) from error
+
+from gemm_ladder.modules import Linear  # noqa: E402
+from gemm_ladder.operators import explain, linear, matmul  # noqa: E402
+
+__all__ = ["Linear", "explain", "linear", "matmul"]

@@ -1,0 +1,186 @@
+// Kernels that are compiled at run time, on a GPU: their results, the choice and tuning.
+#include <stdlib.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <thread>
+
+#include "gpu_test.h"
+#include "harness/buffers.h"
+#include "harness/problem.h"
+#include "harness/verify.h"
+#include "jit.h"
+
+namespace ladder::jit {
+namespace {
+
+using harness::BufferSets;
+using harness::Data;
+using harness::EpilogueChoice;
+using harness::GemmFunction;
+using harness::Shape;
+using tuned::Candidate;
+using tuned::Kernel;
+using HalfProblem = harness::Problem<half, half>;
+using HalfGemm = ladder::Gemm<half, half>;
+
+class JitGpu : public GpuTest<90, true> {
+ protected:
+  void SetUp() override {
+    GpuTest::SetUp();
+    std::string name = (std::filesystem::temp_directory_path() / "ladder_jit_XXXXXX").string();
+    folder_ = mkdtemp(name.data());
+    setenv("LADDER_CACHE", folder_.c_str(), 1);
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  long files() const { return std::distance(std::filesystem::directory_iterator(folder_), {}); }
+
+  std::filesystem::path folder_;
+};
+
+// A problem of integers with what has to come of it, exactly.
+struct Case {
+  HalfProblem problem;
+  harness::Output<half> reference = reference_output(problem);
+  BufferSets<half, half> sets{problem, 1};
+
+  explicit Case(Shape shape, harness::Padding padding = {}, const EpilogueChoice& choice = {})
+      : problem(shape, Data::EXACT, 24, padding, harness::Sums::FP32, choice) {}
+
+  void expect_right(const std::string& where, const GemmFunction<half, half>& gemm,
+                    cudaStream_t stream = nullptr) {
+    const harness::Verdict verdict =
+        verify(sets.run_poisoned(gemm, stream), reference, [](int, int, double) { return 0.0; });
+    EXPECT_TRUE(verdict.ok) << where << " at " << problem.shape.m << "x" << problem.shape.n << "x"
+                            << problem.shape.k << ": " << verdict.message;
+  }
+};
+
+// Ragged in M and N, in N to the element, with padding, several tiles and several waves.
+const Shape SHAPES[] = {
+    {1, 1, 1}, {100, 130, 72}, {333, 517, 200}, {512, 1024, 64}, {4000, 2001, 70}};
+
+TEST_F(JitGpu, Products) {
+  std::vector<Gemm> gemms;
+  for (const Candidate& tile : {Candidate{Kernel::FIT_THE_WAVES, 152, 256, 1, 1, 1, 1},
+                                Candidate{Kernel::FIT_THE_WAVES, 64, 128, 2, 2, 1, 1},
+                                Candidate{Kernel::FIT_THE_WAVES, 40, 128, 1, 2, 1, 1},
+                                Candidate{Kernel::PING_PONG, 128, 128, 1, 1, 1, 1},
+                                Candidate{Kernel::PING_PONG, 64, 64, 2, 1, 1, 1},
+                                Candidate{Kernel::FEW_ROWS, 16, 64, 1, 1, 1, 1},
+                                Candidate{Kernel::FEW_ROWS, 8, 128, 1, 1, 2, 2},
+                                Candidate{Kernel::FEW_ROWS, 64, 64, 1, 1, 8, 1}})
+    gemms.push_back(compile(tile));
+  for (const Shape shape : SHAPES) {
+    Case problem(shape, {8, 16, 24});
+    for (const Gemm& gemm : gemms) problem.expect_right(name(gemm.tile()), gemm);
+  }
+}
+
+// As the harness does it by itself: the user's code has to read the right column and row.
+TEST_F(JitGpu, Epilogues) {
+  struct Arguments {
+    const half* bias;
+    const float* row_scale;
+    const half* residual;
+    int64_t ld;
+  };
+  const Epilogue epilogue{
+      "x = row_scale[m] * x + __half2float(bias[n]);\n"
+      "return fmaxf(x, 0) + __half2float(residual[m * ld + n]);",
+      "const half* bias; const float* row_scale; const half* residual; int64_t ld;"};
+  EpilogueChoice choice = harness::bias_and(Activation::RELU);
+  choice.scale = harness::Scale::ROW;
+  choice.residual = true;
+  std::vector<Gemm> gemms;
+  for (const Candidate& tile : {Candidate{Kernel::FIT_THE_WAVES, 104, 256, 1, 1, 1, 1},
+                                Candidate{Kernel::FIT_THE_WAVES, 64, 128, 1, 2, 1, 1},
+                                Candidate{Kernel::PING_PONG, 56, 64, 1, 1, 1, 1},
+                                Candidate{Kernel::PING_PONG, 128, 128, 2, 1, 1, 1}})
+    gemms.push_back(compile(tile, epilogue, sizeof(Arguments)));
+  for (const Shape shape : SHAPES) {
+    Case problem(shape, {8, 16, 24}, choice);
+    for (const Gemm& gemm : gemms)
+      problem.expect_right(name(gemm.tile()), [&](const HalfGemm& p) {
+        HalfGemm product = p;
+        product.epilogue = {};
+        const auto& e = p.epilogue;
+        gemm(product, Arguments{e.bias, e.row_scale, e.residual, e.ld_residual});
+      });
+  }
+}
+
+TEST_F(JitGpu, ChoosesByItself) {
+  const Epilogue twice{"return x + x;"};
+  for (const Shape shape : {Shape{16, 512, 256}, Shape{500, 600, 128}}) {
+    Case problem(shape);
+    problem.expect_right("a product", [](const HalfGemm& p) { gemm(p); });
+    for (int i = 0; i < shape.m; ++i)
+      for (int j = 0; j < shape.n; ++j) {
+        half& x = problem.reference.row(i)[j];
+        x = __float2half(2 * __half2float(x));
+      }
+    problem.expect_right("twice", [&](const HalfGemm& p) { gemm(p, twice); });
+  }
+}
+
+TEST_F(JitGpu, TunesAndRemembers) {
+  Case problem({200, 512, 320});
+  const Epilogue own{"return x;  // kernels that no other test has"};
+  std::vector<Timed> timed;
+  // Untouched by tuning: what is poison stays poison, and is written by the call after it.
+  problem.expect_right("tuned", [&](const HalfGemm& p) {
+    timed = tune(p, own);
+    std::vector<half> c(static_cast<size_t>(p.M * p.ldc));
+    LADDER_CUDA_CHECK(cudaMemcpy(c.data(), p.C, c.size() * sizeof(half), cudaMemcpyDeviceToHost));
+    EXPECT_TRUE(std::all_of(c.begin(), c.end(), [](half x) { return __hisnan(x); }));
+    EXPECT_TRUE(chosen(p, own).tile() == timed.front().tile);
+    gemm(p, own);
+  });
+  ASSERT_EQ(timed.size(), 8u);
+  for (size_t i = 1; i < timed.size(); ++i) EXPECT_GE(timed[i].us, timed[i - 1].us);
+  EXPECT_GT(timed.front().us, 1);
+  EXPECT_EQ(files(), 9) << "eight kernels and the choice";
+}
+
+TEST_F(JitGpu, TwoThreadsOnTwoStreams) {
+  const auto run = [](int columns) {
+    cudaStream_t stream = nullptr;
+    LADDER_CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    for (int i = 0; i < 20; ++i)
+      Case({64 + 8 * i, columns, 128})
+          .expect_right(
+              "in a thread", [](const HalfGemm& p) { gemm(p, {"return x;"}); }, stream);
+    LADDER_CUDA_CHECK(cudaStreamDestroy(stream));
+  };
+  std::thread other(run, 200);
+  run(300);
+  other.join();
+}
+
+TEST_F(JitGpu, RefusesByName) {
+  const Candidate tile{Kernel::PING_PONG, 32, 64, 1, 1, 1, 1};
+  HalfGemm p = Case({8, 8, 8}).sets.gemm(0, nullptr);  // nobody gets as far as its matrices
+  const auto error = [&](const auto& call) {
+    try {
+      call();
+    } catch (const std::invalid_argument& refused) {
+      return std::string(refused.what());
+    }
+    return std::string("no error");
+  };
+  const Gemm plain = compile(tile), half_slope = compile(tile, {"return x * a;", "float a;"}, 4);
+  EXPECT_EQ(error([&] { plain(p, 1.0f); }),
+            "the arguments have 4 bytes, but this kernel was compiled for 0");
+  EXPECT_EQ(error([&] { half_slope(p); }),
+            "the arguments have 0 bytes, but this kernel was compiled for 4");
+  p.K = 0;
+  EXPECT_EQ(error([&] { half_slope(p, 1.0f); }),
+            "K is 0, but this kernel's epilogue follows a product");
+  p.K = 8, p.epilogue.alpha = 2;
+  EXPECT_EQ(error([&] { plain(p); }), "this kernel has no epilogue: it computes A * B alone");
+}
+
+}  // namespace
+}  // namespace ladder::jit

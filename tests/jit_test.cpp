@@ -1,0 +1,278 @@
+// Kernels that are compiled at run time, as far as that needs no GPU: compiling them, and the
+// cache.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+
+#include "library/jit/cache.h"
+#include "library/jit/compile.h"
+
+namespace ladder::jit {
+namespace {
+
+namespace fs = std::filesystem;
+using tuned::Candidate;
+using tuned::Kernel;
+
+constexpr Candidate TOGETHER{Kernel::FIT_THE_WAVES, 64, 128, 1, 2, 1, 1};
+constexpr Candidate IN_TURN{Kernel::PING_PONG, 32, 64, 1, 1, 1, 1};
+constexpr Candidate FEW_ROWS{Kernel::FEW_ROWS, 8, 64, 1, 1, 2, 3};
+const Epilogue LEAKY{"x += __half2float(bias[n]);\nreturn x > 0 ? x : slope * x;",
+                     "const half* bias; float slope;"};
+struct LeakyArguments {
+  const void* bias;
+  float slope;
+};
+
+std::string contents(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+void write(const fs::path& path, const std::string& text) {
+  std::ofstream(path, std::ios::binary) << text;
+}
+
+class Jit : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string name = (fs::temp_directory_path() / "ladder_jit_XXXXXX").string();
+    folder = mkdtemp(name.data());
+  }
+  void TearDown() override { fs::remove_all(folder); }
+
+  Code code(const Candidate& tile, const Epilogue& epilogue = {}, size_t bytes = 0) const {
+    return code_of(source_of(tile, epilogue, bytes), Cache(folder));
+  }
+  std::string error_of(const Epilogue& epilogue, size_t bytes = 0) const {
+    try {
+      code(IN_TURN, epilogue, bytes);
+    } catch (const std::exception& error) {
+      return error.what();
+    }
+    return "no error";
+  }
+  std::vector<fs::path> files() const {
+    return {fs::directory_iterator(folder), fs::directory_iterator()};
+  }
+  // Runs it in so many processes at the same time; how many of them did not return true.
+  template <class Run>
+  int failing(int processes, const Run& run) const {
+    for (int i = 0; i < processes; ++i)
+      if (fork() == 0) {
+        bool is_right = false;
+        try {
+          is_right = run(i);
+        } catch (...) {
+        }
+        _exit(is_right ? 0 : 1);
+      }
+    int failed = 0;
+    for (int i = 0; i < processes; ++i) {
+      int status = 0;
+      wait(&status);
+      failed += status != 0;
+    }
+    return failed;
+  }
+
+  fs::path folder;
+};
+
+// Instructions are 16 bytes, and HGMMA, which wgmma becomes, has this code in their lowest bits.
+int count_wgmma(const std::string& cubin) {
+  int count = 0;
+  for (size_t i = 0; i + 16 <= cubin.size(); i += 16) {
+    uint64_t low = 0;
+    std::memcpy(&low, cubin.data() + i, sizeof low);
+    count += (low & 0xFFF) == 0x9F0;
+  }
+  return count;
+}
+
+bool same(const Code& a, const Code& b) {
+  return a.cubin == b.cubin && a.kernel == b.kernel && a.numbers == b.numbers;
+}
+
+// 64 of K in steps of 16, for each box of 64 columns that a warpgroup has.
+TEST_F(Jit, KernelsMultiplyWithWgmma) {
+  EXPECT_EQ(count_wgmma(code(TOGETHER).cubin), 4);
+  EXPECT_EQ(count_wgmma(code(TOGETHER, LEAKY, sizeof(LeakyArguments)).cubin), 4);
+  EXPECT_EQ(count_wgmma(code(IN_TURN, {"return fmaxf(x, 0);"}).cubin), 4);
+  EXPECT_EQ(count_wgmma(code(FEW_ROWS).cubin), 4);
+}
+
+// What the kernels' headers make of a tile, by hand: 13's ring has 7 buffers of 24 KB, and four
+// pieces of 64 rows of 128 bytes are on their way.
+TEST_F(Jit, LaunchersGetTheNumbersOfATile) {
+  const std::vector<int> together = code(TOGETHER).numbers;
+  ASSERT_EQ(together.size(), 4u);
+  EXPECT_EQ(together[0], 8 * 24 * 1024 + 4 * 64 * 128 + 8 * 16);
+  EXPECT_EQ(together[1], 384);
+  EXPECT_EQ(together[2], 64);
+  EXPECT_EQ(together[3], 64);
+  const std::vector<int> few_rows = code(FEW_ROWS).numbers;
+  ASSERT_EQ(few_rows.size(), 3u);
+  EXPECT_EQ(few_rows[1], 128 + 32);
+  // A third of a multiprocessor's shared memory, less what it keeps for itself.
+  EXPECT_LE(few_rows[0], 228 * 1024 / 3 - 1024);
+  EXPECT_GT(few_rows[0] + 9 * 1024, 228 * 1024 / 3 - 1024);  // one buffer more is 9 KB more
+}
+
+TEST_F(Jit, TheSameIsCompiledOnce) {
+  const Code first = code(IN_TURN);
+  ASSERT_EQ(files().size(), 1u);
+  const auto time = fs::last_write_time(files()[0]);
+  EXPECT_TRUE(same(code(IN_TURN), first));
+  EXPECT_EQ(fs::last_write_time(files()[0]), time);
+}
+
+TEST_F(Jit, AnotherTileOrEpilogueIsAnotherFile) {
+  code(IN_TURN);
+  code(IN_TURN, {"return x;"});
+  code(IN_TURN, {"return x; "});
+  code(IN_TURN, {"return x;", "float unused;"}, sizeof(float));
+  code({Kernel::PING_PONG, 40, 64, 1, 1, 1, 1});
+  EXPECT_EQ(files().size(), 5u);
+}
+
+TEST_F(Jit, AnEpiloguesHeaderIsPartOfTheContent) {
+  const fs::path header = folder / "twice.cuh";
+  const Epilogue epilogue{"return twice(x);", "", header};
+  write(header, "float twice(float x) { return 2 * x; }\n");
+  code(IN_TURN, epilogue);
+  EXPECT_EQ(files().size(), 2u);
+  write(header, "float twice(float x) { return x + x + 0 * x; }\n");
+  code(IN_TURN, epilogue);
+  EXPECT_EQ(files().size(), 3u);
+  write(header, "\nfloat twice(float x) { return 2 * y; }\n");
+  EXPECT_NE(error_of(epilogue).find("twice.cuh(2): error: identifier \"y\""), std::string::npos)
+      << error_of(epilogue);
+  fs::remove(header);
+  EXPECT_EQ(error_of(epilogue), "cannot read the epilogue's header " + header.string());
+}
+
+TEST_F(Jit, ACorruptFileIsCompiledAnew) {
+  code(IN_TURN);
+  const fs::path file = files()[0];
+  const std::string whole = contents(file);
+  std::string flipped = whole;
+  flipped[whole.size() / 2] ^= 1;
+  for (const std::string& corrupt : {flipped, whole.substr(0, whole.size() - 1), whole + '\0',
+                                     std::string(), std::string("\n")}) {
+    write(file, corrupt);
+    const Code again = code(IN_TURN);
+    EXPECT_EQ(count_wgmma(again.cubin), 4);
+    // NVRTC draws names of its own: as many bytes, but not the same ones.
+    EXPECT_EQ(fs::file_size(file), whole.size());
+    EXPECT_TRUE(same(code(IN_TURN), again)) << "it was not stored again";
+  }
+}
+
+TEST_F(Jit, MistakesInAnEpilogueAreShownWhereTheyAre) {
+  const std::string unknown = error_of({"x *= 2;\nreturn x + offset;"});
+  EXPECT_EQ(unknown.find("the epilogue does not compile"), 0u) << unknown;
+  EXPECT_NE(unknown.find("epilogue(2): error: identifier \"offset\" is undefined"),
+            std::string::npos)
+      << unknown;
+  const std::string field = error_of({"return x;", "float a;\nflaot b;"}, 8);
+  EXPECT_NE(field.find("arguments(2): error: identifier \"flaot\""), std::string::npos) << field;
+  const std::string size = error_of(LEAKY, 8);
+  EXPECT_NE(size.find("the arguments that come with a call have another size"), std::string::npos)
+      << size;
+  EXPECT_NE(error_of({"", "float a;"}, 4).find("no body"), std::string::npos);
+  EXPECT_TRUE(files().empty());
+}
+
+TEST_F(Jit, TilesWithoutAKernelAreRefusedByName) {
+  const auto error = [&](const Candidate& tile, const Epilogue& epilogue = {}) {
+    try {
+      source_of(tile, epilogue, 0);
+    } catch (const std::invalid_argument& refused) {
+      return std::string(refused.what());
+    }
+    return std::string("no error");
+  };
+  EXPECT_EQ(error({Kernel::FIT_THE_WAVES, 100, 128, 1, 1, 1, 1}),
+            "ladder::jit has no kernel for the tile 13 100x128");
+  EXPECT_EQ(error({Kernel::FIT_THE_WAVES, 256, 256, 1, 1, 1, 1}),
+            "ladder::jit has no kernel for the tile 13 256x256");
+  EXPECT_EQ(error({Kernel::CHOSEN_BY_SHAPE, 128, 256, 1, 1, 1, 1}),
+            "ladder::jit has no kernel for the tile 11c 128x256");
+  EXPECT_EQ(error(FEW_ROWS, {"return x;"}), "the tile 14 8x64 split 2 resident 3 has no epilogue");
+  EXPECT_EQ(error(TOGETHER, {"return x;"}), "no error");
+}
+
+TEST_F(Jit, ProcessesCompileBesideEachOther) {
+  const auto is_right = [&](int) { return count_wgmma(code(FEW_ROWS).cubin) == 4; };
+  EXPECT_EQ(failing(4, is_right), 0);
+  EXPECT_EQ(files().size(), 1u) << "something temporary was left";
+}
+
+TEST_F(Jit, AFileIsSeenWholeOrNotAtAll) {
+  const Cache cache(folder);
+  const auto value = [](int i) {
+    return std::string(300000 + 1000 * i, static_cast<char>('a' + i));
+  };
+  EXPECT_EQ(failing(6,
+                    [&](int i) {
+                      for (int round = 0; round < 40; ++round) {
+                        if (i < 3) cache.store("key", value(i));
+                        const auto found = cache.find("key");
+                        if (found && *found != value(0) && *found != value(1) && *found != value(2))
+                          return false;
+                        if (i < 3 && !found) return false;  // another writer's, but not nothing
+                      }
+                      return true;
+                    }),
+            0);
+  EXPECT_EQ(files().size(), 1u);
+}
+
+// Two keys of one hash would share a file.
+TEST_F(Jit, AnotherKeysFileIsNotTaken) {
+  const Cache cache(folder);
+  cache.store("one", "value");
+  fs::rename(cache.file_of("one"), cache.file_of("two"));
+  EXPECT_EQ(cache.find("two"), std::nullopt);
+}
+
+TEST_F(Jit, WithoutAFolderItWorksAndSaysSoOnce) {
+  write(folder / "file", "");
+  const Cache cache(folder / "file" / "cache");
+  testing::internal::CaptureStderr();
+  for (int i = 0; i < 2; ++i)
+    EXPECT_EQ(count_wgmma(code_of(source_of(FEW_ROWS, {}, 0), cache).cubin), 4);
+  const std::string said = testing::internal::GetCapturedStderr();
+  EXPECT_EQ(said, "gemm_ladder: nothing is cached: cannot write in " +
+                      (folder / "file" / "cache").string() + "\n");
+}
+
+TEST_F(Jit, TheFolderIsTheUsersChoice) {
+  setenv("HOME", "/h", 1);
+  unsetenv("LADDER_CACHE");
+  unsetenv("XDG_CACHE_HOME");
+  EXPECT_EQ(cache_folder(), "/h/.cache/gemm_ladder");
+  setenv("XDG_CACHE_HOME", "/x", 1);
+  EXPECT_EQ(cache_folder(), "/x/gemm_ladder");
+  setenv("LADDER_CACHE", "/l", 1);
+  EXPECT_EQ(cache_folder(), "/l");
+}
+
+TEST_F(Jit, WithoutAGpuThereIsALine) {
+  int devices = 0;
+  if (cudaGetDeviceCount(&devices) == cudaSuccess && devices > 0) GTEST_SKIP() << "there is a GPU";
+  try {
+    compile(IN_TURN);
+    FAIL() << "it compiled";
+  } catch (const std::exception& error) {
+    EXPECT_EQ(std::string(error.what()).find("ladder::jit needs a GPU"), 0u) << error.what();
+  }
+}
+
+}  // namespace
+}  // namespace ladder::jit

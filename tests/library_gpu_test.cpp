@@ -1,0 +1,350 @@
+// The library on a GPU: every type, layout and epilogue against doubles and against cuBLAS; rows
+// that begin anywhere; what it refuses; threads, graphs, and 10,000 calls that leave nothing.
+#include <fstream>
+#include <thread>
+
+#include "gemm.h"
+#include "gpu_test.h"
+#include "harness/buffers.h"
+#include "harness/cublas.h"
+
+namespace ladder {
+namespace {
+
+using harness::BufferSets;
+using harness::Data;
+using harness::EpilogueChoice;
+using harness::Layout;
+using harness::LAYOUTS;
+using harness::Output;
+using harness::Padding;
+using harness::Problem;
+using harness::Rounds;
+using harness::Scale;
+using harness::Shape;
+
+using LibraryTest = GpuTest<80, false>;
+
+bool has_bf16() {
+  return device_attribute(cudaDevAttrComputeCapabilityMajor) == 9;
+}
+
+std::string text(Shape s) {
+  return std::to_string(s.m) + " x " + std::to_string(s.n) + " x " + std::to_string(s.k);
+}
+
+// With as much workspace as it asks for, and not a byte more.
+template <class T>
+void expect_right(const Problem<T, T>& problem, const Output<T>& reference,
+                  Rounds rounds = Rounds::ONCE) {
+  BufferSets<T, T> sets(problem, 1);
+  uint64_t bytes = 0;
+  std::string reasons;
+  const auto whole = [&](Gemm<T, T> p) {
+    bytes = workspace_bytes(p);
+    reasons = explain(p);
+    harness::Workspace workspace(bytes);
+    if (bytes > 0) workspace.poison(p.stream), p.workspace = workspace.get();
+    p.workspace_bytes = bytes;
+    gemm(p);
+    LADDER_CUDA_CHECK(cudaStreamSynchronize(p.stream));
+    if (bytes > 0) {
+      EXPECT_EQ("", workspace.find_stray_write(bytes));
+    }
+  };
+  const Output<T> output = sets.run_poisoned(whole, nullptr);
+  const auto verdict = verify(output, reference, problem.bound(&reference, rounds));
+  EXPECT_TRUE(verdict.ok) << text(problem.shape) << ", " << name(problem.layout) << ", "
+                          << problem.epilogue.choice.formula() << ": " << verdict.message << "\n"
+                          << reasons;
+}
+
+constexpr Shape SHAPES[] = {{1, 1, 1},      {67, 131, 45},   {1, 300, 700}, {300, 1, 70},
+                            {16, 512, 300}, {257, 263, 251}, {521, 53, 71}, {128, 256, 64},
+                            {0, 5, 3},      {5, 0, 3},       {50, 70, 0},   {200, 1000, 1100}};
+
+// Rows as far apart as the stages want them, further, and as they come: on no particular byte.
+template <class T>
+void every_layout() {
+  for (const Layout layout : LAYOUTS)
+    for (const Shape shape : SHAPES) {
+      const auto slack = [](int64_t ld, int width) { return width - ld; };
+      const Padding contiguous = {slack(harness::leading_dimension_a<T>(shape, layout),
+                                        layout.transposed_a ? shape.m : shape.k),
+                                  slack(harness::leading_dimension_b<T>(shape, layout),
+                                        layout.transposed_b ? shape.k : shape.n),
+                                  slack(harness::leading_dimension<T>(shape.n), shape.n)};
+      for (const Padding padding : {Padding{}, Padding{8, 16, 24}, Padding{1, 2, 3}, contiguous}) {
+        const Problem<T, T> problem(shape, Data::EXACT, 7, padding, harness::Sums::FP32, {},
+                                    layout);
+        expect_right(problem, reference_output(problem));
+      }
+    }
+}
+TEST_F(LibraryTest, EveryLayoutInFp16) {
+  every_layout<half>();
+}
+TEST_F(LibraryTest, EveryLayoutInBf16) {
+  if (!has_bf16()) GTEST_SKIP() << "bf16 is for sm_90a";
+  every_layout<bf16>();
+}
+TEST_F(LibraryTest, EveryLayoutInFp32) {
+  every_layout<float>();
+}
+
+template <class T>
+void every_epilogue() {
+  const EpilogueChoice choices[] = {{1, 0, true, false, Scale::NONE, Activation::RELU},
+                                    {2, -3, true, true, Scale::ROW, Activation::RELU},
+                                    {-3, 0, true, false, Scale::COLUMN, Activation::NONE},
+                                    {1, 1, false, false, Scale::NONE, Activation::NONE},
+                                    {1, 0, false, true, Scale::NONE, Activation::RELU}};
+  for (const Layout layout : LAYOUTS)
+    for (const EpilogueChoice& choice : choices)
+      for (const Shape shape : SHAPES)
+        for (const Padding padding : {Padding{}, Padding{1, 2, 3}}) {
+          const Problem<T, T> problem(shape, Data::EXACT, 7, padding, harness::Sums::FP32, choice,
+                                      layout);
+          // Where the kernel that multiplies has none, C is rounded twice, of integers to the same.
+          expect_right(problem, reference_output(problem), Rounds::TWICE);
+        }
+}
+TEST_F(LibraryTest, EveryEpilogueInFp16) {
+  every_epilogue<half>();
+}
+TEST_F(LibraryTest, EveryEpilogueInBf16) {
+  if (!has_bf16()) GTEST_SKIP() << "bf16 is for sm_90a";
+  every_epilogue<bf16>();
+}
+
+// Functions that integers do not show.
+template <class T>
+void activations() {
+  for (const Activation activation : {Activation::GELU, Activation::GELU_ERF, Activation::SILU})
+    for (const Layout layout : {Layout{false, false}, Layout{false, true}})
+      for (const Shape shape : {Shape{16, 512, 300}, Shape{300, 520, 200}}) {
+        EpilogueChoice choice = harness::bias_and(activation);
+        choice.alpha = 0.25f, choice.residual = true;
+        const Problem<T, T> problem(shape, Data::UNIFORM, 7, {}, harness::Sums::FP32, choice,
+                                    layout);
+        expect_right(problem, reference_output(problem), Rounds::TWICE);
+      }
+}
+TEST_F(LibraryTest, Activations) {
+  activations<half>();
+  if (has_bf16()) activations<bf16>();
+}
+
+// C is the addend, or the residual, also where the product goes to memory before the epilogue.
+template <class T>
+void in_place() {
+  const EpilogueChoice of_c[] = {{2, -3, true, false, Scale::NONE, Activation::RELU},
+                                 {1, 0, true, true, Scale::NONE, Activation::RELU}};
+  for (const Layout layout : LAYOUTS)
+    for (const EpilogueChoice& choice : of_c)
+      for (const Padding padding : {Padding{}, Padding{1, 2, 3}})
+        for (const Shape shape : {Shape{16, 300, 200}, Shape{200, 315, 70}}) {
+          const Problem<T, T> problem(shape, Data::EXACT, 7, padding, harness::Sums::FP32, choice,
+                                      layout);
+          BufferSets<T, T> sets(problem, 1);
+          const auto whole = [&](Gemm<T, T> p) {
+            const T*& from = choice.residual ? p.epilogue.residual : p.epilogue.addend;
+            LADDER_CUDA_CHECK(cudaMemcpy2D(p.C, p.ldc * sizeof(T), from, p.ldc * sizeof(T),
+                                           p.N * sizeof(T), p.M, cudaMemcpyDeviceToDevice));
+            from = p.C;
+            p.workspace_bytes = workspace_bytes(p);
+            const harness::Workspace workspace(p.workspace_bytes);
+            p.workspace = p.workspace_bytes > 0 ? workspace.get() : nullptr;
+            gemm(p);
+            LADDER_CUDA_CHECK(cudaStreamSynchronize(p.stream));
+          };
+          const Output<T> output = sets.run_poisoned(whole, nullptr);
+          const Output<T> reference = reference_output(problem);
+          const auto verdict = verify(output, reference, problem.bound(&reference, Rounds::TWICE));
+          EXPECT_TRUE(verdict.ok) << text(shape) << ", " << name(layout) << ": " << verdict.message;
+        }
+}
+TEST_F(LibraryTest, InPlace) {
+  in_place<half>();
+  if (has_bf16()) in_place<bf16>();
+}
+
+// Where nothing begins on 16 bytes: from an address that is one element further.
+TEST_F(LibraryTest, AddressesOnNoParticularByte) {
+  const Problem<half, half> problem({130, 70, 90}, Data::EXACT, 7, {8, 8, 8});
+  BufferSets<half, half> sets(problem, 1);
+  Gemm<half, half> p = sets.gemm(0, nullptr);
+  // Of the same matrices all but the first row and the first column, which begin on odd elements.
+  p.A += p.lda, --p.M, p.C += p.ldc + 1, --p.N, ++p.B;
+  p.workspace_bytes = workspace_bytes(p);
+  EXPECT_GT(p.workspace_bytes, 0u);
+  const harness::Workspace workspace(p.workspace_bytes);
+  p.workspace = workspace.get();
+  gemm(p);
+  std::vector<half> c(static_cast<size_t>(p.M * p.ldc));
+  LADDER_CUDA_CHECK(cudaMemcpy(c.data(), p.C, c.size() * sizeof(half), cudaMemcpyDeviceToHost));
+  for (int i = 0; i < p.M; ++i)
+    for (int j = 0; j < p.N; ++j) {
+      double sum = 0;
+      for (int k = 0; k < p.K; ++k) sum += problem.at_a(i + 1, k) * problem.at_b(k, j + 1);
+      ASSERT_EQ(sum, __half2float(c[static_cast<size_t>(i * p.ldc + j)])) << i << " " << j;
+    }
+}
+
+// Larger ones, of random numbers, which cuBLAS multiplies in no time.
+template <class T>
+void as_cublas() {
+  harness::Cublas cublas;
+  for (const Layout layout : LAYOUTS)
+    for (const Shape shape :
+         {Shape{1, 4096, 4096}, Shape{64, 4096, 1024}, Shape{1000, 1000, 1000},
+          Shape{2048, 1280, 512}, Shape{333, 2049, 1023}, Shape{256, 256, 8192}}) {
+      const Problem<T, T> problem(shape, Data::UNIFORM, 7, {}, harness::Sums::FP32, {}, layout);
+      BufferSets<T, T> sets(problem, 1);
+      const Output<T> reference =
+          sets.run_poisoned([&](const Gemm<T, T>& p) { cublas.gemm(p); }, nullptr);
+      expect_right(problem, reference);
+    }
+}
+TEST_F(LibraryTest, AsCublasInFp16) {
+  as_cublas<half>();
+}
+TEST_F(LibraryTest, AsCublasInBf16) {
+  if (!has_bf16()) GTEST_SKIP() << "bf16 is for sm_90a";
+  as_cublas<bf16>();
+}
+TEST_F(LibraryTest, AsCublasInFp32) {
+  as_cublas<float>();
+}
+
+// ---- Refusals ----------------------------------------------------------------------------------
+
+template <class T, class Change>
+void expect_refused(Change change, const std::string& what) {
+  const Problem<T, T> problem({32, 32, 32}, Data::EXACT, 7, {8, 8, 8});
+  const BufferSets<T, T> sets(problem, 1);
+  Gemm<T, T> p = sets.gemm(0, nullptr);
+  change(p);
+  try {
+    gemm(p);
+    ADD_FAILURE() << "accepted: " << what;
+  } catch (const std::invalid_argument& error) {
+    EXPECT_NE(std::string(error.what()).find(what), std::string::npos) << error.what();
+  }
+  LADDER_CUDA_CHECK(cudaDeviceSynchronize());
+}
+
+TEST_F(LibraryTest, Refuses) {
+  using Half = Gemm<half, half>;
+  expect_refused<half>([](Half& p) { p.M = -1; }, "M is -1");
+  expect_refused<half>([](Half& p) { p.N = MAX_DIMENSION + 1; }, "N is 2147482624");
+  expect_refused<half>([](Half& p) { p.lda = 31; }, "lda is 31");
+  expect_refused<half>([](Half& p) { p.transposed_b = true, p.K = 41; }, "lda is 40");
+  expect_refused<half>([](Half& p) { p.A = nullptr; }, "A is null");
+  const half of_the_host[8] = {};
+  expect_refused<half>([&](Half& p) { p.B = of_the_host; }, "B is in the host's memory");
+  expect_refused<half>([](Half& p) { p.lda = 33; }, "the workspace has 0 bytes");
+  expect_refused<half>([](Half& p) { p.epilogue.beta = 1; }, "there is no addend");
+  expect_refused<half>([](Half& p) { p.epilogue.residual = p.C, p.epilogue.ld_residual = 16; },
+                       "the leading dimension of the residual is 16");
+  const float scale = 1;
+  expect_refused<half>([&](Half& p) { p.scales.a = &scale; }, "scales of blocks");
+  expect_refused<float>([](Gemm<float, float>& p) { p.epilogue.alpha = 2; },
+                        "no stage has an epilogue in fp32");
+}
+
+TEST_F(LibraryTest, RefusesAnotherDevice) {
+  int devices = 0;
+  LADDER_CUDA_CHECK(cudaGetDeviceCount(&devices));
+  if (devices < 2) GTEST_SKIP() << "one GPU";
+  const Problem<half, half> problem({32, 32, 32}, Data::EXACT, 7);
+  const BufferSets<half, half> sets(problem, 1);
+  const Gemm<half, half> p = sets.gemm(0, nullptr);
+  LADDER_CUDA_CHECK(cudaSetDevice(1));
+  EXPECT_THROW(gemm(p), std::invalid_argument);
+  LADDER_CUDA_CHECK(cudaSetDevice(0));
+}
+
+// ---- A program's life --------------------------------------------------------------------------
+
+TEST_F(LibraryTest, TwoThreadsOnTwoStreams) {
+  const auto work = [](uint64_t seed, std::string* wrong) {
+    cudaStream_t stream = nullptr;
+    LADDER_CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    for (const Shape shape : {Shape{16, 2048, 512}, Shape{300, 257, 200}, Shape{1024, 512, 640}}) {
+      const Problem<half, half> problem(shape, Data::EXACT, seed);
+      BufferSets<half, half> sets(problem, 1);
+      const Output<half> reference = reference_output(problem);
+      for (int i = 0; i < 20; ++i) {
+        const Output<half> output = sets.run_poisoned(
+            [&](const Gemm<half, half>& p) {
+              for (int again = 0; again < 20; ++again) gemm(p);
+            },
+            stream);
+        *wrong += verify(output, reference, problem.bound()).message;
+      }
+    }
+    LADDER_CUDA_CHECK(cudaStreamDestroy(stream));
+  };
+  std::string wrong[2];
+  std::thread one(work, 1, &wrong[0]), other(work, 2, &wrong[1]);
+  one.join(), other.join();
+  EXPECT_EQ("", wrong[0] + wrong[1]);
+}
+
+TEST_F(LibraryTest, IsCapturedInAGraph) {
+  const Problem<half, half> problem({100, 200, 300}, Data::EXACT, 7, {}, harness::Sums::FP32,
+                                    harness::bias_and(Activation::RELU));
+  BufferSets<half, half> sets(problem, 1);
+  cudaStream_t stream = nullptr;
+  LADDER_CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+  const Output<half> output = sets.run_poisoned(
+      [&](const Gemm<half, half>& p) {
+        cudaGraph_t graph = nullptr;
+        LADDER_CUDA_CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+        gemm(p);
+        LADDER_CUDA_CHECK(cudaStreamEndCapture(stream, &graph));
+        cudaGraphExec_t executable = nullptr;
+        LADDER_CUDA_CHECK(cudaGraphInstantiate(&executable, graph, 0));
+        LADDER_CUDA_CHECK(cudaGraphLaunch(executable, stream));
+        LADDER_CUDA_CHECK(cudaStreamSynchronize(stream));
+        cudaGraphExecDestroy(executable);
+        cudaGraphDestroy(graph);
+      },
+      stream);
+  LADDER_CUDA_CHECK(cudaStreamDestroy(stream));
+  const Output<half> reference = reference_output(problem);
+  EXPECT_TRUE(verify(output, reference, problem.bound(&reference)).ok);
+}
+
+// Pages of this process that are in memory.
+long resident_pages() {
+  std::ifstream file("/proc/self/statm");
+  long all = 0, resident = 0;
+  file >> all >> resident;
+  return resident;
+}
+TEST_F(LibraryTest, TenThousandCallsLeaveNothing) {
+  const Problem<half, half> problem({64, 64, 64}, Data::EXACT, 7);
+  const BufferSets<half, half> sets(problem, 1);
+  const Gemm<half, half> p = sets.gemm(0, nullptr);
+  const auto calls = [&](int count) {
+    for (int i = 0; i < count; ++i) {
+      gemm(p);
+      workspace_bytes(p);
+      if (i % 100 == 0) explain(p);
+    }
+    LADDER_CUDA_CHECK(cudaDeviceSynchronize());
+  };
+  calls(2000);  // what CUDA takes once
+  size_t before = 0, after = 0, total = 0;
+  LADDER_CUDA_CHECK(cudaMemGetInfo(&before, &total));
+  const long pages = resident_pages();
+  calls(10000);
+  LADDER_CUDA_CHECK(cudaMemGetInfo(&after, &total));
+  EXPECT_EQ(before, after);
+  EXPECT_LE(resident_pages(), pages + 64);
+}
+
+}  // namespace
+}  // namespace ladder

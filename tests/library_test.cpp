@@ -1,0 +1,225 @@
+// What the library decides and says, of GPUs that are not here: its plan is made of numbers alone.
+#include <gtest/gtest.h>
+
+#include "library/plan.h"
+
+namespace ladder::library {
+namespace {
+
+using Half = uint16_t;  // any two bytes: no element is looked at
+using Problem = Gemm<Half, Half>;
+using Floats = Gemm<float, float>;
+
+const Gpu H200{"NVIDIA H200", 90, 132, true, true};
+const Gpu A100{"NVIDIA A100", 80, 108, false, false};
+const Gpu OTHER{"NVIDIA H20", 90, 78, true, true};
+const Gpu OF_ANOTHER_BUILD{"NVIDIA H200", 90, 132, false, false};
+const Gpu T4{"Tesla T4", 75, 40, false, false};
+
+template <class P = Problem>
+P problem(int m, int n, int k) {
+  const auto ld = [](int width) { return (width + 7) / 8 * 8; };
+  P p{};
+  p.M = m, p.N = n, p.K = k;
+  p.lda = ld(k), p.ldb = p.ldc = ld(n);
+  return p;
+}
+Problem transposed_b(Problem p) {
+  p.transposed_b = true;
+  p.ldb = (p.K + 7) / 8 * 8;
+  return p;
+}
+
+template <class T>
+Plan plan_on(const Gemm<T, T>& p, const Gpu& gpu, Type type) {
+  return plan(p, type, gpu, [](Way way, const Gemm<T, T>&) {
+    return uint64_t{way == Way::SPLIT_K ? 1000U : 0U};
+  });
+}
+Plan plan_of(const Problem& p, const Gpu& gpu = H200, Type type = Type::FP16) {
+  return plan_on(p, gpu, type);
+}
+std::string words(const Problem& p, const Gpu& gpu = H200, Type type = Type::FP16) {
+  return in_words(plan_of(p, gpu, type), p, type, gpu, "");
+}
+void expect_has(const std::string& text, const std::string& part) {
+  EXPECT_NE(text.find(part), std::string::npos) << part << " is not in:\n" << text;
+}
+template <class T>
+std::string refusal(const Gemm<T, T>& p, const Gpu& gpu, Type type) {
+  try {
+    plan_on(p, gpu, type);
+  } catch (const std::invalid_argument& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Library, TakesTheTileThatIsDoneFirst) {
+  for (const int n : {64, 512, 1000, 4096, 8192})
+    for (const int m : {1, 16, 128, 4096}) {
+      const Problem p = problem(m, n, 4096);
+      const Plan made = plan_of(p);
+      ASSERT_EQ(Way::PRODUCT, made.way);
+      for (size_t i = 0; i < tuned::H200.count; ++i) {
+        const tuned::Row& row = tuned::H200.rows[i];
+        EXPECT_LE(made.ns, tuned::estimate(p, row.candidate, row.constants, 132).total)
+            << tuned::name(row.candidate);
+      }
+    }
+}
+
+TEST(Library, SaysWhichKernelAndWhy) {
+  const std::string text = words(problem(4096, 4096, 4096));
+  expect_has(text, "fp16, C of 4096 x 4096, K of 4096, A by rows, B by rows, on NVIDIA H200\n");
+  expect_has(text, "stage 13 ");
+  expect_has(text, "which the model of 15 expects to be done first of " +
+                       std::to_string(tuned::H200.count));
+  expect_has(text, "us to start and the last tile");
+  EXPECT_EQ(text.find("workspace"), std::string::npos) << text;
+  EXPECT_EQ(text.find("no constants"), std::string::npos) << text;
+}
+
+TEST(Library, SaysWhoseConstantsItTakes) {
+  expect_has(words(problem(512, 512, 512), OTHER),
+             "no constants for NVIDIA H20: those of NVIDIA H200 are taken");
+  expect_has(words(problem(512, 512, 512), H200, Type::BF16), "were measured in fp16");
+}
+
+TEST(Library, HasNoKernelOf11cInBf16) {
+  for (int m = 1; m <= 8192; m *= 2)
+    for (int n = 64; n <= 8192; n *= 2)
+      EXPECT_NE(tuned::Kernel::CHOSEN_BY_SHAPE,
+                plan_of(problem(m, n, 512), H200, Type::BF16).tile->candidate.kernel);
+}
+
+TEST(Library, FusesAnEpilogueUnlessAPassIsSoonerDone) {
+  Problem large = problem(4096, 4096, 4096), small = problem(1, 4096, 4096);
+  for (Problem* p : {&large, &small}) p->epilogue.activation = Activation::GELU;
+  EXPECT_EQ(Way::FUSED, plan_of(large).way);
+  EXPECT_FALSE(plan_of(large).epilogue_after);
+  expect_has(words(large), "stage 16, the epilogue within the kernel of ");
+  EXPECT_EQ(Way::PRODUCT, plan_of(small).way);
+  EXPECT_TRUE(plan_of(small).epilogue_after);
+  expect_has(words(small),
+             "then the epilogue by 16's kernel for it, in another pass over C: "
+             "sooner done");
+}
+
+TEST(Library, TakesOperandsByColumns) {
+  const Problem p = transposed_b(problem(512, 512, 512));
+  EXPECT_EQ(Way::LAYOUT, plan_of(p).way);
+  EXPECT_TRUE(is_among(plan_of(p).tile->candidate, LAYOUT_TILES));
+  expect_has(words(p), "stage 18, which takes any layout");
+  Problem with_bias = p;
+  const Half bias[8] = {};
+  with_bias.epilogue.bias = bias;
+  EXPECT_EQ(plan_of(with_bias).bias.has_value(), reinterpret_cast<uintptr_t>(bias) % 16 != 0);
+  EXPECT_TRUE(plan_of(with_bias).epilogue_after);
+}
+
+TEST(Library, CopiesWhatDoesNotBeginOn16Bytes) {
+  Problem p = problem(100, 200, 300);
+  EXPECT_EQ(0U, plan_of(p).workspace_bytes(2));
+  p.lda = 301;
+  const Plan made = plan_of(p);
+  ASSERT_TRUE(made.a && !made.b && !made.c);
+  EXPECT_EQ(304, made.a->ld);
+  EXPECT_EQ(100U * 304 * 2, made.workspace_bytes(2) / 128 * 128);
+  expect_has(words(p), "first, a copy of A to the workspace, in rows of 304 elements");
+  p.ldc = 201;
+  EXPECT_TRUE(plan_of(p).c);
+  expect_has(words(p), "last, a copy of C from the workspace");
+  p = problem(100, 200, 300);
+  p.B = reinterpret_cast<const Half*>(uintptr_t{0x1002});
+  EXPECT_TRUE(plan_of(p).b);
+}
+
+TEST(Library, KeepsWhatAnEpilogueStillReads) {
+  Problem p = transposed_b(problem(100, 200, 300));
+  Half c[8];
+  p.C = c;
+  p.epilogue.beta = 1, p.epilogue.addend = c, p.epilogue.ld_addend = p.ldc;
+  const Plan made = plan_of(p);
+  ASSERT_TRUE(made.product || made.c);  // c is where the compiler has put it
+  EXPECT_GE(made.workspace_bytes(2), 100U * 200 * 2);
+}
+
+// Addresses that are not there are not those of C.
+TEST(Library, NeedsNoAddressToExplain) {
+  Problem p = transposed_b(problem(512, 512, 512));
+  p.epilogue.activation = Activation::GELU;
+  EXPECT_EQ(0U, plan_of(p).workspace_bytes(2));
+}
+
+TEST(Library, FallsBackByName) {
+  expect_has(words(problem(512, 512, 512), A100), "stage 07b swizzle: the faster ones need wgmma");
+  expect_has(words(problem(512, 512, 512), OF_ANOTHER_BUILD), "stage 07b swizzle");
+  const Problem p = transposed_b(problem(64, 128, 512));
+  const Plan made = plan_of(p, A100);
+  EXPECT_EQ(Way::SWIZZLE, made.way);
+  ASSERT_TRUE(made.turned_b);
+  EXPECT_EQ(512, made.turned_b->rows);
+  EXPECT_EQ(128, made.turned_b->columns);
+  expect_has(words(p, A100), "18's pass that transposes B");
+  const auto floats = problem<Floats>(512, 512, 512);
+  const Plan of_floats = plan_on(floats, A100, Type::FP32);
+  EXPECT_EQ(Way::SPLIT_K, of_floats.way);
+  EXPECT_EQ(1000U, of_floats.workspace_bytes(4));
+  expect_has(in_words(of_floats, floats, Type::FP32, A100, ""), "stage 05c split_k");
+  EXPECT_EQ(Way::FEW_ROWS, plan_on(floats, H200, Type::FP32).way);
+  expect_has(in_words(plan_on(floats, H200, Type::FP32), floats, Type::FP32, H200, "05d x"),
+             "stage 05d x, which");
+}
+
+TEST(Library, DoesNothingForNothing) {
+  for (const Problem& p : {problem(0, 5, 7), problem(5, 0, 7), problem(0, 0, 0)}) {
+    EXPECT_EQ(Way::NOTHING, plan_of(p).way);
+    expect_has(words(p), "nothing: C is empty");
+  }
+  Problem p = problem(5, 9, 0);
+  EXPECT_EQ(Way::ZEROS, plan_of(p).way);
+  p.ldc = 9;  // zeros need no alignment
+  EXPECT_EQ(0U, plan_of(p).workspace_bytes(2));
+  p.epilogue.activation = Activation::RELU;
+  EXPECT_TRUE(plan_of(p).epilogue_after);
+  EXPECT_TRUE(plan_of(p).c);
+}
+
+TEST(Library, RefusesByName) {
+  const Problem good = problem(32, 32, 32);
+  const auto refuses = [&](auto change, const std::string& what, const Gpu& gpu = H200,
+                           Type type = Type::FP16) {
+    Problem bad = good;
+    change(bad);
+    expect_has(refusal(bad, gpu, type), what);
+  };
+  EXPECT_EQ("", refusal(good, H200, Type::FP16));
+  refuses([](Problem& p) { p.M = -1; }, "M is -1");
+  refuses([](Problem& p) { p.K = MAX_DIMENSION + 1; }, "K is 2147482624");
+  refuses([](Problem& p) { p.lda = 31; }, "lda is 31, but a row has 32 elements");
+  refuses([](Problem& p) { p.transposed_a = true, p.M = 33; }, "lda is 32, but a row has 33");
+  refuses([](Problem& p) { p.epilogue.beta = 2; }, "there is no addend");
+  refuses([](Problem& p) { p.epilogue.residual = p.A + 8, p.epilogue.ld_residual = 8; },
+          "the leading dimension of the residual is 8");
+  refuses([](Problem& p) { p.scales.b = reinterpret_cast<const float*>(&p); }, "scales of blocks");
+  refuses([](Problem&) {}, "Tesla T4 has compute capability 7.5", T4);
+  refuses([](Problem&) {}, "which NVIDIA A100 does not have (sm_90a)", A100, Type::BF16);
+  refuses([](Problem&) {}, "which NVIDIA H200 has but this build was not compiled for",
+          OF_ANOTHER_BUILD, Type::BF16);
+  auto floats = problem<Floats>(32, 32, 32);
+  floats.epilogue.alpha = 2;
+  expect_has(refusal(floats, H200, Type::FP32), "no stage has an epilogue in fp32");
+}
+
+TEST(Library, PlansTheLargest) {
+  Problem p{};
+  p.M = p.N = p.K = 100000;
+  p.lda = p.ldb = p.ldc = int64_t{1} << 40;
+  EXPECT_EQ(Way::PRODUCT, plan_of(p).way);
+  p.lda += 1;
+  EXPECT_EQ(uint64_t{100000} * 100000 * 2, plan_of(p).workspace_bytes(2));
+}
+
+}  // namespace
+}  // namespace ladder::library
