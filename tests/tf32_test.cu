@@ -60,9 +60,9 @@ static __global__ void load_kernel(const __grid_constant__ CUtensorMap map, floa
     to[i] = s.box[i / BK][swizzled<float>(i / BK, i % BK)].value;
 }
 
-// As cvt.rna.tf32 rounds: of two as near the one further from zero. Infinities and NaN as they are.
+// Of two as near the even one. Infinities and NaN as they are.
 float rounded(float x) {
-  return std::isfinite(x) ? float_of((bits_of(x) + 0x1000) & ~0x1FFFu) : x;
+  return std::isfinite(x) ? float_of((bits_of(x) + 0xFFF + (bits_of(x) >> 13 & 1)) & ~0x1FFFu) : x;
 }
 
 TEST_F(Tf32, TmaRoundsWhereTheMapSaysSo) {

@@ -54,8 +54,8 @@ void wgmma_multiply_s8(const int8_t* a, const int8_t* b, int32_t* d, unsigned m,
 // with 8 products in a sum, which is MMA-Sim's, and bf16's exponents.
 void wgmma_multiply_tf32(const float* a, const float* b, float* d, unsigned m, unsigned n);
 
-// The tf32 nearest to a float, of two as near the one further from zero: cvt.rna.tf32, and what TMA
-// makes of floats whose map says TFLOAT32.
+// The tf32 nearest to a float, of two as near the even one: what TMA makes of floats whose map says
+// TFLOAT32.
 float rounded_to_tf32(float x);
 
 }  // namespace cpu_device

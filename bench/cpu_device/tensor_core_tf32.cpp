@@ -112,7 +112,8 @@ void wgmma_multiply_tf32(const float* a, const float* b, float* d, unsigned m, u
 
 float rounded_to_tf32(float x) {
   if (!std::isfinite(x)) return x;
-  return float_of((bits_of(x) + (NOT_READ + 1) / 2) & ~NOT_READ);
+  const uint32_t bits = bits_of(x), is_odd = bits / (NOT_READ + 1) % 2;
+  return float_of((bits + NOT_READ / 2 + is_odd) & ~NOT_READ);
 }
 
 }  // namespace cpu_device
