@@ -32,6 +32,9 @@ class Cublas {
   // The same to another matrix, also one of sums that are not rounded to Out. No epilogue.
   template <class In, class Out, class To>
   void product(const Gemm<In, Out>& p, To* to, int64_t ld);
+  // That, but false where it refuses: it multiplies integers of some sizes alone.
+  template <class In, class Out, class To>
+  bool has(const Gemm<In, Out>& p, To* to, int64_t ld);
 
  private:
   cublasContext* handle_ = nullptr;

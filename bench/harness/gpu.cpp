@@ -121,7 +121,11 @@ Output<Out> reference_by_cublas(Cublas& cublas, const Problem<In, Out>& problem,
   const auto n = static_cast<size_t>(problem.shape.n);
   std::vector<Accumulate> products(static_cast<size_t>(problem.shape.m) * n);
   const DeviceBuffer<Accumulate> device(products.size());
-  cublas.product(in_full(sets.gemm(0, stream)), device.get(), problem.shape.n);
+  const auto p = in_full(sets.gemm(0, stream));
+  if constexpr (!std::is_integral_v<In>)
+    cublas.product(p, device.get(), problem.shape.n);
+  else if (!cublas.has(p, device.get(), problem.shape.n))
+    return reference_output(problem);
   LADDER_CUDA_CHECK(cudaStreamSynchronize(stream));
   device.download(products);
   return reference_of_products(problem, [&](int i, int j) {
@@ -151,6 +155,8 @@ std::optional<Variant<In, Out>> own_choice(const std::shared_ptr<Cublas>& cublas
         "cuBLAS", [=](const Gemm<In, Out>& p) { cublaslt->gemm(0, p); },
         any_of_cublaslt<In, Out>().workspace_bytes);
   } else {
+    if constexpr (std::is_integral_v<In>)
+      if (!cublas->has(p, p.C, p.ldc)) return std::nullopt;
     return Variant<In, Out>("cuBLAS", [=](const Gemm<In, Out>& p) { cublas->gemm(p); });
   }
 }
