@@ -253,9 +253,9 @@ constexpr Configuration<Out> configuration(double step) {
 }
 // Three of 17's: each is compiled for two kinds of C.
 template <class Out>
-inline constexpr Configuration<Out> CONFIGURATIONS[] = {
-    configuration<Out, 128, 128>(364), configuration<Out, 128, 192>(528),
-    configuration<Out, 128, 256>(670)};
+inline constexpr Configuration<Out> CONFIGURATIONS[] = {configuration<Out, 128, 128>(364),
+                                                        configuration<Out, 128, 192>(528),
+                                                        configuration<Out, 128, 256>(670)};
 
 // "128x256".
 template <class Out>

@@ -107,7 +107,7 @@ std::string gpu_table(const Report& r) {
     const Timing& c = *r.variants.back().cublas;
     text += fmt::format("  cuBLAS {}{}: {:.4f} ms, {:.2f} TFLOP/s, interleaved with {}\n",
                         r.cublas_version,
-                        !r.ends.empty()                          ? ", group by group"
+                        !r.ends.empty()                     ? ", group by group"
                         : r.variants.back().cublas_does_all ? ""
                                                             : ", the product alone",
                         c.median, tflops(r.shape, c.median), r.variants.back().name);
