@@ -41,6 +41,9 @@ std::string to_string(Shape s) {
   return std::to_string(s.m) + " x " + std::to_string(s.n) + " x " + std::to_string(s.k);
 }
 
+// How many edges of tiles and depths a test goes through.
+enum class Shapes { ALL, FEWER, FEWEST };
+
 #ifdef LADDER_CPU_DEVICE
 // How the CPU device runs a launch, once for each thing that is looked for: races and stray
 // accesses; results that depend on which blocks run at the same time, or on the order of a block's
@@ -66,15 +69,16 @@ void configure(const Configuration& c) {
   only_data = c.data;
 }
 // All of them once, and not where the sanitizers make each take several times as long: what they
-// look for shows at the fewer, which are ragged, too. Nor of what other stages' kernels do with
-// numbers that the CPU device multiplies quicker.
+// look for shows at the fewer, which are ragged, too. The fewest of what other stages' kernels do
+// with numbers that the CPU device multiplies quicker.
 template <class In>
-bool fewer_shapes() {
+Shapes shapes() {
+  if (std::is_same_v<In, tf32> || std::is_integral_v<In>) return Shapes::FEWEST;
   #ifdef LADDER_NO_TRACE
-  return true;
+  return Shapes::FEWER;
   #else
-  return cpu_device::settings().trace || cpu_device::settings().reverse ||
-         std::is_same_v<In, tf32> || std::is_integral_v<In>;
+  const bool all = !cpu_device::settings().trace && !cpu_device::settings().reverse;
+  return all ? Shapes::ALL : Shapes::FEWER;
   #endif
 }
 bool uses(Data data) {
@@ -99,8 +103,8 @@ struct Configuration {
 constexpr Configuration CONFIGURATIONS[] = {{""}};
 void configure(const Configuration&) {}
 template <class In>
-bool fewer_shapes() {
-  return false;
+Shapes shapes() {
+  return Shapes::ALL;
 }
 // scripts/sanitize.sh sets it: the accesses that compute-sanitizer looks at depend on no data, and
 // take longer.
@@ -231,23 +235,27 @@ void thin(const Subject<In, Out>& subject) {
 
 // One less, the same and one more than a tile in each dimension, for tiles that divide by those of
 // the stages: a stage's own tile is one of them or a divisor of one. With fewer shapes M and N are
-// cut alike: one more than a tile has blocks that are cut in M alone, in N alone, in both and in
-// neither.
+// cut alike, with the fewest K as well: one more than a tile has blocks that are cut in M alone, in
+// N alone, in both and in neither.
 template <class In, class Out>
 void tile_edges(const Subject<In, Out>& subject) {
-  const bool fewer = fewer_shapes<In>();
+  const Shapes which = shapes<In>();
+  const bool alike = which != Shapes::ALL;
   for (const Shape tile : {Shape{32, 32, 32}, Shape{128, 64, 16}, Shape{256, 256, 64}})
     for (int m = -1; m <= 1; ++m)
-      for (int n = fewer ? m : -1; n <= (fewer ? m : 1); ++n)
-        for (int k = -1; k <= 1; ++k) expect_correct(subject, {tile.m + m, tile.n + n, tile.k + k});
+      for (int n = alike ? m : -1; n <= (alike ? m : 1); ++n)
+        for (int k = -1; k <= 1; ++k)
+          if (which != Shapes::FEWEST || k == m)
+            expect_correct(subject, {tile.m + m, tile.n + n, tile.k + k});
 }
 
 // From one k tile to more than any pipeline is deep: full, almost full and just begun.
 template <class In, class Out>
 void depths(const Subject<In, Out>& subject) {
-  for (int k = 1; k <= 66; k += fewer_shapes<In>() ? 13 : 1) expect_correct(subject, {40, 36, k});
-  for (int k = 67; k <= 330; k += fewer_shapes<In>() ? 39 : 13)
-    expect_correct(subject, {40, 36, k});
+  constexpr int STEPS[][2] = {{1, 13}, {13, 39}, {33, 132}};
+  const auto& [small, large] = STEPS[static_cast<int>(shapes<In>())];
+  for (int k = 1; k <= 66; k += small) expect_correct(subject, {40, 36, k});
+  for (int k = 67; k <= 330; k += large) expect_correct(subject, {40, 36, k});
 }
 
 template <class In, class Out>
