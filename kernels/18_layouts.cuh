@@ -19,6 +19,7 @@
 #include "parts/no_kernel.cuh"
 #include "parts/sixteen_bits.cuh"
 #include "parts/store_halves.cuh"
+#include "parts/transpose.cuh"
 #include "parts/warpgroup.cuh"
 #include "ptx/named_barrier.cuh"
 #include "ptx/setmaxnreg.cuh"
@@ -339,33 +340,13 @@ void gemm(const Gemm<T, T>& p) {
 
 // ---- A pass that transposes, before NN ---------------------------------------------------------
 
-constexpr int TURNED = 32;  // rows, and columns, that a block turns
-constexpr int PASS_WARPS = 8;
-
-// to[column][row] = from[row][column].
-template <class T>
-__global__ void __launch_bounds__(PASS_WARPS * 32)
-    transpose_kernel(int rows, int columns, const T* from, int64_t ld_from, T* to, int64_t ld_to) {
-  __shared__ T turned[TURNED][TURNED + 2];  // 17 words a row: no two of a column in one bank
-  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, across = ceil_div(columns, TURNED);
-  const int row0 = blockIdx.x / across * TURNED, column0 = blockIdx.x % across * TURNED;
-  for (int i = warp; i < TURNED; i += PASS_WARPS)
-    if (row0 + i < rows && column0 + lane < columns)
-      turned[i][lane] = from[(row0 + i) * ld_from + column0 + lane];
-  __syncthreads();
-  for (int i = warp; i < TURNED; i += PASS_WARPS)
-    if (row0 + lane < rows && column0 + i < columns)
-      to[(column0 + i) * ld_to + row0 + lane] = turned[lane][i];
-}
-
 template <class T>
 struct ByRows {
   int rows, columns;
   int64_t ld() const { return (columns + 7) / 8 * 8; }
   uint64_t elements() const { return static_cast<uint64_t>(rows) * static_cast<uint64_t>(ld()); }
   void from_columns(const T* from, int64_t ld_from, T* to, cudaStream_t stream) const {
-    launch(transpose_kernel<T>, dim3(ceil_div(rows, TURNED) * ceil_div(columns, TURNED)),
-           dim3(PASS_WARPS * 32), 0, stream, columns, rows, from, ld_from, to, ld());
+    transpose(columns, rows, from, ld_from, to, ld(), stream);
   }
 };
 

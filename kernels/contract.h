@@ -21,6 +21,11 @@ struct BlockScales {
 };
 constexpr int SCALED_K = 128, SCALED_N = 128;
 
+// Whether tensor cores read these numbers along K alone, both of A and of B: those of 8 bits, and
+// tf32.
+template <class T>
+constexpr bool ALONG_K = sizeof(T) == 1;
+
 // Products beside each other, "groups", of one N and one K: group g has the rows of A and of C from
 // ends[g - 1] on, or from 0, to ends[g] - 1, and a B of its own, number g of `count` behind each
 // other, K * ldb elements apart. The last end is M.
@@ -49,8 +54,8 @@ struct Gemm {
   void* workspace = nullptr;
   uint64_t workspace_bytes = 0;
   // A matrix may be stored transposed, which is the same as column-major: A as K rows of M
-  // elements, lda apart; B as N rows of K, ldb apart. Of 8 bits B always is, and A never; else both
-  // are only for the stages that take any layout.
+  // elements, lda apart; B as N rows of K, ldb apart. Where numbers are ALONG_K B always is, and A
+  // never; else both are only for the stages that take any layout.
   bool transposed_a = false, transposed_b = false;
   BlockScales scales{};  // for the stages that say so
   Epilogue<Out> epilogue{};
@@ -97,15 +102,15 @@ void require_valid_matrices(const Gemm<In, Out>& p) {
   require_multiple("the address of C", reinterpret_cast<uintptr_t>(p.C), 16);
 }
 
-// That A and B are stored as all stages take them: row-major, but for B of 8 bits. Throws likewise.
+// That A and B are stored as all stages take them: row-major, but for B ALONG_K. Throws likewise.
 template <class In, class Out>
 void require_usual_layout(const Gemm<In, Out>& p) {
   if (p.transposed_a)
     throw std::invalid_argument("A is transposed, K x M, but this kernel needs M x K");
-  if (p.transposed_b != (sizeof(In) == 1))
+  if (p.transposed_b != ALONG_K<In>)
     throw std::invalid_argument(
         p.transposed_b ? "B is transposed, N x K, but this kernel needs K x N"
-                       : "B is K x N, but tensor cores read numbers of 8 bits along K alone: this "
+                       : "B is K x N, but tensor cores read such numbers along K alone: this "
                          "kernel needs it transposed, N x K");
 }
 
@@ -162,6 +167,24 @@ void require_valid_epilogue(const Gemm<In, Out>& p) {
   if (e.beta != 0) matrix("addend", e.addend, e.ld_addend);
   if (e.residual != nullptr) matrix("residual", e.residual, e.ld_residual);
   require_multiple("the address of the bias", reinterpret_cast<uintptr_t>(e.bias), 16);
+}
+
+// The same for a C of int8, which has a factor for all of it, one for each column, and a zero
+// point.
+template <class In, class Out>
+void require_valid_requantisation(const Gemm<In, Out>& p) {
+  require_usual_layout(p);
+  require_valid_matrices(p);
+  require_no_groups(p);
+  const Epilogue<Out>& e = p.epilogue;
+  if (e.row_scale || e.beta != 0 || e.bias || e.activation != Activation::NONE || e.residual)
+    throw std::invalid_argument(
+        "this kernel's epilogue has alpha, column_scale and zero_point, and nothing else");
+  if (e.zero_point < -128 || e.zero_point > 127)
+    throw std::invalid_argument("the zero point is " + std::to_string(e.zero_point) +
+                                ", but must be from -128 to 127");
+  require_multiple("the address of the column scales", reinterpret_cast<uintptr_t>(e.column_scale),
+                   16);
 }
 
 // For the stages that take groups: of the ends, what can be seen on the host. Throws likewise.

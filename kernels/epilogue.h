@@ -12,7 +12,8 @@ enum class Activation { NONE, RELU, GELU, GELU_ERF, SILU };
 
 // C = activation(alpha * row_scale[m] * column_scale[n] * (A * B) + beta * addend + bias[n])
 //     + residual
-// in fp32, rounded once. What is null is left out. Leading dimensions in elements.
+// in fp32, rounded once. What is null is left out. Leading dimensions in elements. Where C is int8
+// it is round(alpha * column_scale[n] * (A * B)) + zero_point, cut to -128 .. 127, ties to even.
 template <class T>
 struct Epilogue {
   float alpha = 1;
@@ -25,13 +26,14 @@ struct Epilogue {
   Activation activation = Activation::NONE;
   const T* residual = nullptr;  // M x N
   int64_t ld_residual = 0;
+  int zero_point = 0;  // of int8: -128 to 127
 };
 
 // Whether C = A * B is all that is asked for.
 template <class T>
 bool is_product_alone(const Epilogue<T>& e) {
   return e.alpha == 1 && !e.row_scale && !e.column_scale && e.beta == 0 && !e.bias &&
-         e.activation == Activation::NONE && !e.residual;
+         e.activation == Activation::NONE && !e.residual && e.zero_point == 0;
 }
 
 }  // namespace ladder

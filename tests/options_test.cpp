@@ -210,5 +210,16 @@ TEST(Options, AnEpilogueIsWhatItsOptionsSay) {
   EXPECT_THROW(parse({"--scale", "both"}), UsageError);
 }
 
+TEST(Options, ZeroPoint) {
+  const auto parsed = [](const char* value) {
+    const char* const arguments[] = {"stage", "--zero-point", value};
+    return parse_options("stage", {"v"}, Target::CPU, 3, arguments)->epilogue->zero_point;
+  };
+  EXPECT_EQ(-128, parsed("-128"));
+  EXPECT_EQ(127, parsed("127"));
+  EXPECT_THROW(parsed("128"), UsageError);
+  EXPECT_THROW(parsed("1.5"), UsageError);
+}
+
 }  // namespace
 }  // namespace ladder::harness

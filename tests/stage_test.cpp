@@ -41,6 +41,9 @@ std::string to_string(Shape s) {
   return std::to_string(s.m) + " x " + std::to_string(s.n) + " x " + std::to_string(s.k);
 }
 
+// How many edges of tiles and depths a test goes through.
+enum class Shapes { ALL, FEWER, FEWEST };
+
 #ifdef LADDER_CPU_DEVICE
 // How the CPU device runs a launch, once for each thing that is looked for: races and stray
 // accesses; results that depend on which blocks run at the same time, or on the order of a block's
@@ -66,12 +69,16 @@ void configure(const Configuration& c) {
   only_data = c.data;
 }
 // All of them once, and not where the sanitizers make each take several times as long: what they
-// look for shows at the fewer, which are ragged, too.
-bool fewer_shapes() {
+// look for shows at the fewer, which are ragged, too. The fewest of what other stages' kernels do
+// with numbers that the CPU device multiplies quicker.
+template <class In>
+Shapes shapes() {
+  if (std::is_same_v<In, tf32> || std::is_integral_v<In>) return Shapes::FEWEST;
   #ifdef LADDER_NO_TRACE
-  return true;
+  return Shapes::FEWER;
   #else
-  return cpu_device::settings().trace || cpu_device::settings().reverse;
+  const bool all = !cpu_device::settings().trace && !cpu_device::settings().reverse;
+  return all ? Shapes::ALL : Shapes::FEWER;
   #endif
 }
 bool uses(Data data) {
@@ -95,8 +102,9 @@ struct Configuration {
 };
 constexpr Configuration CONFIGURATIONS[] = {{""}};
 void configure(const Configuration&) {}
-bool fewer_shapes() {
-  return false;
+template <class In>
+Shapes shapes() {
+  return Shapes::ALL;
 }
 // scripts/sanitize.sh sets it: the accesses that compute-sanitizer looks at depend on no data, and
 // take longer.
@@ -125,15 +133,24 @@ bool all_zero(const Output<Out>& output) {
   return true;
 }
 
-// ".TN_bf16", or nothing where the stage takes one layout alone.
+// ".TN_bf16", or without what is usual: one layout, and results of one format.
 template <class In, class Out>
 std::string in_words(const Subject<In, Out>& subject) {
-  if (!subject.stage.any_layout) return "";
-  return std::string(".") + name(subject.layout) + "_" + Number<In>::NAME;
+  const std::string type = TYPE_NAME<In, Out>;
+  if (subject.stage.any_layout) return std::string(".") + name(subject.layout) + "_" + type;
+  return type == Number<In>::NAME ? "" : "." + type;
 }
 
 // A problem's epilogue where the stage has one: by the shape, so that each body's shapes go round.
+template <class Out>
 EpilogueChoice epilogue_for(const Stage& stage, Shape shape, Data data) {
+  if (std::is_same_v<Out, int8_t>) {
+    EpilogueChoice choice = requantisation_for(shape.k);
+    if (is_exact(data)) choice.alpha *= 1024;  // small integers
+    choice.scale = shape.m % 2 == 0 ? Scale::NONE : Scale::COLUMN;
+    choice.zero_point = 1 + shape.n % 100;
+    return choice;
+  }
   if (!stage.epilogue) return {};
   static const EpilogueChoice EXACT[] = {{1, 0, true, false, Scale::NONE, Activation::RELU},
                                          {2, -3, true, true, Scale::ROW, Activation::RELU},
@@ -176,7 +193,7 @@ void expect_correct(const Subject<In, Out>& subject, Shape shape, Padding paddin
   for (const Data data : {Data::EXACT, Data::UNIFORM}) {
     if (!uses(data)) continue;
     const Problem<In, Out> problem =
-        subject.problem(shape, data, seed, padding, epilogue_for(subject.stage, shape, data),
+        subject.problem(shape, data, seed, padding, epilogue_for<Out>(subject.stage, shape, data),
                         groups_for(subject.stage, shape));
     const Output<Out> reference = reference_output(problem);
     const bool alone = problem.epilogue.choice.is_product_alone();
@@ -218,21 +235,27 @@ void thin(const Subject<In, Out>& subject) {
 
 // One less, the same and one more than a tile in each dimension, for tiles that divide by those of
 // the stages: a stage's own tile is one of them or a divisor of one. With fewer shapes M and N are
-// cut alike: one more than a tile has blocks that are cut in M alone, in N alone, in both and in
-// neither.
+// cut alike, with the fewest K as well: one more than a tile has blocks that are cut in M alone, in
+// N alone, in both and in neither.
 template <class In, class Out>
 void tile_edges(const Subject<In, Out>& subject) {
+  const Shapes which = shapes<In>();
+  const bool alike = which != Shapes::ALL;
   for (const Shape tile : {Shape{32, 32, 32}, Shape{128, 64, 16}, Shape{256, 256, 64}})
     for (int m = -1; m <= 1; ++m)
-      for (int n = fewer_shapes() ? m : -1; n <= (fewer_shapes() ? m : 1); ++n)
-        for (int k = -1; k <= 1; ++k) expect_correct(subject, {tile.m + m, tile.n + n, tile.k + k});
+      for (int n = alike ? m : -1; n <= (alike ? m : 1); ++n)
+        for (int k = -1; k <= 1; ++k)
+          if (which != Shapes::FEWEST || k == m)
+            expect_correct(subject, {tile.m + m, tile.n + n, tile.k + k});
 }
 
 // From one k tile to more than any pipeline is deep: full, almost full and just begun.
 template <class In, class Out>
 void depths(const Subject<In, Out>& subject) {
-  for (int k = 1; k <= 66; k += fewer_shapes() ? 13 : 1) expect_correct(subject, {40, 36, k});
-  for (int k = 67; k <= 330; k += fewer_shapes() ? 39 : 13) expect_correct(subject, {40, 36, k});
+  constexpr int STEPS[][2] = {{1, 13}, {13, 39}, {33, 132}};
+  const auto& [small, large] = STEPS[static_cast<int>(shapes<In>())];
+  for (int k = 1; k <= 66; k += small) expect_correct(subject, {40, 36, k});
+  for (int k = 67; k <= 330; k += large) expect_correct(subject, {40, 36, k});
 }
 
 template <class In, class Out>
@@ -274,9 +297,8 @@ void as_on_an_h200(const Subject<In, Out>& subject) {
     uint64_t hash = 0xCBF29CE484222325u;  // FNV-1a, an element at a time
     for (int i = 0; i < shape.m; ++i)
       for (int j = 0; j < shape.n; ++j) {
-        uint16_t bits = 0;
-        static_assert(sizeof(Out) == sizeof bits);
-        std::memcpy(&bits, &output.row(i)[j], sizeof bits);
+        uint32_t bits = 0;
+        std::memcpy(&bits, &output.row(i)[j], sizeof(Out));
         hash = (hash ^ bits) * 0x100000001B3u;
       }
     const std::string key = name + to_string(shape) + " = ", line = key + std::to_string(hash);
@@ -353,7 +375,7 @@ void random_shapes(const Subject<In, Out>& subject) {
     const Shape shape{size(), size(), size()};
     const Data data = i % 2 == 0 ? Data::EXACT : Data::UNIFORM;
     const Problem<In, Out> problem =
-        subject.problem(shape, data, random(), {}, epilogue_for(subject.stage, shape, data),
+        subject.problem(shape, data, random(), {}, epilogue_for<Out>(subject.stage, shape, data),
                         groups_for(subject.stage, shape));
     const Output<Out> reference = reference_output(problem);
     const Output<Out> output =
@@ -528,6 +550,10 @@ void refusals(const Subject<In, Out>& subject) {
         [](auto& p) { p.epilogue.beta = 1, p.epilogue.addend = p.C, p.epilogue.ld_addend = 65; },
         "the leading dimension of the addend is 65");
     refuses([](auto& p) { p.epilogue.bias = p.C + 1; }, "the address of the bias");
+  } else if constexpr (std::is_same_v<Out, int8_t>) {
+    refuses([](auto& p) { p.epilogue.beta = 1; }, "this kernel's epilogue has alpha");
+    refuses([](auto& p) { p.epilogue.bias = p.C; }, "this kernel's epilogue has alpha");
+    refuses([](auto& p) { p.epilogue.zero_point = 128; }, "the zero point is 128");
   } else {
     refuses([](auto& p) { p.epilogue.alpha = 2; }, "this kernel has no epilogue");
   }
@@ -568,9 +594,14 @@ class StageTest : public testing::Test {
 
 template <class In, class Out>
 void add_tests(const Stage& stage, const Contents<In, Out>& contents, Layout layout) {
+  // Behind a pass that transposes: the same kernels.
+  const bool is_turned = ALONG_K<In> && layout != USUAL_LAYOUT<In>;
   const std::vector<Variant<In, Out>>& variants = contents.variants;
   std::vector<Variant<In, Out>> subjects = variants;
-  subjects.insert(subjects.end(), contents.configurations.begin(), contents.configurations.end());
+  if (is_turned)
+    subjects = {variants.back()};
+  else
+    subjects.insert(subjects.end(), contents.configurations.begin(), contents.configurations.end());
   for (size_t i = 0; i < subjects.size(); ++i) {
     const Subject<In, Out> subject{stage, subjects[i], layout};
     const auto add = [&](const std::string& name, typename StageTest<In, Out>::Body body) {
@@ -590,6 +621,11 @@ void add_tests(const Stage& stage, const Contents<In, Out>& contents, Layout lay
     if (is_configuration) continue;
 #endif
     add("primes", primes);
+    if (is_turned) {
+      add("leading_dimensions", leading_dimensions);
+      add("refusals", refusals);
+      continue;
+    }
 #ifdef LADDER_CPU_DEVICE
     if (is_configuration) continue;
 #endif
@@ -603,7 +639,9 @@ void add_tests(const Stage& stage, const Contents<In, Out>& contents, Layout lay
     if (stage.epilogue) add("in_place", in_place);
     add("large_offsets", large_offsets);
     // In fp32 without tensor cores a CPU's compiler rounds a * b before it adds, a GPU's does not.
-    if constexpr (!std::is_same_v<In, float>) add("as_on_an_h200", as_on_an_h200);
+    // What is made of integers is known without an H200.
+    if constexpr (!std::is_same_v<In, float> && !std::is_integral_v<In>)
+      add("as_on_an_h200", as_on_an_h200);
 #ifndef LADDER_CPU_DEVICE
     add("waves", waves);
     add("back_to_back", back_to_back);
@@ -624,6 +662,7 @@ void add_tests(const Stage& stage, const Contents<In, Out>& contents) {
 template <class In, class Out>
 void add_tests_of_second_type(const Stage& stage, const Contents<In, Out>& contents) {
 #ifdef LADDER_CPU_DEVICE
+  if (!stage.any_layout) return add_tests(stage, contents);
   for (const Layout layout : {LAYOUTS[0], LAYOUTS[3]}) add_tests(stage, contents, layout);
 #else
   add_tests(stage, contents);
@@ -656,11 +695,12 @@ int run(const Stage& stage, const std::vector<Variant<In, Out>>& variants, int a
   });
 }
 
-int run_type(const Stage& stage, const Contents<half, half>& fp16,
-             const Contents<bf16, bf16>& bfloat16, int argc, char** argv) {
+template <class In, class Out, class OtherIn, class OtherOut>
+int run_type(const Stage& stage, const Contents<In, Out>& contents,
+             const Contents<OtherIn, OtherOut>& other, int argc, char** argv) {
   return run_tests(stage, argc, argv, [&] {
-    add_tests(stage, fp16);
-    add_tests_of_second_type(stage, bfloat16);
+    add_tests(stage, contents);
+    add_tests_of_second_type(stage, other);
   });
 }
 
@@ -668,5 +708,10 @@ int run_type(const Stage& stage, const Contents<half, half>& fp16,
   template int run(const Stage&, const std::vector<Variant<In, Out>>&, int, char**, \
                    const std::vector<Variant<In, Out>>&);
 LADDER_FORMATS(INSTANTIATE)
+#undef INSTANTIATE
+#define INSTANTIATE(In, Out, OtherIn, OtherOut)                 \
+  template int run_type(const Stage&, const Contents<In, Out>&, \
+                        const Contents<OtherIn, OtherOut>&, int, char**);
+LADDER_PAIRS(INSTANTIATE)
 
 }  // namespace ladder::harness

@@ -221,7 +221,22 @@ void wgmma_m64k16_f32_f16_a_along_m(float (&d)[COUNT], uint64_t a, uint64_t b, b
                                     cpu_device::Place place = cpu_device::here()) {
   wgmma_m64k16_f32<half, Major::MN, Major::K>(d, a, b, accumulate, place);
 }
-// Both along k.
+// Both along k. Accumulators of integers are 32 bits as well, which nothing here looks into.
+template <int COUNT>
+void wgmma_m64k32_s32_s8(int32_t (&d)[COUNT], uint64_t a, uint64_t b, bool accumulate,
+                         cpu_device::Place place = cpu_device::here()) {
+  static_assert(COUNT == 4 || COUNT == 12 || (COUNT % 8 == 0 && COUNT <= 128),
+                "N is 8, 24 or a multiple of 16 up to 256");
+  cpu_device::wgmma(cpu_device::WgmmaType::S8, reinterpret_cast<float*>(d), 2 * COUNT, a, b,
+                    accumulate, false, false, place);
+}
+template <int COUNT>
+void wgmma_m64k8_f32_tf32(float (&d)[COUNT], uint64_t a, uint64_t b, bool accumulate,
+                          cpu_device::Place place = cpu_device::here()) {
+  static_assert(COUNT % 4 == 0 && COUNT <= 128, "N is a multiple of 8 up to 256");
+  cpu_device::wgmma(cpu_device::WgmmaType::TF32, d, 2 * COUNT, a, b, accumulate, false, false,
+                    place);
+}
 template <class T, int COUNT>
 void wgmma_m64k32_f32_fp8(float (&d)[COUNT], uint64_t a, uint64_t b, bool accumulate,
                           cpu_device::Place place = cpu_device::here()) {
@@ -230,6 +245,15 @@ void wgmma_m64k32_f32_fp8(float (&d)[COUNT], uint64_t a, uint64_t b, bool accumu
       std::is_same_v<T, __nv_fp8_e4m3> ? cpu_device::WgmmaType::E4M3 : cpu_device::WgmmaType::E5M2;
   static_assert(std::is_same_v<T, __nv_fp8_e4m3> || std::is_same_v<T, __nv_fp8_e5m2>);
   cpu_device::wgmma(TYPE, d, 2 * COUNT, a, b, accumulate, false, false, place);
+}
+
+// --- Integers -----------------------------------------------------------------------------------
+
+inline uint16_t pack_s8(int32_t low, int32_t high) {
+  const auto saturated = [](int32_t x) {
+    return static_cast<unsigned>(std::min(std::max(x, -128), 127)) & 0xFF;
+  };
+  return static_cast<uint16_t>(saturated(low) | saturated(high) << 8);
 }
 
 // --- Clusters, registers ------------------------------------------------------------------------

@@ -47,4 +47,15 @@ enum class Fp8 { E4M3, E5M2 };
 void wgmma_multiply_fp8(const uint8_t* a, Fp8 type_a, const uint8_t* b, Fp8 type_b, float* d,
                         unsigned m, unsigned n, unsigned k);
 
+// The same of 32 integers of 8 bits: exact, and beyond 32 bits modulo 2^32.
+void wgmma_multiply_s8(const int8_t* a, const int8_t* b, int32_t* d, unsigned m, unsigned n);
+
+// The same of 8 floats, of which the lower 13 bits are not read: the rules are those of halves,
+// with 8 products in a sum, which is MMA-Sim's, and bf16's exponents.
+void wgmma_multiply_tf32(const float* a, const float* b, float* d, unsigned m, unsigned n);
+
+// The tf32 nearest to a float, of two as near the even one: what TMA makes of floats whose map says
+// TFLOAT32.
+float rounded_to_tf32(float x);
+
 }  // namespace cpu_device

@@ -139,6 +139,8 @@ CUresult cuTensorMapEncodeTiled(CUtensorMap* map, CUtensorMapDataType type, cuui
   encoded.base = reinterpret_cast<uintptr_t>(base);
   encoded.rank = static_cast<uint8_t>(rank);
   encoded.element_bytes = element.bytes;
+  encoded.to_tf32 =
+      type == CU_TENSOR_MAP_DATA_TYPE_TFLOAT32 || type == CU_TENSOR_MAP_DATA_TYPE_TFLOAT32_FTZ;
   if (encoded.base % 16 != 0)
     return refuse("the matrix's address", encoded.base, "a multiple of 16");
   for (unsigned d = 0; d < rank; ++d) {

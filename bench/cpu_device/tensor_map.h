@@ -20,6 +20,7 @@ struct TensorMap {
   uint8_t steps[5];     // every how manieth element that is; 1 in dimension 0
   uint8_t rank, element_bytes;
   uint8_t swizzle_bytes;  // the swizzle's span: 0, 32, 64 or 128
+  bool to_tf32;           // floats that a load rounds
   uint8_t fill;  // each byte of what is read outside: 0, or 0xFF, which is a NaN of any type (not
                  // the one that the hardware takes)
 };

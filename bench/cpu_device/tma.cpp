@@ -5,6 +5,7 @@
 
 #include "block.h"
 #include "include/cuda_fp16.h"
+#include "tensor_core.h"
 #include "tensor_map.h"
 #include "tracer.h"
 
@@ -36,6 +37,13 @@ bool lies_well(const Block& block, const TensorMap& map, int column, uint32_t sh
 
 std::vector<int> coordinates(const TensorMap& map, const int* at) {
   return {at, at + map.rank};
+}
+
+void round_to_tf32(unsigned char* piece) {
+  float floats[PIECE_BYTES / sizeof(float)];
+  std::memcpy(floats, piece, PIECE_BYTES);
+  for (float& x : floats) x = rounded_to_tf32(x);
+  std::memcpy(piece, floats, PIECE_BYTES);
 }
 
 }  // namespace
@@ -81,6 +89,7 @@ void tma_load(void* to, const void* encoded, const int* at, uint64_t* barrier, u
         if (piece.inside > 0)
           std::memcpy(bytes + piece.before,
                       reinterpret_cast<const void*>(piece.global + piece.before), piece.inside);
+        if (copy.to_tf32) round_to_tf32(bytes);
       });
       target.block->mbarriers().copy_lands(*target.barrier, target.phase, box_bytes(copy));
     }

@@ -13,7 +13,42 @@ namespace {
 constexpr unsigned M = 64, K_BYTES = 32;
 
 unsigned element_bytes(WgmmaType type) {
-  return type == WgmmaType::F16 || type == WgmmaType::BF16 ? 2 : 1;
+  switch (type) {
+    case WgmmaType::TF32:
+      return 4;
+    case WgmmaType::F16:
+    case WgmmaType::BF16:
+      return 2;
+    case WgmmaType::E4M3:
+    case WgmmaType::E5M2:
+    case WgmmaType::S8:
+      break;
+  }
+  return 1;
+}
+
+// Of a and b, each row after row, n rows of b.
+void multiply(WgmmaType type, const void* a, const void* b, float* d, unsigned n) {
+  const auto *const halves_a = static_cast<const uint16_t*>(a), *const halves_b =
+                                                                    static_cast<const uint16_t*>(b);
+  const auto *const bytes_a = static_cast<const uint8_t*>(a), *const bytes_b =
+                                                                  static_cast<const uint8_t*>(b);
+  switch (type) {
+    case WgmmaType::F16:
+      return tensor_core_multiply(halves_a, halves_b, d, M, n, K_BYTES / 2);
+    case WgmmaType::BF16:
+      return tensor_core_multiply_bf16(halves_a, halves_b, d, M, n, K_BYTES / 2);
+    case WgmmaType::TF32:
+      return wgmma_multiply_tf32(static_cast<const float*>(a), static_cast<const float*>(b), d, M,
+                                 n);
+    case WgmmaType::E4M3:
+      return wgmma_multiply_fp8(bytes_a, Fp8::E4M3, bytes_b, Fp8::E4M3, d, M, n, K_BYTES);
+    case WgmmaType::E5M2:
+      return wgmma_multiply_fp8(bytes_a, Fp8::E5M2, bytes_b, Fp8::E5M2, d, M, n, K_BYTES);
+    case WgmmaType::S8:
+      return wgmma_multiply_s8(static_cast<const int8_t*>(a), static_cast<const int8_t*>(b),
+                               reinterpret_cast<int32_t*>(d), M, n);
+  }
 }
 
 // Where number i of a lane is in the 16 rows of its warp.
@@ -47,17 +82,7 @@ void carry_out(Block& block, Wgmma& op) {
               d[(t / WARP * 16 + row_of(t % WARP, i)) * op.n + column_of(t % WARP, i)]);
   };
   if (op.accumulate) each([](float& value, float& element) { element = value; });
-  if (op.type == WgmmaType::F16) {
-    tensor_core_multiply(a.data(), b.data(), d.data(), M, op.n, K_BYTES / 2);
-  } else if (op.type == WgmmaType::BF16) {
-    tensor_core_multiply_bf16(a.data(), b.data(), d.data(), M, op.n, K_BYTES / 2);
-  } else {
-    const Fp8 type = op.type == WgmmaType::E4M3 ? Fp8::E4M3 : Fp8::E5M2;
-    const auto bytes = [](const auto& operand) {
-      return reinterpret_cast<const uint8_t*>(operand.data());
-    };
-    wgmma_multiply_fp8(bytes(a), type, bytes(b), type, d.data(), M, op.n, K_BYTES);
-  }
+  multiply(op.type, a.data(), b.data(), d.data(), op.n);
   each([](float& value, float& element) { value = element; });
   op.done = true;
 }

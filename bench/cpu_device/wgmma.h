@@ -9,8 +9,8 @@
 
 namespace cpu_device {
 
-// What it multiplies: 32 bytes of k, which are 16 numbers of 16 bits or 32 of 8.
-enum class WgmmaType { F16, BF16, E4M3, E5M2 };
+// What it multiplies: 32 bytes of k, which are 8 numbers of 32 bits, 16 of 16 or 32 of 8.
+enum class WgmmaType { F16, BF16, TF32, E4M3, E5M2, S8 };
 
 struct Wgmma {
   WgmmaType type;
@@ -33,7 +33,7 @@ struct Wgmmas {
   std::vector<Thread*> waiting;
 };
 
-// By each thread of the warpgroup. d: n / 2 numbers.
+// By each thread of the warpgroup. d: n / 2 numbers, of S8 integers of 32 bits.
 void wgmma(WgmmaType type, float* d, unsigned n, uint64_t a, uint64_t b, bool accumulate,
            bool transposed_a, bool transposed_b, const Place& place);
 void wgmma_fence();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "epilogue.h"
 #include "number.h"
 #include "sums.h"
 
@@ -39,6 +40,35 @@ double sum_error(int K, double norm, double size, Sums sums) {
     error = std::sqrt(added) * tensor_core_error(std::min(K, SCALED_K), norm / added, size / added);
   }
   return error + std::min(added, 2 * std::sqrt(added)) * Number<Accumulate>::UNIT_ROUNDOFF * norm;
+}
+
+// What a sum of K products may be off by because each factor was made a tf32 before. Rounded, a
+// factor is off by at most u = 2^-11 of itself, so that the sum is by 2 u of all |a_k b_k|, which
+// are at most `norm` together. Chance gives these errors signs: of products of about norm / K each
+// they are 0.6 u norm / sqrt(K) together (their standard deviation; for numbers spread evenly over
+// a power of two an error is 0.4 u, and a product has two), and 4 u norm / sqrt(K) is more than six
+// of that. Where bits are cut off, u = 2^-10, and all errors make their product smaller: 2 u of the
+// sum, too. Where these bits are multiplied as well, what is missing is the product of two of them,
+// u^2, and what both lose when they are rounded in their turn, half of that each.
+inline double factors_error(int K, double norm, double size, Rounds rounds) {
+  if (K == 0) return 0;
+  constexpr double SECOND_ORDER = 1.001;  // both factors of a product are off
+  const double by_chance = 2 * norm / std::sqrt(K);
+  const auto within = [&](double product, double sum) {
+    return SECOND_ORDER * product * std::min(norm, sum);
+  };
+  switch (rounds) {
+    case Rounds::ONCE:
+    case Rounds::TWICE:
+      break;
+    case Rounds::TF32:
+      return within(2 * 0x1p-11, by_chance);
+    case Rounds::CUT_TO_TF32:
+      return within(2 * 0x1p-10, size + by_chance);
+    case Rounds::SPLIT:
+      return within(2 * 0x1p-20, size + by_chance);
+  }
+  return 0;
 }
 
 // An upper bound on |c - c'| for two products of a row of A and a column of B (K long, 2-norms

@@ -178,7 +178,8 @@ class BufferSets {
                   set.bias.get_or_null(),
                   choice.activation,
                   set.residual.get_or_null(),
-                  problem_.ldc};
+                  problem_.ldc,
+                  choice.zero_point};
     return p;
   }
   // The same with the workspace that `variant` asks for and not a byte more.

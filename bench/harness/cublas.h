@@ -19,8 +19,8 @@ class Cublas {
   std::string version() const;  // "13.1.0"
 
   // fp32 in "pedantic" math: FMAs on fp32 numbers, no tensor cores behind the scenes. Others on the
-  // tensor cores, accumulated as Formats says. It has no numbers of 8 bits. Groups are called one
-  // by one.
+  // tensor cores, accumulated as Formats says. It has no fp8, and no results of 8 bits. Groups are
+  // called one by one.
   template <class In, class Out>
   void gemm(const Gemm<In, Out>& p) {
     if (p.groups.count == 0) product(p, p.C, p.ldc);
@@ -32,6 +32,9 @@ class Cublas {
   // The same to another matrix, also one of sums that are not rounded to Out. No epilogue.
   template <class In, class Out, class To>
   void product(const Gemm<In, Out>& p, To* to, int64_t ld);
+  // That, but false where it refuses: it multiplies integers of some sizes alone.
+  template <class In, class Out, class To>
+  bool has(const Gemm<In, Out>& p, To* to, int64_t ld);
 
  private:
   cublasContext* handle_ = nullptr;

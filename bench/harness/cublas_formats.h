@@ -3,6 +3,7 @@
 #include <cublas_v2.h>
 
 #include <string>
+#include <type_traits>
 
 #include "number.h"
 
@@ -19,6 +20,20 @@ template <>
 struct Cuda<float> {
   static constexpr cudaDataType TYPE = CUDA_R_32F;
   static constexpr cublasComputeType_t COMPUTE = CUBLAS_COMPUTE_32F_PEDANTIC;  // for inputs of it
+};
+template <>
+struct Cuda<tf32> {
+  static constexpr cudaDataType TYPE = CUDA_R_32F;
+  static constexpr cublasComputeType_t COMPUTE = CUBLAS_COMPUTE_32F_FAST_TF32;
+};
+template <>
+struct Cuda<int8_t> {
+  static constexpr cudaDataType TYPE = CUDA_R_8I;
+  static constexpr cublasComputeType_t COMPUTE = CUBLAS_COMPUTE_32I;
+};
+template <>
+struct Cuda<int32_t> {
+  static constexpr cudaDataType TYPE = CUDA_R_32I;
 };
 template <>
 struct Cuda<half> {
@@ -40,5 +55,9 @@ struct Cuda<e5m2> {
   static constexpr cudaDataType TYPE = CUDA_R_8F_E5M2;
   static constexpr cublasComputeType_t COMPUTE = CUBLAS_COMPUTE_32F;
 };
+
+// What alpha and beta are, by the format of the results.
+template <class Out>
+using ScaleOf = std::conditional_t<std::is_same_v<Out, int32_t>, int32_t, float>;
 
 }  // namespace ladder::harness

@@ -45,7 +45,7 @@ struct Preference {
 // Nothing where it has none. BIAS is its own number a row of its column-major C: a column of ours.
 template <class Out>
 std::optional<cublasLtEpilogue_t> epilogue_of(const Epilogue<Out>& e) {
-  if (e.row_scale || e.column_scale || e.residual) return std::nullopt;
+  if (e.row_scale || e.column_scale || e.residual || e.zero_point != 0) return std::nullopt;
   switch (e.activation) {
     case Activation::NONE:
       return e.bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
@@ -99,13 +99,14 @@ CublasLt<In, Out>::CublasLt(const Gemm<In, Out>& p, Sums sums) : data_(std::make
     return;
   }
   cublas_check(cublasLtCreate(&d.handle));
-  cublas_check(cublasLtMatmulDescCreate(&d.operation, Cuda<In>::COMPUTE, CUDA_R_32F));
+  cublas_check(cublasLtMatmulDescCreate(&d.operation, Cuda<In>::COMPUTE, Cuda<ScaleOf<Out>>::TYPE));
   const auto set = [&](cublasLtMatmulDescAttributes_t which, auto value) {
     cublas_check(cublasLtMatmulDescSetAttribute(d.operation, which, &value, sizeof value));
   };
   if (p.transposed_b) set(CUBLASLT_MATMUL_DESC_TRANSA, CUBLAS_OP_T);
   if (p.transposed_a) set(CUBLASLT_MATMUL_DESC_TRANSB, CUBLAS_OP_T);
-  if (OF_8_BITS<In>) set(CUBLASLT_MATMUL_DESC_FAST_ACCUM, static_cast<int8_t>(sums == Sums::FAST));
+  if (sizeof(In) == 1 && !std::is_integral_v<In>)
+    set(CUBLASLT_MATMUL_DESC_FAST_ACCUM, static_cast<int8_t>(sums == Sums::FAST));
   if (sums == Sums::SCALED) {
     if (p.scales.lda != p.M) {
       d.missing = "cublasLt has no leading dimension for scales";
@@ -181,7 +182,8 @@ void CublasLt<In, Out>::gemm(int algorithm, const Gemm<In, Out>& p) const {
   const Data& d = *data_;
   const Epilogue<Out>& e = p.epilogue;
   d.set_bias(e.bias);
-  cublas_check(cublasLtMatmul(d.handle, d.operation, &e.alpha, p.B, d.a, p.A, d.b, &e.beta,
+  const auto alpha = static_cast<ScaleOf<Out>>(e.alpha), beta = static_cast<ScaleOf<Out>>(e.beta);
+  cublas_check(cublasLtMatmul(d.handle, d.operation, &alpha, p.B, d.a, p.A, d.b, &beta,
                               e.beta != 0 ? e.addend : p.C, d.addend, p.C, d.c,
                               &d.algorithms[static_cast<size_t>(algorithm)], p.workspace,
                               p.workspace_bytes, p.stream));

@@ -1,7 +1,9 @@
 #pragma once
 // Matrices as they lie in memory: what is between their rows is NaN.
+#include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 #include <vector>
 
 #include "number.h"
@@ -31,7 +33,10 @@ template <class T>
 std::vector<T> draw_matrix(int rows, int columns, int64_t ld, Data data, uint64_t seed,
                            Stream stream) {
   return draw_rows<T>(rows, columns, ld, [=](uint64_t index) {
-    return Number<T>::from_float(draw(data, seed, stream, index));
+    const float x = draw(data, seed, stream, index);
+    // Of integers what is a fraction else is as many 128ths.
+    const bool is_fraction = std::is_integral_v<T> && data != Data::EXACT;
+    return Number<T>::from_float(is_fraction ? std::floor(128 * x) : x);
   });
 }
 

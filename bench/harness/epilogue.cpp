@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "options.h"
@@ -16,6 +17,7 @@ std::string EpilogueChoice::formula() const {
   text += "A * B";
   if (beta != 0) text += fmt::format(" + {} * addend", beta);
   if (bias) text += " + bias";
+  if (zero_point != 0) text = fmt::format("round({}) + {}", text, zero_point);
   if (activation != Activation::NONE)
     text = fmt::format("{}({})", ACTIVATION_NAMES[static_cast<int>(activation)], text);
   return residual ? text + " + residual" : text;
@@ -35,6 +37,18 @@ void require_exact(const EpilogueChoice& c, int k) {
   if (!c.is_product_alone() && largest > 1 << 24)
     throw UsageError(fmt::format(
         "--alpha, --beta: results may reach {:.0f}, but they are exact only up to 2^24", largest));
+}
+
+EpilogueChoice requantisation_for(int k) {
+  EpilogueChoice choice;
+  choice.alpha = static_cast<float>(0x1p-7 / std::sqrt(std::max(k, 1)));
+  return choice;
+}
+
+int8_t requantised(double sum, float factor, int zero_point) {
+  const float scaled = static_cast<float>(sum) * factor;
+  return static_cast<int8_t>(
+      std::min(std::max(std::nearbyint(double{scaled}) + zero_point, -128.0), 127.0));
 }
 
 Activated properties(Activation activation) {

@@ -19,10 +19,11 @@ struct EpilogueChoice {
   bool bias = false, residual = false;
   Scale scale = Scale::NONE;
   Activation activation = Activation::NONE;
+  int zero_point = 0;  // of int8
 
   bool is_product_alone() const {
     return alpha == 1 && beta == 0 && !bias && !residual && scale == Scale::NONE &&
-           activation == Activation::NONE;
+           activation == Activation::NONE && zero_point == 0;
   }
   // "gelu(0.5 * A * B + bias) + residual"
   std::string formula() const;
@@ -35,8 +36,17 @@ inline EpilogueChoice bias_and(Activation activation) {
   return choice;
 }
 
-// How often a variant rounds to the format of C: once more where one kernel leaves it to another.
-enum class Rounds { ONCE, TWICE };
+// What a C of int8 is made with unless options say: products of random integers over a K so long
+// are as a rule 64 after that.
+EpilogueChoice requantisation_for(int k);
+// round(factor * sum) + zero_point, cut to -128 .. 127, in fp32 and with ties to even, as the GPU
+// does.
+int8_t requantised(double sum, float factor, int zero_point);
+
+// What a variant rounds: sums to the format of C; once more where one kernel leaves them to
+// another; before all that A and B to tf32, to the nearest, or by cutting bits off; the same with
+// what was cut off in two products more.
+enum class Rounds { ONCE, TWICE, TF32, CUT_TO_TF32, SPLIT };
 
 // Throws UsageError where the results of integers would not be exact.
 void require_exact(const EpilogueChoice& choice, int k);

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <memory>
 #include <optional>
+#include <type_traits>
 
 #include "best.h"
 #include "buffers.h"
@@ -100,18 +101,35 @@ void check_cublas(const Problem<In, Out>& problem, const Output<Out>& result) {
     throw std::runtime_error("cuBLAS disagrees with a double-precision reference at " + error);
 }
 
+// tf32's products in fp32, as they are of floats.
+template <class In, class Out>
+const Gemm<In, Out>& in_full(const Gemm<In, Out>& p) {
+  return p;
+}
+Gemm<float, float> in_full(const Gemm<tf32, float>& p) {
+  Gemm<float, float> full{p.M,         p.N,   p.K, &p.A->value, p.lda,
+                          &p.B->value, p.ldb, p.C, p.ldc,       p.stream};
+  full.transposed_a = p.transposed_a, full.transposed_b = p.transposed_b;
+  return full;
+}
+
 // The epilogue, in double, of cuBLAS's products, which are not rounded to Out before.
 template <class In, class Out>
 Output<Out> reference_by_cublas(Cublas& cublas, const Problem<In, Out>& problem,
                                 const BufferSets<In, Out>& sets, cudaStream_t stream) {
+  using Accumulate = typename Formats<In, Out>::Accumulate;
   const auto n = static_cast<size_t>(problem.shape.n);
-  std::vector<float> products(static_cast<size_t>(problem.shape.m) * n);
-  const DeviceBuffer<float> device(products.size());
-  cublas.product(sets.gemm(0, stream), device.get(), problem.shape.n);
+  std::vector<Accumulate> products(static_cast<size_t>(problem.shape.m) * n);
+  const DeviceBuffer<Accumulate> device(products.size());
+  const auto p = in_full(sets.gemm(0, stream));
+  if constexpr (!std::is_integral_v<In>)
+    cublas.product(p, device.get(), problem.shape.n);
+  else if (!cublas.has(p, device.get(), problem.shape.n))
+    return reference_output(problem);
   LADDER_CUDA_CHECK(cudaStreamSynchronize(stream));
   device.download(products);
   return reference_of_products(problem, [&](int i, int j) {
-    return double{products[static_cast<size_t>(i) * n + static_cast<size_t>(j)]};
+    return static_cast<double>(products[static_cast<size_t>(i) * n + static_cast<size_t>(j)]);
   });
 }
 
@@ -125,30 +143,33 @@ struct Yardsticks {
   std::optional<Best<In, Out>> best;
 };
 
-// What cuBLAS chooses itself; of 8 bits, which it leaves to cublasLt, that one's first choice.
+// What cuBLAS chooses itself; of what it leaves to cublasLt, that one's first choice.
 // Nothing where that one has none.
 template <class In, class Out>
 std::optional<Variant<In, Out>> own_choice(const std::shared_ptr<Cublas>& cublas,
                                            const Gemm<In, Out>& p, Sums sums) {
-  if constexpr (OF_8_BITS<In>) {
+  if constexpr (BY_CUBLASLT_ALONE<In, Out>) {
     const auto cublaslt = std::make_shared<const CublasLt<In, Out>>(p, sums);
     if (cublaslt->algorithms() == 0) return std::nullopt;
     return Variant<In, Out>(
         "cuBLAS", [=](const Gemm<In, Out>& p) { cublaslt->gemm(0, p); },
         any_of_cublaslt<In, Out>().workspace_bytes);
   } else {
+    if constexpr (std::is_integral_v<In>)
+      if (!cublas->has(p, p.C, p.ldc)) return std::nullopt;
     return Variant<In, Out>("cuBLAS", [=](const Gemm<In, Out>& p) { cublas->gemm(p); });
   }
 }
 
-// cuBLAS's result, as far as it has one for the problem.
+// cuBLAS's result, as far as it has one for the problem that is as exact as it can be.
 template <class In, class Out>
 Output<Out> make_reference(Cublas& handle, const std::optional<Variant<In, Out>>& cublas,
                            const Problem<In, Out>& problem, BufferSets<In, Out>& sets,
                            cudaStream_t stream) {
-  if (problem.epilogue.choice.is_product_alone() && cublas)
+  constexpr bool INEXACT = std::is_same_v<In, tf32>;
+  if (!INEXACT && problem.epilogue.choice.is_product_alone() && cublas)
     return sets.run_poisoned(*cublas, stream);
-  if constexpr (OF_8_BITS<In>)
+  if constexpr (BY_CUBLASLT_ALONE<In, Out> && !std::is_integral_v<In>)
     return reference_output(problem);
   else
     return reference_by_cublas(handle, problem, sets, stream);
@@ -168,8 +189,9 @@ Yardsticks<In, Out> make_yardsticks(const Problem<In, Out>& problem, BufferSets<
   if (best && yardsticks.cublas) {
     progress("looking for the best of cublasLt");
     const Output<Out>* const reference = check ? &*yardsticks.reference : nullptr;
-    yardsticks.best = find_best(sets, reference, check ? problem.bound(reference) : Bound(), stream,
-                                problem.sums);
+    constexpr Rounds ROUNDS = std::is_same_v<In, tf32> ? Rounds::CUT_TO_TF32 : Rounds::ONCE;
+    yardsticks.best = find_best(sets, reference, check ? problem.bound(reference, ROUNDS) : Bound(),
+                                stream, problem.sums);
   }
   return yardsticks;
 }
@@ -236,7 +258,7 @@ VariantReport measure(const Variant<In, Out>& variant, const Yardsticks<In, Out>
   result.time = times[STAGE];
   if (yardsticks.cublas) result.cublas = times[CUBLAS];
   if (best) result.best = times[BEST];
-  result.cublas_does_all = problem.epilogue.choice.is_product_alone();
+  result.cublas_does_all = problem.epilogue.choice.is_product_alone() || BY_CUBLASLT_ALONE<In, Out>;
   if (sustained && yardsticks.cublas) {
     const std::vector<double> steady = time_sustained(contenders, sets.count(), times, stream);
     result.sustained = {tflops(problem.shape, steady[STAGE]),
@@ -263,7 +285,7 @@ Report execute(const Stage& stage, const std::vector<Variant<In, Out>>& variants
   const bool best = !profiling && options.reference.value_or(stage.reference) == Reference::BEST;
 
   std::vector<Variant<In, Out>> with_workspace = variants;
-  if (best || OF_8_BITS<In>) with_workspace.push_back(any_of_cublaslt<In, Out>());
+  if (best || BY_CUBLASLT_ALONE<In, Out>) with_workspace.push_back(any_of_cublaslt<In, Out>());
   const int sets_for_timing =
       buffer_sets<In, Out>(shape, epilogue, layout, options.groups.size(),
                            workspace_bytes(with_workspace, shape, {}, layout), device);

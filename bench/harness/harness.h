@@ -67,8 +67,10 @@ template <class In, class Out>
 struct Contents {
   std::vector<Variant<In, Out>> variants, configurations;
 };
-// The same as run() for a stage that is there in two formats: --type says in which it runs.
-int run_type(const Stage& stage, const Contents<half, half>& fp16,
-             const Contents<bf16, bf16>& bfloat16, int argc, char** argv);
+// The same as run() for a stage that is there in two formats, with the same variants in both:
+// --type says in which it runs. Defined for the pairs of LADDER_PAIRS (number.h).
+template <class In, class Out, class OtherIn, class OtherOut>
+int run_type(const Stage& stage, const Contents<In, Out>& contents,
+             const Contents<OtherIn, OtherOut>& other, int argc, char** argv);
 
 }  // namespace ladder::harness

@@ -91,7 +91,7 @@ std::string to_json(const Report& r) {
   if (r.layout != Layout{}) json["problem"]["layout"] = name(r.layout);
   if (!r.ends.empty()) json["problem"]["groups"] = rows_of_groups(r.ends);
   if (r.sums != Sums::FP32) json["problem"]["sums"] = name(r.sums);
-  if (const EpilogueChoice& e = r.epilogue; !e.is_product_alone())
+  if (const EpilogueChoice& e = r.epilogue; !e.is_product_alone()) {
     json["problem"]["epilogue"] = {
         {"alpha", e.alpha},
         {"beta", e.beta},
@@ -99,6 +99,8 @@ std::string to_json(const Report& r) {
         {"residual", e.residual},
         {"scale", SCALE_NAMES[static_cast<int>(e.scale)]},
         {"activation", ACTIVATION_NAMES[static_cast<int>(e.activation)]}};
+    if (e.zero_point != 0) json["problem"]["epilogue"]["zero_point"] = e.zero_point;
+  }
   json["variants"] = Json::array();
   for (const VariantReport& v : r.variants) {
     Json variant = {{"name", v.name}};

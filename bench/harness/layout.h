@@ -3,6 +3,8 @@
 #include <iterator>
 #include <string>
 
+#include "types.cuh"
+
 namespace ladder::harness {
 
 // By rows, or transposed: A as K x M, B as N x K. As in Gemm.
@@ -22,6 +24,6 @@ inline const char* name(Layout layout) {
 
 // What a stage takes that does not take any: what Gemm's contract says.
 template <class In>
-constexpr Layout USUAL_LAYOUT{false, sizeof(In) == 1};
+constexpr Layout USUAL_LAYOUT{false, ALONG_K<In>};
 
 }  // namespace ladder::harness

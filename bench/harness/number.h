@@ -1,7 +1,9 @@
 #pragma once
 // The number formats that stages compute in, and what the harness has to know about each.
 #include <array>
+#include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 #include "launch.cuh"
 #include "types.cuh"
@@ -18,6 +20,14 @@ struct Number<float> {
   static constexpr double SMALLEST_NORMAL = 0x1p-126;  // below it, rounding errors are absolute
   static float from_float(float x) { return x; }
   static float to_float(float x) { return x; }
+};
+
+// In memory a float: what a kernel drops of it is in Rounds.
+template <>
+struct Number<tf32> {
+  static constexpr const char* NAME = "tf32";
+  static tf32 from_float(float x) { return {x}; }
+  static float to_float(tf32 x) { return x.value; }
 };
 
 template <>
@@ -69,27 +79,51 @@ struct Number<e5m2> : Number8<e5m2> {
   static constexpr double SMALLEST_NORMAL = 0x1p-14;
 };
 
+// Integers. All that is made of them is exact, so that results have to be equal.
+template <>
+struct Number<int8_t> {
+  static constexpr const char* NAME = "int8";
+  static int8_t from_float(float x) { return static_cast<int8_t>(x); }
+  static float to_float(int8_t x) { return x; }
+};
+template <>
+struct Number<int32_t> {
+  static constexpr const char* NAME = "int32";
+  static int32_t from_float(float x) { return static_cast<int32_t>(x); }
+  static double to_float(int32_t x) { return x; }  // a float has not all of them
+};
+
 // The formats of results.
 #define LADDER_OUTPUTS(DO) \
   DO(float)                \
   DO(half)                 \
-  DO(bf16)
+  DO(bf16)                 \
+  DO(int8_t)               \
+  DO(int32_t)
 
 // What stages are made of: the formats of A and B, of C, and of the sums. The one list: whatever
 // the harness defines for each of them is instantiated from it, `#define DO(In, Out, Accumulate)
 // ...`.
 #define LADDER_FORMATS(DO)  \
   LADDER_CUBLAS_FORMATS(DO) \
-  LADDER_FP8_FORMATS(DO)
+  LADDER_CUBLASLT_FORMATS(DO)
 // Those that cuBLAS multiplies in any layout.
-#define LADDER_CUBLAS_FORMATS(DO) \
-  DO(float, float, float)         \
-  DO(half, half, float)           \
-  DO(::ladder::bf16, ::ladder::bf16, float)
-// Those of which cublasLt alone does, with B transposed.
-#define LADDER_FP8_FORMATS(DO)              \
+#define LADDER_CUBLAS_FORMATS(DO)           \
+  DO(float, float, float)                   \
+  DO(half, half, float)                     \
+  DO(::ladder::bf16, ::ladder::bf16, float) \
+  DO(::ladder::tf32, float, float)          \
+  DO(int8_t, int32_t, int32_t)
+// Those that cublasLt alone does, with B transposed.
+#define LADDER_CUBLASLT_FORMATS(DO)         \
   DO(::ladder::e4m3, ::ladder::bf16, float) \
-  DO(::ladder::e5m2, ::ladder::bf16, float)
+  DO(::ladder::e5m2, ::ladder::bf16, float) \
+  DO(int8_t, int8_t, int32_t)
+
+// The stages that are there in two formats.
+#define LADDER_PAIRS(DO)                         \
+  DO(half, half, ::ladder::bf16, ::ladder::bf16) \
+  DO(int8_t, int8_t, int8_t, int32_t)
 
 // Formats<In, Out>::Accumulate is the format of the sums.
 template <class In, class Out>
@@ -103,8 +137,19 @@ LADDER_FORMATS(LADDER_DEFINE)
 #undef LADDER_DEFINE
 
 // What cuBLAS leaves to cublasLt.
-template <class In>
-constexpr bool OF_8_BITS = sizeof(In) == 1;
+template <class In, class Out>
+constexpr bool BY_CUBLASLT_ALONE = false;
+#define LADDER_DEFINE(In, Out, Sum) \
+  template <>                       \
+  inline constexpr bool BY_CUBLASLT_ALONE<In, Out> = true;
+LADDER_CUBLASLT_FORMATS(LADDER_DEFINE)
+#undef LADDER_DEFINE
+
+// What --type calls them: by A and B, but for int8 whose sums are C.
+template <class In, class Out>
+constexpr const char* TYPE_NAME = Number<In>::NAME;
+template <>
+inline constexpr const char* TYPE_NAME<int8_t, int32_t> = "int32";
 
 // Elements in 16 bytes: leading dimensions are multiples of it.
 template <class T>

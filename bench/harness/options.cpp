@@ -126,6 +126,10 @@ void add_epilogue(CLI::App& app, std::optional<EpilogueChoice>& epilogue) {
       "--bias", [=] { chosen().bias = true; }, "add a number a column before the activation");
   app.add_flag_callback(
       "--residual", [=] { chosen().residual = true; }, "add a matrix like C behind the activation");
+  add_integer<int>(
+      app, "--zero-point", -128, 127, [=](int v) { chosen().zero_point = v; },
+      "of results of 8 bits, which are round(alpha * A * B) + this; alpha is about "
+      "1 / (128 sqrt(K)) where none of these options is given [0]");
   add_choice(
       app, "--scale", {std::begin(SCALE_NAMES), std::end(SCALE_NAMES)},
       [=](size_t choice) { chosen().scale = static_cast<Scale>(choice); },
@@ -134,7 +138,7 @@ void add_epilogue(CLI::App& app, std::optional<EpilogueChoice>& epilogue) {
       app, "--activation", {std::begin(ACTIVATION_NAMES), std::end(ACTIVATION_NAMES)},
       [=](size_t choice) { chosen().activation = static_cast<Activation>(choice); },
       "gelu is the one with tanh; the stage with an epilogue has a bias and gelu where none of "
-      "these six options is given, and relu where results must be equal [none]");
+      "these options is given, and relu where results must be equal [none]");
 }
 
 void keep_known_variants(std::vector<std::string>& wanted, const std::vector<std::string>& variants,
@@ -229,7 +233,7 @@ std::optional<Options> parse_options(const std::string& stage,
       ->excludes(data);
   add_choice(
       app, "--type", types, [&](size_t choice) { o.type = types[choice]; },
-      fmt::format("of A and B [{}]", o.type));
+      fmt::format("of A and B; int32 is of C, whose A and B are int8 [{}]", o.type));
   add_choice(
       app, "--layout", {std::begin(LAYOUT_NAMES), std::end(LAYOUT_NAMES)},
       [&](size_t choice) { o.layout = LAYOUTS[choice]; },

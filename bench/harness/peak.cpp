@@ -22,11 +22,14 @@ const std::map<std::string, int Rates::*> PIPES = {
 
 std::optional<double> peak_tflops(const Device& device, const std::string& input) {
   const auto rates = RATES.find(device.sm);
-  // From 8.9 on there are numbers of 8 bits, twice as many.
-  const bool fp8 = (input == "e4m3" || input == "e5m2") && device.sm >= 89;
-  const auto pipe = PIPES.find(fp8 ? "fp16" : input);
+  // Twice as many of 8 bits, integers from 8.0 and others from 8.9 on, and half as many of tf32.
+  const bool of_8_bits = (input == "int8" && device.sm >= 80) ||
+                         ((input == "e4m3" || input == "e5m2") && device.sm >= 89),
+             tf32 = input == "tf32" && device.sm >= 80;
+  const auto pipe = PIPES.find(of_8_bits || tf32 ? "fp16" : input);
   if (rates == RATES.end() || pipe == PIPES.end()) return std::nullopt;
-  return (fp8 ? 2 : 1) * device.multiprocessors * (rates->second.*pipe->second) * device.clock_mhz *
+  const double by_halves = of_8_bits ? 2 : tf32 ? 0.5 : 1;
+  return by_halves * device.multiprocessors * (rates->second.*pipe->second) * device.clock_mhz *
          1e6 / 1e12;
 }
 

@@ -67,11 +67,24 @@ Problem<In, Out>::Problem(Shape shape, Data data, uint64_t seed, Padding padding
   for (double& norm : column_norms) norm = std::sqrt(norm);
 }
 
+template <class In, class Out>
+Out Problem<In, Out>::stored(int i, int j, double product) const {
+  if constexpr (std::is_same_v<Out, int8_t>) {
+    const auto factor = static_cast<float>(epilogue.factor(i, j));
+    return requantised(product, factor, epilogue.choice.zero_point);
+  } else if constexpr (std::is_same_v<Out, int32_t>) {
+    return static_cast<int32_t>(product);
+  } else {
+    const double before = epilogue.before(i, j, product);
+    return Number<Out>::from_float(static_cast<float>(epilogue.after(i, j, before)));
+  }
+}
+
 namespace {
 
 template <class In, class Out>
-double bound_of(const Problem<In, Out>& p, int i, int j, double reference, double before,
-                Rounds rounds) {
+double bound_of_fraction(const Problem<In, Out>& p, int i, int j, double reference, double before,
+                         Rounds rounds) {
   using Accumulate = typename Formats<In, Out>::Accumulate;
   const double row_norm = p.row_norms[static_cast<size_t>(i)],
                column_norm = p.column_norms[static_cast<size_t>(p.group_of(i)) *
@@ -79,9 +92,11 @@ double bound_of(const Problem<In, Out>& p, int i, int j, double reference, doubl
                                             static_cast<size_t>(j)];
   const EpilogueData<Out>& e = p.epilogue;
   if (e.choice.is_product_alone())
-    return is_exact(p.data) ? 0
-                            : difference_bound<Out, Accumulate>(p.shape.k, row_norm, column_norm,
-                                                                reference, p.sums);
+    return is_exact(p.data)
+               ? 0
+               : difference_bound<Out, Accumulate>(p.shape.k, row_norm, column_norm, reference,
+                                                   p.sums) +
+                     factors_error(p.shape.k, row_norm * column_norm, std::abs(reference), rounds);
   const double added = e.magnitude_added(i, j);
   // Integers up to 1 / unit roundoff are numbers of the format.
   if (is_exact(p.data) &&
@@ -91,6 +106,15 @@ double bound_of(const Problem<In, Out>& p, int i, int j, double reference, doubl
   return difference_bound<Out, Accumulate>(
       p.shape.k, row_norm, column_norm, reference, p.sums,
       {e.factor(i, j), before, added, f.lipschitz, f.relative, rounds == Rounds::TWICE});
+}
+
+template <class In, class Out>
+double bound_of(const Problem<In, Out>& p, int i, int j, double reference, double before,
+                Rounds rounds) {
+  if constexpr (std::is_integral_v<Out>)
+    return 0;
+  else
+    return bound_of_fraction(p, i, j, reference, before, rounds);
 }
 
 }  // namespace
@@ -141,10 +165,11 @@ Output<Out> reference_of_products(const Problem<In, Out>& p,
 #pragma omp parallel for
   for (int i = 0; i < p.shape.m; ++i)
     for (int j = 0; j < p.shape.n; ++j) {
-      const double before = p.epilogue.before(i, j, product(i, j));
-      if (keeps) output.before[static_cast<size_t>(i) * n + static_cast<size_t>(j)] = before;
-      output.row(i)[j] =
-          Number<Out>::from_float(static_cast<float>(p.epilogue.after(i, j, before)));
+      const double of = product(i, j);
+      if (keeps)
+        output.before[static_cast<size_t>(i) * n + static_cast<size_t>(j)] =
+            p.epilogue.before(i, j, of);
+      output.row(i)[j] = p.stored(i, j, of);
     }
   return output;
 }
@@ -164,13 +189,12 @@ std::string check_against_double(const Problem<In, Out>& p, const Output<Out>& r
   const auto products = reference_rows(p, rows);
   for (size_t r = 0; r < rows.size(); ++r) {
     for (int j = 0; j < p.shape.n; ++j) {
-      const double before = p.epilogue.before(rows[r], j, products[r][static_cast<size_t>(j)]);
-      const double exact = p.epilogue.after(rows[r], j, before);
+      const double product = products[r][static_cast<size_t>(j)],
+                   before = p.epilogue.before(rows[r], j, product);
       // Where sums are exact the only rounding is the one to Out.
-      const double expected =
-          is_exact(p.data)
-              ? Number<Out>::to_float(Number<Out>::from_float(static_cast<float>(exact)))
-              : exact;
+      const double expected = is_exact(p.data) || std::is_integral_v<Out>
+                                  ? Number<Out>::to_float(p.stored(rows[r], j, product))
+                                  : p.epilogue.after(rows[r], j, before);
       const double got = Number<Out>::to_float(result.row(rows[r])[j]);
       const double bound = bound_of(p, rows[r], j, expected, before, rounds);
       if (!(std::abs(got - expected) <= bound))

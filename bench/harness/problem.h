@@ -89,6 +89,9 @@ struct Problem {
     return {lda - leading_dimension_a<In>(shape, layout),
             ldb - leading_dimension_b<In>(shape, layout), ldc - leading_dimension<Out>(shape.n)};
   }
+  // What has to be stored of a product; where it cannot be but one number, that. Rounded through
+  // fp32.
+  Out stored(int i, int j, double product) const;
   // `reference` is needed for problems with an epilogue, and has to live as long as the bound.
   Bound bound(const Output<Out>* reference = nullptr, Rounds rounds = Rounds::ONCE) const;
 };

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <new>
 #include <optional>
+#include <type_traits>
 
 #include "device.h"
 #include "execute.h"
@@ -24,7 +25,11 @@ void progress(const std::string& what) {
 namespace {
 
 // What the options say, or the stage's own. Throws UsageError for a stage that has none.
+template <class Out>
 EpilogueChoice epilogue_of(const Stage& stage, const Options& options) {
+  if (std::is_same_v<Out, int8_t>) return options.epilogue.value_or(requantisation_for(options.k));
+  if (options.epilogue && options.epilogue->zero_point != 0)
+    throw UsageError("--zero-point: it is for results of 8 bits");
   if (options.epilogue && !options.epilogue->is_product_alone() && !stage.epilogue)
     throw UsageError("this stage has no epilogue, it computes A * B alone; asked for was " +
                      options.epilogue->formula());
@@ -69,8 +74,8 @@ int run_stage(const Stage& stage, const Contents<In, Out>& contents,
       is_exact(options->data) && options->k > most)
     throw UsageError(fmt::format("--data {}: K is {}, but sums stay exact only up to K = {}",
                                  name(options->data), options->k, most));
-  const EpilogueChoice epilogue = epilogue_of(stage, *options);
-  if (is_exact(options->data)) require_exact(epilogue, options->k);
+  const EpilogueChoice epilogue = epilogue_of<Out>(stage, *options);
+  if (is_exact(options->data) && !std::is_integral_v<Out>) require_exact(epilogue, options->k);
   const Layout layout = layout_of<In>(stage, *options);
   if (!options->groups.empty() && !stage.groups)
     throw UsageError(fmt::format("this stage computes one product; asked for were {} groups",
@@ -126,18 +131,20 @@ int run(const Stage& stage, const std::vector<Variant<In, Out>>& variants, int a
         const std::vector<Variant<In, Out>>& configurations) {
   return report_errors(stage, [&] {
     const Contents<In, Out> contents{variants, configurations};
-    return run_stage(stage, contents, options_of(stage, contents, {Number<In>::NAME}, argc, argv));
+    return run_stage(stage, contents,
+                     options_of(stage, contents, {TYPE_NAME<In, Out>}, argc, argv));
   });
 }
 
-int run_type(const Stage& stage, const Contents<half, half>& fp16,
-             const Contents<bf16, bf16>& bfloat16, int argc, char** argv) {
+template <class In, class Out, class OtherIn, class OtherOut>
+int run_type(const Stage& stage, const Contents<In, Out>& contents,
+             const Contents<OtherIn, OtherOut>& other, int argc, char** argv) {
   return report_errors(stage, [&] {
-    // Both have the same variants.
+    const std::string name = TYPE_NAME<OtherIn, OtherOut>;
     const std::optional<Options> options =
-        options_of(stage, fp16, {Number<half>::NAME, Number<bf16>::NAME}, argc, argv);
-    return options && options->type == Number<bf16>::NAME ? run_stage(stage, bfloat16, options)
-                                                          : run_stage(stage, fp16, options);
+        options_of(stage, contents, {TYPE_NAME<In, Out>, name}, argc, argv);
+    return options && options->type == name ? run_stage(stage, other, options)
+                                            : run_stage(stage, contents, options);
   });
 }
 
@@ -145,5 +152,10 @@ int run_type(const Stage& stage, const Contents<half, half>& fp16,
   template int run(const Stage&, const std::vector<Variant<In, Out>>&, int, char**, \
                    const std::vector<Variant<In, Out>>&);
 LADDER_FORMATS(INSTANTIATE)
+#undef INSTANTIATE
+#define INSTANTIATE(In, Out, OtherIn, OtherOut)                 \
+  template int run_type(const Stage&, const Contents<In, Out>&, \
+                        const Contents<OtherIn, OtherOut>&, int, char**);
+LADDER_PAIRS(INSTANTIATE)
 
 }  // namespace ladder::harness

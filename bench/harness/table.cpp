@@ -107,9 +107,9 @@ std::string gpu_table(const Report& r) {
     const Timing& c = *r.variants.back().cublas;
     text += fmt::format("  cuBLAS {}{}: {:.4f} ms, {:.2f} TFLOP/s, interleaved with {}\n",
                         r.cublas_version,
-                        !r.ends.empty()                 ? ", group by group"
-                        : r.epilogue.is_product_alone() ? ""
-                                                        : ", the product alone",
+                        !r.ends.empty()                     ? ", group by group"
+                        : r.variants.back().cublas_does_all ? ""
+                                                            : ", the product alone",
                         c.median, tflops(r.shape, c.median), r.variants.back().name);
   }
   if (best) {

@@ -19,15 +19,16 @@ __device__ __forceinline__ void stage_halves(half (*staged)[COLS], int row0, int
   }
 }
 
-// ROWS staged rows to C, from its row m0 and column n0 on, eight elements of 16 bits a lane.
+// ROWS staged rows to C, from its row m0 and column n0 on, a chunk of 16 bytes a lane.
 template <int ROWS, int COLS, class Out>
 __device__ __forceinline__ void store_staged(const Out (*staged)[COLS], Out* C, int64_t ldc, int m0,
                                              int n0, int M, int N, int lane) {
-  for (int i = lane; i < ROWS * COLS / 8; i += 32) {
-    const int row = i / (COLS / 8), col = i % (COLS / 8) * 8;
+  constexpr int CHUNK = 16 / static_cast<int>(sizeof(Out));
+  for (int i = lane; i < ROWS * COLS / CHUNK; i += 32) {
+    const int row = i / (COLS / CHUNK), col = i % (COLS / CHUNK) * CHUNK;
     const int m = m0 + row, n = n0 + col;
-    const Out* const from = &staged[row][swizzled(row, col)];
-    if (m < M && n + 8 <= N)
+    const Out* const from = &staged[row][swizzled<Out>(row, col)];
+    if (m < M && n + CHUNK <= N)
       *reinterpret_cast<uint4*>(&C[m * ldc + n]) = *reinterpret_cast<const uint4*>(from);
     else if (m < M)
       for (int e = 0; e < N - n; ++e) C[m * ldc + n + e] = from[e];

@@ -10,5 +10,10 @@ namespace ladder {
 __device__ __forceinline__ int swizzled(int row, int col) {
   return col ^ row % 8 * 8;
 }
+// The same of elements of another size.
+template <class T>
+__device__ __forceinline__ int swizzled(int row, int col) {
+  return col ^ row % 8 * (16 / static_cast<int>(sizeof(T)));
+}
 
 }  // namespace ladder

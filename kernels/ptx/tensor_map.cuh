@@ -17,8 +17,12 @@ template <>
 inline constexpr CUtensorMapDataType TENSOR_MAP_TYPE<half> = CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
 template <>
 inline constexpr CUtensorMapDataType TENSOR_MAP_TYPE<float> = CU_TENSOR_MAP_DATA_TYPE_FLOAT32;
+template <>  // rounds each float on its way to shared memory
+inline constexpr CUtensorMapDataType TENSOR_MAP_TYPE<tf32> = CU_TENSOR_MAP_DATA_TYPE_TFLOAT32;
 template <>
 inline constexpr CUtensorMapDataType TENSOR_MAP_TYPE<bf16> = CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
+template <>
+inline constexpr CUtensorMapDataType TENSOR_MAP_TYPE<int32_t> = CU_TENSOR_MAP_DATA_TYPE_INT32;
 
 // A row-major matrix for copies of boxes of `box_rows` x `box_cols`; `ld` in elements. Or several,
 // `matrices` of them, each rows * ld elements behind the one before: a box is in one of them, and

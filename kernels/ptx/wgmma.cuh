@@ -80,6 +80,7 @@ enum class Major { K, MN };
 #define WGMMA_128(X) WGMMA_124(X), X(124), X(125), X(126), X(127)
 #define WGMMA_NAME(i)    %i
 #define WGMMA_OPERAND(i) "+f"(d[i])
+#define WGMMA_INTEGER(i) "+r"(d[i])
 #define WGMMA_TEXT(...)  WGMMA_QUOTED(__VA_ARGS__)  // after the list is written out
 #define WGMMA_QUOTED(...) #__VA_ARGS__
 // The operands that are constants.
@@ -89,7 +90,7 @@ enum class Major { K, MN };
 // length of d. TYPES has K and the formats, and 32 bytes are K of them. Warp w of the group holds rows 16w to 16w + 15 of d, laid out as by N / 8
 // mma.syncs side by side. A, B and ACCUMULATE are the numbers of these operands, which follow the
 // accumulators: A is how many of those there are.
-#define WGMMA_FUNCTION(NAME, TYPES, N, A, B, ACCUMULATE)                                          \
+#define WGMMA_ALONG_K(NAME, TYPES, N, A, B, ACCUMULATE)                                           \
   __device__ __forceinline__ void NAME(float(&d)[A], uint64_t a, uint64_t b, bool accumulate) {   \
     asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %" #ACCUMULATE ", 0;\n"                        \
                  "wgmma.mma_async.sync.aligned.m64n" #N TYPES " {"                                \
@@ -111,12 +112,24 @@ enum class Major { K, MN };
                  : "l"(a), "l"(b), "r"(static_cast<int>(accumulate)),                             \
                    "n"(static_cast<int>(OF_A)), "n"(static_cast<int>(OF_B)));                     \
   }
-// Of 8 bits both operands' rows run along k, and the instruction has no word for anything else.
+// Integers of 8 bits have no signs to change, and sums of 32 bits. N is 8, 24 or a multiple of 16.
+#define WGMMA_INTEGERS(NAME, TYPES, N, A, B, ACCUMULATE)                                          \
+  __device__ __forceinline__ void NAME(int32_t(&d)[A], uint64_t a, uint64_t b, bool accumulate) { \
+    asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %" #ACCUMULATE ", 0;\n"                        \
+                 "wgmma.mma_async.sync.aligned.m64n" #N TYPES " {"                                \
+                 WGMMA_TEXT(WGMMA_##A(WGMMA_NAME)) "}, %" #A ", %" #B ", p;\n}"                   \
+                 : WGMMA_##A(WGMMA_INTEGER)                                                       \
+                 : "l"(a), "l"(b), "r"(static_cast<int>(accumulate)));                            \
+  }
+// Of 8 bits, and of tf32, both operands' rows run along k, and the instruction has no word for
+// anything else.
 #define WGMMA_FUNCTIONS(N, A, B, ACCUMULATE, MAJOR_A, MAJOR_B)                                    \
   WGMMA_16_BITS(wgmma_m64k16_of_f16, "k16.f32.f16.f16", N, A, B, ACCUMULATE, MAJOR_A, MAJOR_B)    \
   WGMMA_16_BITS(wgmma_m64k16_of_bf16, "k16.f32.bf16.bf16", N, A, B, ACCUMULATE, MAJOR_A, MAJOR_B) \
-  WGMMA_FUNCTION(wgmma_m64k32_f32_e4m3, "k32.f32.e4m3.e4m3", N, A, B, ACCUMULATE)                 \
-  WGMMA_FUNCTION(wgmma_m64k32_f32_e5m2, "k32.f32.e5m2.e5m2", N, A, B, ACCUMULATE)
+  WGMMA_ALONG_K(wgmma_m64k8_f32_tf32, "k8.f32.tf32.tf32", N, A, B, ACCUMULATE)                    \
+  WGMMA_ALONG_K(wgmma_m64k32_f32_e4m3, "k32.f32.e4m3.e4m3", N, A, B, ACCUMULATE)                  \
+  WGMMA_ALONG_K(wgmma_m64k32_f32_e5m2, "k32.f32.e5m2.e5m2", N, A, B, ACCUMULATE)                  \
+  WGMMA_INTEGERS(wgmma_m64k32_s32_s8, "k32.s32.s8.s8", N, A, B, ACCUMULATE)
 WGMMA_FUNCTIONS(8, 4, 5, 6, 7, 8)
 WGMMA_FUNCTIONS(16, 8, 9, 10, 11, 12)
 WGMMA_FUNCTIONS(24, 12, 13, 14, 15, 16)
@@ -184,10 +197,12 @@ WGMMA_FUNCTIONS(256, 128, 129, 130, 131, 132)
 #undef WGMMA_128
 #undef WGMMA_NAME
 #undef WGMMA_OPERAND
+#undef WGMMA_INTEGER
 #undef WGMMA_TEXT
 #undef WGMMA_QUOTED
 #undef WGMMA_NOT_NEGATED
-#undef WGMMA_FUNCTION
+#undef WGMMA_ALONG_K
+#undef WGMMA_INTEGERS
 #undef WGMMA_16_BITS
 #undef WGMMA_FUNCTIONS
 

@@ -40,6 +40,11 @@ class Stage:
     groups: bool = False
 
     @property
+    def layout(self) -> str:
+        """The usual one: tensor cores read some numbers along K alone, B too."""
+        return "NT" if self.types[0] in {"e4m3", "tf32", "int8"} else "NN"
+
+    @property
     def label(self) -> str:
         """For where there is no room for the whole name; nothing is read from it."""
         return self.name.split("_")[0]

@@ -54,9 +54,9 @@ class Edit:
     kernel: str = ""
 
     @property
-    def type(self) -> str:
-        """Of A and B, in C++, where a stage takes several."""
-        return "ladder::bf16" if "--type bf16" in self.options else "half"
+    def other_type(self) -> bool:
+        """Whether it is the second one of two that the stage has."""
+        return "--type" in self.options
 
 
 @dataclass(frozen=True)
@@ -119,15 +119,13 @@ def plant(edit: Edit, kernels: Path) -> None:
 
 
 def main_of(stage_main: str, edit: Edit) -> str:
-    """A stage's main with the edit's variant alone, or, where variants are templates of the type,
-    with those of the edit's type. Raises BadInput."""
+    """A stage's main with the edit's variant alone, or, where variants are templates of one of two
+    types, with those of the first, or, with --type, of the other. Raises BadInput."""
     before, _, body = stage_main.partition("int main(")
     if "harness::run_type(" in body:
-        run_it = (
-            f"  return ladder::harness::run<{edit.type}, {edit.type}>(\n"
-            f"      ladder::STAGE, contents<{edit.type}>().variants, argc, argv);\n"
-        )
-        return f"{before}int main(int argc, char** argv) {{\n{run_it}}}\n"
+        contents = re.findall(r"contents<.*?>\(\)", body)[edit.other_type]
+        run_it = f"return ladder::harness::run(ladder::STAGE, {contents}.variants, argc, argv);"
+        return f"{before}int main(int argc, char** argv) {{\n  {run_it}\n}}\n"
     start = re.search(r"return (?:ladder::)?harness::run<.*?>\(", body)
     variant = re.search(rf'\{{"{edit.variant}",[^{{}}]*\}}', body)
     if not start or not variant:
@@ -135,7 +133,7 @@ def main_of(stage_main: str, edit: Edit) -> str:
     entry = variant[0]
     if edit.kernel:
         entry = f'{{"{edit.variant}", [](const auto& p) {{ {edit.kernel}; }}}}'
-    using = "".join(re.findall(r"^  using namespace .*;\n", body, re.MULTILINE))
+    using = "".join(re.findall(r"^  using .*;\n", body, re.MULTILINE))
     run_it = f"  {start[0]}ladder::STAGE, {{{entry}}}, argc, argv);\n"
     return f"{before}int main(int argc, char** argv) {{\n{using}{run_it}}}\n"
 
@@ -263,9 +261,11 @@ def unedited(edits: list[Edit], build: Build) -> list[str]:
     with tempfile.TemporaryDirectory() as folder:
         made = {}
         for (variant, kernel, shape, _), edit in by_program.items():
-            program = made.get((variant, kernel, edit.type))
+            program = made.get((variant, kernel, edit.other_type))
             if program is None:
-                program = made[variant, kernel, edit.type] = Path(folder) / f"program{len(made)}"
+                program = made[variant, kernel, edit.other_type] = (
+                    Path(folder) / f"program{len(made)}"
+                )
                 said = build.compile(edit, ROOT / "kernels", program)
                 if said:
                     raise BadInput(f"{edit.stage}, {variant}, does not compile:\n{said}")

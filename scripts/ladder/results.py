@@ -77,10 +77,13 @@ def shape(report: dict) -> str:
     m, n, k = (problem[d] for d in "mnk")
     words = [str(m) if m == n == k else f"{m}x{n}x{k}"]
     stage = manifest.load().get(report["stage"])
-    if stage and stage.any_layout and "layout" in problem:  # which is not there where it is NN
-        words.append(problem["layout"])
-    if stage and len(stage.types) > 1 and problem["input"] != stage.types[0]:
-        words.append(problem["input"])
+    layout = problem.get("layout", "NN")
+    if stage and stage.any_layout and layout != stage.layout:
+        words.append(layout)
+    if stage and len(stage.types) > 1:
+        # int32 is a type of C.
+        type_ = "int32" if problem.get("output") == "int32" else problem["input"]
+        words += [type_] if type_ != stage.types[0] else []
     return "_".join(words)
 
 

@@ -61,7 +61,7 @@ class Cell:
 
 
 # As results.shape() writes it.
-SHAPE = re.compile(r"([1-9]\d*(?:x[1-9]\d*x[1-9]\d*)?)(?:_(NT|TN|TT))?(?:_([a-z][a-z0-9]*))?")
+SHAPE = re.compile(r"([1-9]\d*(?:x[1-9]\d*x[1-9]\d*)?)(?:_(NN|NT|TN|TT))?(?:_([a-z][a-z0-9]*))?")
 
 
 def split(shape: str) -> tuple[list[int], str | None, str | None]:

@@ -26,7 +26,7 @@ from ladder.project import CPU_STAGES, ROOT, BadInput, read_json
 
 TRACES = ROOT / "docs/assets/traces"
 SIZE = 128
-ELEMENT_BYTES = {"fp32": 4, "fp16": 2, "bf16": 2, "e4m3": 1}
+ELEMENT_BYTES = {"fp32": 4, "tf32": 4, "int32": 4, "fp16": 2, "bf16": 2, "e4m3": 1, "int8": 1}
 ENTRY = re.compile(r"^ <[0-9a-f]+><(?P<id>[0-9a-f]+)>: .*\((?P<tag>DW_TAG_\w+)\)")
 ATTRIBUTE = re.compile(r"^ +<[0-9a-f]+> +DW_AT_(?P<name>\w+) *: (?P<value>.*)")
 

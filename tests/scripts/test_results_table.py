@@ -93,7 +93,12 @@ def test_shape_of_a_rectangle_is_spelled_out():
 
 
 def test_shape_has_the_layout_and_the_type_that_are_not_the_usual_ones(manifest_of):
-    manifest_of({"name": "01_naive", "types": ["fp16", "bf16"], "any_layout": True}, "02_other")
+    manifest_of(
+        {"name": "01_naive", "types": ["fp16", "bf16"], "any_layout": True},
+        "02_other",
+        {"name": "03_along_k", "types": ["tf32"], "any_layout": True},
+        {"name": "04_integers", "types": ["int8", "int32"]},
+    )
 
     def shape(stage, **problem):
         of = report()
@@ -104,6 +109,12 @@ def test_shape_has_the_layout_and_the_type_that_are_not_the_usual_ones(manifest_
     assert shape("01_naive", input="bf16", layout="TT", k=77) == "4096x4096x77_TT_bf16"
     # A stage that takes one of each alone.
     assert shape("02_other", input="e4m3", layout="NT") == "4096"
+    # The usual layout may be another.
+    assert shape("03_along_k", input="tf32", layout="NT") == "4096"
+    assert shape("03_along_k", input="tf32") == "4096_NN"
+    # What differs may be C.
+    assert shape("04_integers", input="int8", layout="NT", output="int8") == "4096"
+    assert shape("04_integers", input="int8", layout="NT", output="int32") == "4096_int32"
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{}", "not json"])

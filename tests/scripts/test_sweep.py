@@ -123,7 +123,7 @@ def test_an_interrupt_keeps_what_is_there(build, tmp_path, capsys, monkeypatch):
     [
         (["{out}", "--shapes", "4096x1"], "no shape: '4096x1'"),
         (["{out}", "--shapes", "0"], "no shape: '0'"),
-        (["{out}", "--shapes", "64_NN"], "no shape: '64_NN'"),
+        (["{out}", "--shapes", "64_XX"], "no shape: '64_XX'"),
         (["{out}", "--shapes", "64_bf16_TN"], "no shape: '64_bf16_TN'"),
         (["{out}", "07_none"], "no stage '07_none'; there are: 01_right"),
         (["{out}", "--processes", "0"], "--processes: at least 1"),

@@ -50,23 +50,29 @@ struct alignas(16) Vector4 {
     return *this;
   }
 };
-struct alignas(8) float2 {
-  typedef float Whole __attribute__((vector_size(8)));
+template <class T>
+struct alignas(8) Vector2 {
+  typedef T Whole __attribute__((vector_size(8)));
   union {
     struct {
-      float x, y;
+      T x, y;
     };
     Whole whole;
   };
-  float2() = default;
-  float2(float x0, float y0) : x(x0), y(y0) {}
-  float2(const float2& other) : whole(other.whole) {}
-  float2& operator=(const float2& other) {
+  Vector2() = default;
+  Vector2(T x0, T y0) : x(x0), y(y0) {}
+  Vector2(const Vector2& other) : whole(other.whole) {}
+  Vector2& operator=(const Vector2& other) {
     whole = other.whole;
     return *this;
   }
 };
+using float2 = Vector2<float>;
+using int2 = Vector2<int>;
 inline float2 make_float2(float x, float y) {
+  return {x, y};
+}
+inline int2 make_int2(int x, int y) {
   return {x, y};
 }
 using float4 = Vector4<float>;
@@ -155,6 +161,9 @@ inline uint32_t __ballot_sync(uint32_t, int predicate,
 }
 inline int __popc(uint32_t x) {
   return __builtin_popcount(x);
+}
+inline float __fadd_rn(float a, float b) {  // never with a multiplication
+  return a + b;
 }
 inline float __expf(float x) {
   return std::exp(x);
