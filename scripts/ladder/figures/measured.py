@@ -12,7 +12,7 @@ from ladder.results import load, own, shape
 SIZE = 4096
 SIZES_OF_A_LINE = 4
 OVER_SIZES = "fp32", "fp16"  # e4m3 is measured at two powers of two
-KINDS = {"fp32": "a", "fp16": "b", "e4m3": "c"}
+KINDS = {"fp32": "a", "fp16": "b", "e4m3": "c", "tf32": "c", "int8": "c"}
 
 
 def squares(results: Path) -> list[dict]:
