@@ -150,6 +150,8 @@ Differences compare_with_doubles(const Gemm<In, Out>& p, Tolerance tolerance) {
                                cudaStream_t);                                              \
   template Differences compare_with_doubles(const Gemm<In, Out>&, Tolerance);
 // The formats in which stages, or the library, compete.
-LADDER_CUBLAS_FORMATS(INSTANTIATE)
+INSTANTIATE(float, float, float)
+INSTANTIATE(half, half, float)
+INSTANTIATE(bf16, bf16, float)
 
 }  // namespace ladder::peers
