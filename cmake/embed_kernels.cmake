@@ -1,7 +1,7 @@
 # Writes OUTPUT, C++ with the headers that NVRTC reads: `cmake -D OUTPUT=... -D KERNELS=... -P embed_kernels.cmake`.
 # NVRTC finds a header that is in memory by exactly what stands in the #include: by the path from KERNELS, then.
 file(GLOB headers RELATIVE ${KERNELS} ${KERNELS}/13_fit_the_waves.cuh ${KERNELS}/13b_ping_pong.cuh
-     ${KERNELS}/14_few_rows.cuh ${KERNELS}/epilogue.h ${KERNELS}/gemm.h ${KERNELS}/launch.cuh ${KERNELS}/types.cuh
+     ${KERNELS}/14_few_rows.cuh ${KERNELS}/contract.h ${KERNELS}/epilogue.h ${KERNELS}/launch.cuh ${KERNELS}/types.cuh
      ${KERNELS}/parts/*.cuh ${KERNELS}/ptx/*.cuh)
 set(entries)
 foreach(header IN LISTS headers)
