@@ -87,7 +87,7 @@ def launch(executable: Path, variant: str, data: str) -> dict:
     """Of one launch, before and after which ncu lets the GPU rest: what no power cap, which takes
     milliseconds, can have done."""
     counters = {"clock": LIMITS["clock"], "tensor_pipe": LIMITS["tensor_pipe"], "time": TIME}
-    command = ncu.command(executable, list(counters.values()), (LAUNCH_SIZE,) * 3)
+    command = ncu.command(executable, list(counters.values()), str(LAUNCH_SIZE))
     rows = ncu.kernels(ncu.run([*command, "--variant", variant, "--data", data]))
     found = {name: ncu.combined(rows, counter) for name, counter in counters.items()}
     return {

@@ -54,13 +54,13 @@ class Term:
 
 def glossary(text: str) -> list[Term]:
     """Of docs/glossary.md: `## term`, then, where it has other names, a line `Also: name, name.`,
-    and after its meaning `Introduced in [page](...)`."""
+    and after its meaning `From [page](...)`."""
     found = []
     for section in re.split(r"^## ", text, flags=re.M)[1:]:
         title, _, body = section.partition("\n")
         also = re.match(r"\s*Also: (.*?)\.?$", body, re.M)
         names = [title, *(also[1].split(", ") if also else [])]
-        page = re.search(r"Introduced in \[[^]]*\]\(([^)#]+)", body)
+        page = re.search(r"From \[[^]]*\]\(([^)#]+)", body)
         names = tuple(name.strip(" `") for name in names)
         found.append(Term(title.strip(), names, page[1] if page else ""))
     return found

@@ -105,6 +105,10 @@ LEADS_TO = {
     "18_layouts/transposed_first": "11_persistent",
     "18_layouts/heights_as_by_rows": "11_persistent",
     "18_layouts/layouts": "11_persistent",
+    "19_tf32/cut": "11_persistent",
+    "19_tf32/three_products": "06b_wmma_pipelined",
+    "19_tf32/tf32": "11_persistent",
+    "20_int8/int8": "11_persistent",
 }
 SMALL = (
     "tiles of 16 rows are too small for 4096, which shows; with few rows another report is needed"
@@ -175,6 +179,8 @@ NOT_FROM_ONE_REPORT = {
     "17c_block_scaled/one_tile": "another tile at the same limit",
     "18_layouts/transposed_first": "the same launch at 4096",
     "18_layouts/heights_as_by_rows": "the same launch at 4096",
+    "19_tf32/cut": "which bits of a float are read is not counted",
+    "19_tf32/three_products": "that two of three products are for what rounding loses",
 }
 
 

@@ -106,13 +106,13 @@ Also: row of banks.
 
 One of 32.
 
-Introduced in [banks](concepts/banks.md).
+From [banks](concepts/banks.md).
 
 ## bank conflict
 
 Two of one.
 
-Introduced in [02](02.md).
+From [02](02.md).
 """
 ORDER = ["index.md", "01.md", "concepts/banks.md", "02.md", "glossary.md"]
 

@@ -40,7 +40,7 @@ GLOSSARY = """# Glossary
 
 ## warp
 
-32 threads that execute together. Introduced in [warps](concepts/warps.md).
+32 threads that execute together. From [warps](concepts/warps.md).
 
 ## shared memory
 Also: SMEM, on-chip memory.
