@@ -21,6 +21,7 @@ constexpr int LEAST_EXPONENT = -252;   // of a product, which two bf16 have
 // of its time here, which g++ makes no vectors of by itself.
 using Floats = float __attribute__((vector_size(16)));
 using Ints = int32_t __attribute__((vector_size(16)));
+using Unsigned = uint32_t __attribute__((vector_size(16)));
 using Shorts = int16_t __attribute__((vector_size(16)));
 using FourDoubles = double __attribute__((vector_size(32)));
 using FourLongs = uint64_t __attribute__((vector_size(32)));
@@ -134,11 +135,13 @@ Floats add_products(const Row& a, const Block& b, unsigned part, Ints largest, I
   const Ints products = largest >= LEAST_EXPONENT;
   const Floats scale = (Floats)((products & (127 + KEPT_BITS - E)) << 23);
   const Floats unit = (Floats)((products & (127 - KEPT_BITS + E)) << 23);
-  Ints sum = {};  // 16 products below 2^27: 2047 * 2047 * 2^5 leaves it below 2^31
+  // 16 products below 2^27: 2047 * 2047 * 2^5 leaves it below 2^31. Without a sign, for what is not
+  // finite, or far, may go round: others make the result of that.
+  Unsigned sum = {};
   for (unsigned k = 0; k < STEP; ++k)
-    sum += __builtin_convertvector(a.value[k] * b.of[k].value[part] * scale, Ints);
+    sum += (Unsigned) __builtin_convertvector(a.value[k] * b.of[k].value[part] * scale, Ints);
   const FourDoubles total =
-      __builtin_convertvector(sum, FourDoubles) +
+      __builtin_convertvector((Ints)sum, FourDoubles) +
       __builtin_convertvector(__builtin_convertvector(d * scale, Ints), FourDoubles);
   // The first 24 bits of a double's 53.
   const FourDoubles cut = (FourDoubles)((FourLongs)total >> 29 << 29);
