@@ -22,6 +22,7 @@
 #include "parts/store_halves.cuh"
 #include "parts/warpgroup.cuh"
 #include "ptx/cluster.cuh"
+#include "ptx/grid_dependency.cuh"
 #include "ptx/named_barrier.cuh"
 #include "ptx/setmaxnreg.cuh"
 #include "ptx/stmatrix.cuh"
@@ -198,6 +199,8 @@ __global__ void __launch_bounds__(THREADS, 1)
     ptx::fence_mbarrier_init();  // TMA sees them, too
   }
   ptx::cluster_sync();
+  ptx::let_next_grid_start();    // without Gemm::starts_early these two do nothing
+  ptx::wait_for_grids_before();  // from here on, matrices are read and written
 
   unsigned step = 0;
   if (threadIdx.x >= CONSUMERS * WARPGROUP) {
@@ -275,7 +278,7 @@ void launch_and_finish(const Gemm<T, T>& p, int tiles_of_C, int clusters, const 
   constexpr int CLUSTER = cluster_of(PAIRS);
   launch_clusters(
       CLUSTER, gemm_kernel<T, BM, BN, PAIRS, Finish>, dim3(clusters * CLUSTER), dim3(THREADS),
-      sizeof(Shared<T, BM, BN>), p.stream, p.M, p.N, p.K, tiles_of_C,
+      sizeof(Shared<T, BM, BN>), {p.stream, p.starts_early}, p.M, p.N, p.K, tiles_of_C,
       ptx::tensor_map(p.A, p.M, p.K, p.lda, BM), ptx::tensor_map(p.B, p.K, p.N, p.ldb, BK),
       ptx::tensor_map(p.C, p.M, p.N, p.ldc, Shared<T, BM, BN>::PIECE),
       ptx::tensor_map(p.C, p.M, p.N, p.ldc, Shared<T, BM, BN>::LAST_PIECE), p.C, p.ldc, finish);

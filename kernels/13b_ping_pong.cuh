@@ -17,6 +17,7 @@
 #include "parts/store_halves.cuh"
 #include "parts/warpgroup.cuh"
 #include "ptx/cluster.cuh"
+#include "ptx/grid_dependency.cuh"
 #include "ptx/named_barrier.cuh"
 #include "ptx/setmaxnreg.cuh"
 #include "ptx/stmatrix.cuh"
@@ -213,6 +214,8 @@ __global__ void __launch_bounds__(THREADS, 1)
     ptx::fence_mbarrier_init();  // TMA sees them, too
   }
   ptx::cluster_sync();
+  ptx::let_next_grid_start();    // without Gemm::starts_early these two do nothing
+  ptx::wait_for_grids_before();  // from here on, matrices are read and written
 
   unsigned step = 0;
   if (threadIdx.x >= CONSUMERS * WARPGROUP) {
@@ -299,12 +302,13 @@ struct Configuration {
 template <class T, int BM, int BN, Pairs PAIRS, Order ORDER, class Finish>
 void launch_and_finish(const Gemm<T, T>& p, int tiles_of_C, int clusters, const Finish& finish) {
   constexpr int CLUSTER = cluster_of(PAIRS);
-  launch_clusters(
-      CLUSTER, gemm_kernel<T, BM, BN, PAIRS, ORDER, Finish>, dim3(clusters * CLUSTER),
-      dim3(THREADS), sizeof(Shared<T, BM, BN>), p.stream, p.M, p.N, p.K, tiles_of_C,
-      ptx::tensor_map(p.A, p.M, p.K, p.lda, BM), ptx::tensor_map(p.B, p.K, p.N, p.ldb, BK),
-      ptx::tensor_map(p.C, p.M, p.N, p.ldc, Shared<T, BM, BN>::PIECE),
-      ptx::tensor_map(p.C, p.M, p.N, p.ldc, Shared<T, BM, BN>::LAST_PIECE), p.C, p.ldc, finish);
+  launch_clusters(CLUSTER, gemm_kernel<T, BM, BN, PAIRS, ORDER, Finish>, dim3(clusters * CLUSTER),
+                  dim3(THREADS), sizeof(Shared<T, BM, BN>), {p.stream, p.starts_early}, p.M, p.N,
+                  p.K, tiles_of_C, ptx::tensor_map(p.A, p.M, p.K, p.lda, BM),
+                  ptx::tensor_map(p.B, p.K, p.N, p.ldb, BK),
+                  ptx::tensor_map(p.C, p.M, p.N, p.ldc, Shared<T, BM, BN>::PIECE),
+                  ptx::tensor_map(p.C, p.M, p.N, p.ldc, Shared<T, BM, BN>::LAST_PIECE), p.C, p.ldc,
+                  finish);
 }
 template <class T, int BM, int BN, Pairs PAIRS, Order ORDER>
 void launch_configuration(const Gemm<T, T>& p, int tiles_of_C, int clusters) {
@@ -313,7 +317,7 @@ void launch_configuration(const Gemm<T, T>& p, int tiles_of_C, int clusters) {
 // Together each warpgroup needs a box of 64 columns: of 64 there is no such kernel.
 template <class T, Order ORDER, int BM, int BN, Pairs PAIRS = Pairs::NONE>
 constexpr Configuration<T> configuration() {
-  if constexpr (ORDER == Order::TOGETHER && BN / BOX < CONSUMERS)
+  if constexpr (ORDER == Order::TOGETHER && BN / BOX % CONSUMERS != 0)
     return {BM, BN, PAIRS, nullptr};
   else
     return {BM, BN, PAIRS, launch_configuration<T, BM, BN, PAIRS, ORDER>};
@@ -335,6 +339,7 @@ inline constexpr Configuration<T> CONFIGURATIONS_OF[] = {
     configuration<T, O, 160, 128>(),
     configuration<T, O, 168, 128>(),
     configuration<T, O, 176, 128>(),
+    configuration<T, O, 128, 192>(),
     configuration<T, O, 64, 64, Pairs::SHARE_A>(),
     configuration<T, O, 128, 128, Pairs::SHARE_A>(),
     configuration<T, O, 152, 128, Pairs::SHARE_A>(),

@@ -24,6 +24,7 @@
 #include "parts/tile_grid.cuh"
 #include "parts/warpgroup.cuh"
 #include "ptx/cluster.cuh"
+#include "ptx/grid_dependency.cuh"
 #include "ptx/movmatrix.cuh"
 #include "ptx/tensor_map.cuh"
 #include "ptx/tma.cuh"
@@ -222,6 +223,8 @@ __global__ void __launch_bounds__(Shared<T, BM, BN, SPLIT>::THREADS, 1)
 
   const bool is_producer = threadIdx.x >= CONSUMER_THREADS;
 
+  ptx::let_next_grid_start();    // without Gemm::starts_early these two do nothing
+  ptx::wait_for_grids_before();  // from here on, matrices are read and written
   if (is_producer && lane == 0) fill(s, map_A, map_B, tile, steps, buffers, otherwise);
   if (threadIdx.x == 0) {  // meanwhile, the other barriers
     for (int i = 0; i < buffers; ++i) ptx::mbarrier_init(&s.empty[i], S::CONSUMERS);
@@ -330,7 +333,7 @@ void launch_configuration(const Gemm<T, T>& p, int buffers, Otherwise otherwise)
   const unsigned cluster = SUMS == Sums::SENT || SUMS == Sums::FETCHED ? SPLIT : 1;
   float4* const workspace = static_cast<float4*>(p.workspace);
   launch_clusters(cluster, gemm_kernel<T, BM, BN, SPLIT, SUMS>, tile_grid(tiles_m * SPLIT, tiles_n),
-                  dim3(S::THREADS), S::bytes(buffers), p.stream, p.M, p.N, p.K,
+                  dim3(S::THREADS), S::bytes(buffers), {p.stream, p.starts_early}, p.M, p.N, p.K,
                   ptx::tensor_map(p.A, p.M, p.K, p.lda, BM),
                   ptx::tensor_map(p.B, p.K, p.N, p.ldb, BK), p.C, p.ldc, buffers, otherwise,
                   workspace);

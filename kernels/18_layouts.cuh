@@ -5,7 +5,7 @@
 //         wgmma for each operand. There are two forms: rows along K, one box of TMA; and rows along
 //         M or N, boxes of 64 of them. No matrix is transposed, and no element is moved for it.
 // vs 13   an operand in either form, with the copy, the descriptor and the bit that it needs; the
-//         pass that would turn them first; without pairs and without an epilogue.
+//         pass that would turn them first; without pairs, and launched without an epilogue.
 // Step    the form is a parameter of each function, and most statements that change only hand it
 //         on.
 // Limit   13's.
@@ -16,11 +16,13 @@
 #include "launch.cuh"
 #include "parts/block_order.cuh"
 #include "parts/descriptors.cuh"
+#include "parts/epilogue.cuh"
 #include "parts/no_kernel.cuh"
 #include "parts/sixteen_bits.cuh"
 #include "parts/store_halves.cuh"
 #include "parts/transpose.cuh"
 #include "parts/warpgroup.cuh"
+#include "ptx/grid_dependency.cuh"
 #include "ptx/named_barrier.cuh"
 #include "ptx/setmaxnreg.cuh"
 #include "ptx/stmatrix.cuh"
@@ -183,12 +185,14 @@ __device__ __forceinline__ void stage_piece(T (*staged)[BOX], const float (&acc)
   }
 }
 
-template <class T, int BM, int BN, Major MAJOR_A, Major MAJOR_B>
+// `finish` is what is done with the sums.
+template <class T, int BM, int BN, Major MAJOR_A, Major MAJOR_B, class Finish>
 __global__ void __launch_bounds__(THREADS, 1)
     gemm_kernel(int M, int N, int K, int tiles_of_C, const __grid_constant__ CUtensorMap map_A,
                 const __grid_constant__ CUtensorMap map_B,
                 const __grid_constant__ CUtensorMap map_C,
-                const __grid_constant__ CUtensorMap map_C_last, T* C, int64_t ldc) {
+                const __grid_constant__ CUtensorMap map_C_last, T* C, int64_t ldc,
+                const Finish finish) {
   using Shared = layouts::Shared<T, BM, BN, MAJOR_A, MAJOR_B>;
   constexpr int PIECE = Shared::PIECE;
   Shared& s = dynamic_shared<Shared>();
@@ -200,6 +204,8 @@ __global__ void __launch_bounds__(THREADS, 1)
     ptx::fence_mbarrier_init();  // TMA sees them, too
   }
   __syncthreads();
+  ptx::let_next_grid_start();    // without Gemm::starts_early these two do nothing
+  ptx::wait_for_grids_before();  // from here on, matrices are read and written
 
   unsigned step = 0;
   if (threadIdx.x >= CONSUMERS * WARPGROUP) {
@@ -223,6 +229,11 @@ __global__ void __launch_bounds__(THREADS, 1)
     for (int index = blockIdx.x; index < tiles_of_C; index += gridDim.x) {
       const Tile tile = tile_of<BM, BN, BAND / BM>(index, M, N);
       constexpr int BOXES = BN / BOX / CONSUMERS;
+      typename Finish::Columns columns[BOXES];
+#pragma unroll
+      for (int w = 0; w < BOXES; ++w)
+        columns[w] =
+            finish.columns(tile.m0, tile.n0 + (group * BOXES + w) * BOX + warp * 16, N, lane);
       float acc[BOXES][BM / 2];
       consume(s, tiles, group * BOXES, acc, step);
 
@@ -232,6 +243,8 @@ __global__ void __launch_bounds__(THREADS, 1)
       for (int w = 0; w < BOXES; ++w)
 #pragma unroll
         for (int row0 = 0; row0 < BM; row0 += PIECE, ++piece) {
+          finish.template piece<PIECE>(&acc[w][row0 / 2], row0, BM - row0, columns[w], tile.m0,
+                                       tile.n0 + (group * BOXES + w) * BOX + warp * 16, M, N, lane);
           T(*const staged)[BOX] = s.staged[group][piece % STAGED];
           // The piece that was here before is on its way; of the others, one may still wait.
           if (sends) ptx::bulk_wait_group_read<STAGED - 1>();
@@ -256,6 +269,7 @@ __global__ void __launch_bounds__(THREADS, 1)
 
 // ---- The launcher ------------------------------------------------------------------------------
 
+#ifndef __CUDACC_RTC__
 // What the launcher chooses among: tiles. Their layouts are the problem's. Of a wave, in
 // nanoseconds: a step of 64 along K, and what there is beside the steps.
 template <class T>
@@ -269,11 +283,12 @@ struct Configuration {
 template <class T, int BM, int BN, Major MAJOR_A, Major MAJOR_B>
 void launch_layout(const Gemm<T, T>& p, int tiles_of_C, int blocks) {
   using Shared = layouts::Shared<T, BM, BN, MAJOR_A, MAJOR_B>;
-  launch(gemm_kernel<T, BM, BN, MAJOR_A, MAJOR_B>, dim3(blocks), dim3(THREADS), sizeof(Shared),
-         p.stream, p.M, p.N, p.K, tiles_of_C, Operand<T, BM, MAJOR_A>::map(p.A, p.M, p.K, p.lda),
+  launch(gemm_kernel<T, BM, BN, MAJOR_A, MAJOR_B, ProductAlone>, dim3(blocks), dim3(THREADS),
+         sizeof(Shared), {p.stream, p.starts_early}, p.M, p.N, p.K, tiles_of_C,
+         Operand<T, BM, MAJOR_A>::map(p.A, p.M, p.K, p.lda),
          Operand<T, BN, MAJOR_B>::map(p.B, p.N, p.K, p.ldb),
          ptx::tensor_map(p.C, p.M, p.N, p.ldc, Shared::PIECE),
-         ptx::tensor_map(p.C, p.M, p.N, p.ldc, Shared::LAST_PIECE), p.C, p.ldc);
+         ptx::tensor_map(p.C, p.M, p.N, p.ldc, Shared::LAST_PIECE), p.C, p.ldc, ProductAlone{});
 }
 template <class T, int BM, int BN>
 void launch_configuration(const Gemm<T, T>& p, int tiles_of_C, int blocks) {
@@ -396,5 +411,7 @@ template <class T>
 void gemm_to_columns(const Gemm<T, T>& p) {
   gemm(transposed(p));
 }
+
+#endif  // __CUDACC_RTC__
 
 }  // namespace ladder::layouts

@@ -14,12 +14,13 @@ namespace ladder {
 // A one, a[part * lda + m], and of each SCALED_N columns of B one, b[n / SCALED_N * ldb + part].
 // 16-byte aligned, leading dimensions multiples of 4: what cublasLt wants.
 struct BlockScales {
-  const float* a = nullptr;
-  int64_t lda = 0;
-  const float* b = nullptr;
-  int64_t ldb = 0;
+  const float* a = nullptr;  // a row for each part of K, of M factors
+  int64_t lda = 0;           // factors from one such row to the next
+  const float* b = nullptr;  // a row for each SCALED_N columns of B, of a factor for each part of K
+  int64_t ldb = 0;           // factors from one such row to the next
 };
-constexpr int SCALED_K = 128, SCALED_N = 128;
+constexpr int SCALED_K = 128;  // of K, a part that has a factor of its own
+constexpr int SCALED_N = 128;  // columns of B that share one
 
 // Whether tensor cores read these numbers along K alone, both of A and of B: those of 8 bits, and
 // tf32.
@@ -41,25 +42,33 @@ struct Groups {
 // what is read there. With an epilogue C is what that says; most stages have none.
 template <class In, class Out>
 struct Gemm {
-  int M, N, K;
-  const In* A;
-  int64_t lda;
-  const In* B;
-  int64_t ldb;
-  Out* C;
-  int64_t ldc;
-  CUstream_st* stream = nullptr;
+  int M;                          // rows of A and of C
+  int N;                          // columns of B and of C
+  int K;                          // columns of A, rows of B
+  const In* A;                    // M x K
+  int64_t lda;                    // elements from one row of A to the next
+  const In* B;                    // K x N
+  int64_t ldb;                    // elements from one row of B to the next
+  Out* C;                         // M x N
+  int64_t ldc;                    // elements from one row of C to the next
+  CUstream_st* stream = nullptr;  // null: CUDA's default stream
   // Device memory to work in, 16-byte aligned, for the stages that have a workspace_bytes(); calls
   // on other streams need another.
   void* workspace = nullptr;
-  uint64_t workspace_bytes = 0;
+  uint64_t workspace_bytes = 0;  // its size
   // A matrix may be stored transposed, which is the same as column-major: A as K rows of M
   // elements, lda apart; B as N rows of K, ldb apart. Where numbers are ALONG_K B always is, and A
   // never; else both are only for the stages that take any layout.
-  bool transposed_a = false, transposed_b = false;
+  bool transposed_a = false;
+  // Likewise.
+  bool transposed_b = false;
   BlockScales scales{};  // for the stages that say so
+  // What is done with A * B before it is stored.
   Epilogue<Out> epilogue{};
   Groups groups{};  // for the stages that say so
+  // The kernel may start while the one before it on the stream still runs, and waits for that one's
+  // end before it reads or writes a matrix. 13 to 14, 16 and 18 can; others start after it.
+  bool starts_early = false;
 };
 
 // Rounding a dimension up to the next tile must not overflow an int.

@@ -16,17 +16,17 @@ enum class Activation { NONE, RELU, GELU, GELU_ERF, SILU };
 // it is round(alpha * column_scale[n] * (A * B)) + zero_point, cut to -128 .. 127, ties to even.
 template <class T>
 struct Epilogue {
-  float alpha = 1;
-  const float* row_scale = nullptr;     // M
-  const float* column_scale = nullptr;  // N
-  float beta = 0;                       // with 0 the addend is not read
-  const T* addend = nullptr;            // M x N; may be C, which it is in BLAS
-  int64_t ld_addend = 0;
-  const T* bias = nullptr;  // N
-  Activation activation = Activation::NONE;
-  const T* residual = nullptr;  // M x N
-  int64_t ld_residual = 0;
-  int zero_point = 0;  // of int8: -128 to 127
+  float alpha = 1;                           // a factor of all of it
+  const float* row_scale = nullptr;          // M
+  const float* column_scale = nullptr;       // N
+  float beta = 0;                            // with 0 the addend is not read
+  const T* addend = nullptr;                 // M x N; may be C, which it is in BLAS
+  int64_t ld_addend = 0;                     // elements from one row of it to the next
+  const T* bias = nullptr;                   // N
+  Activation activation = Activation::NONE;  // none: x stays as it is
+  const T* residual = nullptr;               // M x N
+  int64_t ld_residual = 0;                   // elements from one row of it to the next
+  int zero_point = 0;                        // of int8: -128 to 127
 };
 
 // Whether C = A * B is all that is asked for.

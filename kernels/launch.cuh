@@ -48,6 +48,33 @@ inline int device_attribute(cudaDeviceAttr attribute) {
   return value;
 }
 
+// Where a kernel is enqueued; and whether it starts early, as Gemm::starts_early says, which a
+// kernel that does not wait must not.
+struct Enqueue {
+  cudaStream_t stream;
+  bool early;
+  Enqueue(cudaStream_t stream, bool early = false) : stream(stream), early(early) {}
+};
+
+  #ifndef LADDER_CPU_DEVICE
+// A kernel by its address, with its parameters'.
+inline cudaError_t launch_function(const void* function, unsigned cluster, dim3 grid, dim3 block,
+                                   size_t smem_bytes, Enqueue where, void** parameters) {
+  cudaLaunchAttribute attributes[2] = {};
+  unsigned count = 0;
+  if (cluster > 1) {
+    attributes[count].id = cudaLaunchAttributeClusterDimension;
+    attributes[count++].val.clusterDim = {cluster, 1, 1};
+  }
+  if (where.early) {
+    attributes[count].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    attributes[count++].val.programmaticStreamSerializationAllowed = 1;
+  }
+  cudaLaunchConfig_t config{grid, block, smem_bytes, where.stream, attributes, count};
+  return cudaLaunchKernelExC(&config, function, parameters);
+}
+  #endif
+
 // Every kernel launch goes through here. Enqueues and returns; smem_bytes is dynamic shared memory.
 // `cluster` neighbouring blocks form a cluster; with 1 there are none, which is not the same as
 // clusters of one: with those 11 takes 4% longer (8192^3, H200).
@@ -55,9 +82,9 @@ inline int device_attribute(cudaDeviceAttr attribute) {
 // (common_type_t keeps `args` out of template deduction: they convert to the kernel's own types.)
 template <class... Params>
 void launch_clusters(unsigned cluster, void (*kernel)(Params...), dim3 grid, dim3 block,
-                     size_t smem_bytes, cudaStream_t stream, std::common_type_t<Params>... args) {
+                     size_t smem_bytes, Enqueue where, std::common_type_t<Params>... args) {
   #ifdef LADDER_CPU_DEVICE
-  (void)stream;
+  (void)where;
   cpu_device::launch(kernel, grid, block, cluster, smem_bytes, args...);
   #else
   const void* function = reinterpret_cast<const void*>(kernel);
@@ -72,20 +99,16 @@ void launch_clusters(unsigned cluster, void (*kernel)(Params...), dim3 grid, dim
                                            static_cast<int>(smem_bytes)));
   }
   void* pointers[] = {&args...};
-  cudaLaunchAttribute clusters{};
-  clusters.id = cudaLaunchAttributeClusterDimension;
-  clusters.val.clusterDim = {cluster, 1, 1};
-  cudaLaunchConfig_t config{grid, block, smem_bytes, stream, &clusters, cluster > 1 ? 1U : 0U};
-  LADDER_CUDA_CHECK(cudaLaunchKernelExC(&config, function, pointers));
+  LADDER_CUDA_CHECK(launch_function(function, cluster, grid, block, smem_bytes, where, pointers));
   LADDER_CUDA_CHECK(cudaGetLastError());
   #endif
 }
 
 // The same without clusters.
 template <class... Params>
-void launch(void (*kernel)(Params...), dim3 grid, dim3 block, size_t smem_bytes,
-            cudaStream_t stream, std::common_type_t<Params>... args) {
-  launch_clusters(1, kernel, grid, block, smem_bytes, stream, args...);
+void launch(void (*kernel)(Params...), dim3 grid, dim3 block, size_t smem_bytes, Enqueue where,
+            std::common_type_t<Params>... args) {
+  launch_clusters(1, kernel, grid, block, smem_bytes, where, args...);
 }
 
 #endif  // __CUDACC_RTC__

@@ -11,6 +11,16 @@
 #include "harness/buffers.h"
 #include "harness/device.h"
 
+// ladder::jit's function object of what a user has written, which here is this.
+namespace ladder::jit {
+struct Arguments {
+  __device__ float operator()(float x, int m, int n) const {
+    return x + static_cast<float>(3 * m - n);
+  }
+};
+}  // namespace ladder::jit
+#include "library/jit/finish.cuh"
+
 namespace ladder::layouts {
 namespace {
 
@@ -163,6 +173,32 @@ TEST_F(LayoutsTest, CByRowsAndByColumns) {
     for (const bool c_by_columns : {false, true}) {
       check_product<half>(layout, c_by_columns);
       check_product<bf16>(layout, c_by_columns);
+    }
+}
+
+// Two tiles below and beside each other, of which the last are cut: each element is given to the
+// user's function once, with its own place.
+TEST_F(LayoutsTest, AUsersEpilogueKnowsItsElement) {
+  constexpr int M = 80, N = 136, K = 16, BM = 72, BN = 128;
+  const Element a = [](int m, int k) { return (m * 3 + k) % 7 - 3; },
+                b = [](int k, int n) { return (k + n * 5) % 3 - 1; };
+  const auto A = on_device(stored<half>(M, K, true, a)), B = on_device(stored<half>(K, N, true, b));
+  const DeviceBuffer<half> C(M * N);
+  using Shared = layouts::Shared<half, BM, BN, Major::MN, Major::K>;
+  launch(gemm_kernel<half, BM, BN, Major::MN, Major::K, jit::Finish>, dim3(2), dim3(THREADS),
+         sizeof(Shared), nullptr, M, N, K, 4, Operand<half, BM, Major::MN>::map(A.get(), M, K, M),
+         Operand<half, BN, Major::K>::map(B.get(), N, K, K),
+         ptx::tensor_map(C.get(), M, N, N, Shared::PIECE),
+         ptx::tensor_map(C.get(), M, N, N, Shared::LAST_PIECE), C.get(), N, jit::Finish{});
+  LADDER_CUDA_CHECK(cudaDeviceSynchronize());
+  std::vector<half> found(M * N);
+  C.download(found);
+  for (int m = 0; m < M; ++m)
+    for (int n = 0; n < N; ++n) {
+      int sum = 3 * m - n;
+      for (int k = 0; k < K; ++k) sum += a(m, k) * b(k, n);
+      ASSERT_EQ(static_cast<float>(sum), __half2float(found[static_cast<size_t>(m * N + n)]))
+          << m << " " << n;
     }
 }
 

@@ -24,11 +24,13 @@ __global__ void __launch_bounds__(PASS_WARPS * 32)
       to[(column0 + i) * ld_to + row0 + lane] = turned[lane][i];
 }
 
+#ifndef __CUDACC_RTC__
 template <class T>
 void transpose(int rows, int columns, const T* from, int64_t ld_from, T* to, int64_t ld_to,
                cudaStream_t stream) {
   launch(transpose_kernel<T>, dim3(ceil_div(rows, TURNED) * ceil_div(columns, TURNED)),
          dim3(PASS_WARPS * 32), 0, stream, rows, columns, from, ld_from, to, ld_to);
 }
+#endif  // __CUDACC_RTC__
 
 }  // namespace ladder

@@ -1,5 +1,6 @@
 #pragma once
-// wgmma (sm_90a): a warpgroup, four warps, multiplies operands that lie in shared memory. PTX ISA,
+// wgmma (sm_90a): a warpgroup, four warps, multiplies operands that lie in shared memory, or, of A,
+// in its registers. PTX ISA,
 // "Asynchronous Warpgroup Level Matrix Multiply-Accumulate Instructions".
 #ifdef LADDER_CPU_DEVICE
   #include "cpu_device/ptx.h"
@@ -121,6 +122,19 @@ enum class Major { K, MN };
                  : WGMMA_##A(WGMMA_INTEGER)                                                       \
                  : "l"(a), "l"(b), "r"(static_cast<int>(accumulate)));                            \
   }
+// A from registers: each thread has its part of 64 x 16, and the instruction has a word for B alone.
+// A0 to A3 are the numbers of these registers.
+#define WGMMA_A_IN_REGISTERS(N, A, A0, A1, A2, A3, B, ACCUMULATE)                                 \
+  __device__ __forceinline__ void wgmma_m64k16_f32_f16(float(&d)[A], const uint32_t(&a)[4],       \
+                                                       uint64_t b, bool accumulate) {             \
+    asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %" #ACCUMULATE ", 0;\n"                        \
+                 "wgmma.mma_async.sync.aligned.m64n" #N "k16.f32.f16.f16 {"                       \
+                 WGMMA_TEXT(WGMMA_##A(WGMMA_NAME)) "}, {%" #A0 ", %" #A1 ", %" #A2 ", %" #A3      \
+                 "}, %" #B ", p" WGMMA_NOT_NEGATED ", 1;\n}"                                      \
+                 : WGMMA_##A(WGMMA_OPERAND)                                                       \
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b),                            \
+                   "r"(static_cast<int>(accumulate)));                                            \
+  }
 // Of 8 bits, and of tf32, both operands' rows run along k, and the instruction has no word for
 // anything else.
 #define WGMMA_FUNCTIONS(N, A, B, ACCUMULATE, MAJOR_A, MAJOR_B)                                    \
@@ -163,6 +177,16 @@ WGMMA_FUNCTIONS(240, 120, 121, 122, 123, 124)
 WGMMA_FUNCTIONS(248, 124, 125, 126, 127, 128)
 WGMMA_FUNCTIONS(256, 128, 129, 130, 131, 132)
 
+// Row-major matrices, as with A in shared memory. Of the 16 rows of A that its warp multiplies a
+// thread has what it would have of sums: a[0] two neighbours of row lane % 32 / 4, from column
+// lane % 4 * 2 on, a[1] the same of eight rows below, a[2] and a[3] those eight columns further on.
+// They must not be written before the wgmma has been waited for. Of N columns, those that somebody
+// needs.
+WGMMA_A_IN_REGISTERS(64, 32, 32, 33, 34, 35, 36, 37)
+WGMMA_A_IN_REGISTERS(128, 64, 64, 65, 66, 67, 68, 69)
+WGMMA_A_IN_REGISTERS(192, 96, 96, 97, 98, 99, 100, 101)
+WGMMA_A_IN_REGISTERS(256, 128, 128, 129, 130, 131, 132, 133)
+
 #undef WGMMA_4
 #undef WGMMA_8
 #undef WGMMA_12
@@ -204,6 +228,7 @@ WGMMA_FUNCTIONS(256, 128, 129, 130, 131, 132)
 #undef WGMMA_ALONG_K
 #undef WGMMA_INTEGERS
 #undef WGMMA_16_BITS
+#undef WGMMA_A_IN_REGISTERS
 #undef WGMMA_FUNCTIONS
 
 // clang-format on
