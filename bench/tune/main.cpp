@@ -179,6 +179,7 @@ Measured measure(Bench& bench, const std::vector<Tunable>& candidates, int multi
     Json json = to_json(shapes[c]);
     json["start_ns"] = constants.start;
     json["step_ns"] = constants.step;
+    json["step_in_row_ns"] = constants.step_in_row;
     json["step_off_lines_ns"] = constants.step_off_lines;
     json["step_alone_ns"] = constants.step_alone;
     json["later"] = constants.later;
@@ -197,13 +198,13 @@ Measured measure(Bench& bench, const std::vector<Tunable>& candidates, int multi
 }
 
 void print_constants(const std::vector<Tunable>& candidates, const Measured& measured) {
-  fmt::print("{:<36} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9}\n", "ns", "start", "step",
-             "off lines", "alone", "later", "tile", "bytes/ns");
+  fmt::print("{:<36} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9}\n", "ns", "start", "step",
+             "in a row", "off lines", "alone", "later", "tile", "bytes/ns");
   for (size_t c = 0; c < candidates.size(); ++c) {
     const Constants& k = measured.constants[c];
-    fmt::print("{:<36} {:>9.0f} {:>9.1f} {:>9.1f} {:>9.1f} {:>9.3f} {:>9.0f} {:>9.0f}\n",
-               tuned::name(candidates[c].candidate), k.start, k.step, k.step_off_lines,
-               k.step_alone, k.later, k.tile, k.bytes_per_ns);
+    fmt::print("{:<36} {:>9.0f} {:>9.1f} {:>9.1f} {:>9.1f} {:>9.1f} {:>9.3f} {:>9.0f} {:>9.0f}\n",
+               tuned::name(candidates[c].candidate), k.start, k.step, k.step_in_row,
+               k.step_off_lines, k.step_alone, k.later, k.tile, k.bytes_per_ns);
   }
   for (const std::string& wrong : measured.wrong) fmt::print("{}\n", wrong);
 }
@@ -368,10 +369,7 @@ std::optional<Options> parse(int argc, char** argv) {
   app.add_option("--rounds", o.rounds, "launches of each")
       ->check(CLI::Range(1, 10000))
       ->capture_default_str();
-  app.add_option("--seed", o.seed, "of the operands and the order")->capture_default_str();
-  app.add_option("--device", o.device, "number of the GPU")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
+  harness::add_seed_and_device(app, o.seed, o.device);
   app.add_flag("--list", o.list, "no measurement: the candidates");
   app.add_flag("--explain", o.explain, "no measurement: the committed tables' choice, and why")
       ->needs(shapes);

@@ -82,17 +82,20 @@ std::vector<Constants> constants_of(const std::vector<Candidate>& candidates,
     };
     // Who has so much to multiply that its steps take no longer in a row has less than it could
     // draw. That does no harm: with more rows of tiles there are fewer bytes for as many products.
-    c.bytes_per_ns = (bytes(LONG_ROW) - bytes(SHORT_ROW)) / (ns[i][LONG_ROW] - ns[i][SHORT_ROW]);
+    const double in_row = ns[i][LONG_ROW] - ns[i][SHORT_ROW];
+    c.step_in_row = in_row / MORE_STEPS;
+    c.bytes_per_ns = (bytes(LONG_ROW) - bytes(SHORT_ROW)) / in_row;
     all.push_back(c);
   }
   return all;
 }
 
 std::string what_is_wrong(const Constants& c) {
-  for (const double value :
-       {c.start, c.step, c.step_off_lines, c.step_alone, c.later, c.tile, c.bytes_per_ns})
+  for (const double value : {c.start, c.step, c.step_in_row, c.step_off_lines, c.step_alone,
+                             c.later, c.tile, c.bytes_per_ns})
     if (!std::isfinite(value)) return "a constant is no number";
-  if (c.step <= 0 || c.step_off_lines <= 0 || c.step_alone <= 0 || c.later <= 0)
+  if (c.step <= 0 || c.step_in_row <= 0 || c.step_off_lines <= 0 || c.step_alone <= 0 ||
+      c.later <= 0)
     return "a step takes no time";
   if (c.bytes_per_ns <= 0) return "nothing comes from memory";
   if (c.start <= 0) return "the start takes no time";

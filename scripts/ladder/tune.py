@@ -39,6 +39,7 @@ SHAPE = ("BM", "BN", "down", "across", "split", "resident")
 CONSTANTS = (
     "start_ns",
     "step_ns",
+    "step_in_row_ns",
     "step_off_lines_ns",
     "step_alone_ns",
     "later",
@@ -115,7 +116,7 @@ def header(name: str, table: dict) -> str:
             "",
             f"inline constexpr Row {upper}_ROWS[] = {{",
             "    // BM, BN, down, across, split, resident;",
-            "    // start, step, step off lines, step alone, ns; later, times; tile, ns; bytes/ns",
+            "    // start, step, in a row, off lines, alone, ns; later, times; tile, ns; bytes/ns",
             *map(row, table["candidates"]),
             "};",
             f"inline constexpr Gpu {upper} = {{",
