@@ -1,8 +1,8 @@
 # Writes OUTPUT, C++ with the headers that NVRTC reads: `cmake -D OUTPUT=... -D KERNELS=... -P embed_kernels.cmake`.
 # NVRTC finds a header that is in memory by exactly what stands in the #include: by the path from KERNELS, then.
 file(GLOB headers RELATIVE ${KERNELS} ${KERNELS}/13_fit_the_waves.cuh ${KERNELS}/13b_ping_pong.cuh
-     ${KERNELS}/14_few_rows.cuh ${KERNELS}/contract.h ${KERNELS}/epilogue.h ${KERNELS}/launch.cuh ${KERNELS}/types.cuh
-     ${KERNELS}/parts/*.cuh ${KERNELS}/ptx/*.cuh)
+     ${KERNELS}/14_few_rows.cuh ${KERNELS}/18_layouts.cuh ${KERNELS}/contract.h ${KERNELS}/epilogue.h
+     ${KERNELS}/launch.cuh ${KERNELS}/types.cuh ${KERNELS}/parts/*.cuh ${KERNELS}/ptx/*.cuh)
 set(entries)
 foreach(header IN LISTS headers)
   file(READ ${KERNELS}/${header} text)
@@ -19,7 +19,7 @@ foreach(header prelude.cuh finish.cuh)
 endforeach()
 # What prelude.cuh stands for.
 foreach(header algorithm cmath cstddef cstdint cuda.h cudaTypedefs.h cuda_runtime.h cuda/ptx stdexcept string
-               type_traits)
+               type_traits utility)
   string(APPEND entries "{\"${header}\", \"\"},\n")
 endforeach()
 string(SHA256 hash "${entries}")

@@ -1,7 +1,7 @@
 #pragma once
-// Kernels that are compiled when they are needed, for exactly one tile and one epilogue, which is
-// the user's own: the CMake target gemm_ladder::jit. Their machine code is cached on disk, in
-// $LADDER_CACHE, else $XDG_CACHE_HOME/gemm_ladder, else ~/.cache/gemm_ladder.
+// Kernels that are compiled when they are needed, for exactly one type, layout and tile, and one
+// epilogue, which is the user's own: the CMake target gemm_ladder::jit. Their machine code is
+// cached on disk, in $LADDER_CACHE, else $XDG_CACHE_HOME/gemm_ladder, else ~/.cache/gemm_ladder.
 #include <cuda_fp16.h>
 
 #include <cstddef>
@@ -14,14 +14,15 @@
 
 #include "contract.h"
 #include "tuned/model.h"
+#include "types.cuh"
 
 namespace ladder::jit {
 
-// What is done with each element of A * B before it is rounded to fp16 and stored: the body of
+// What is done with each element of A * B before it is rounded and stored: the body of
 //   float epilogue(float x, int m, int n)
 // in CUDA, where x is the element of row m and column n. With no body it is x. The body sees the
 // fields of `arguments`, whose values come with each call, and what `header`, a file, defines. All
-// of CUDA's device functions are there, and <cuda_fp16.h>.
+// of CUDA's device functions are there, half and bf16.
 struct Epilogue {
   std::string body{};              // "return x > 0 ? x : slope * x;"
   std::string arguments{};         // "float slope;"
@@ -33,69 +34,86 @@ struct CompileError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// C = epilogue(A * B), by one kernel. Copies are the same kernel, which stays loaded until the
-// process ends; several threads may call it at once.
+struct Loaded;
+
+// C = epilogue(A * B), by one kernel, whose T is half or bf16. Copies are the same kernel, which
+// stays loaded until the process ends; several threads may call it at once.
+template <class T>
 class Gemm {
+  static_assert(std::is_same_v<T, half> || std::is_same_v<T, bf16>,
+                "ladder::jit multiplies half and bf16");
+
  public:
   // Enqueues it on the problem's stream, on the device for which it was compiled, which has to be
   // the current one. `arguments` is a struct with the fields of Epilogue::arguments. Throws
-  // std::invalid_argument for problems that 13 does not take, or with an epilogue of their own, and
-  // for arguments of another size; CudaError.
+  // std::invalid_argument for problems that 18 does not take, in another layout than it was
+  // compiled for, or with an epilogue of their own, and for arguments of another size; CudaError.
   template <class Arguments>
-  void operator()(const ladder::Gemm<half, half>& p, const Arguments& arguments) const {
+  void operator()(const ladder::Gemm<T, T>& p, const Arguments& arguments) const {
     static_assert(std::is_trivially_copyable_v<Arguments>);
     (*this)(p, &arguments, sizeof arguments);
   }
-  void operator()(const ladder::Gemm<half, half>& p) const { (*this)(p, nullptr, 0); }
-  void operator()(const ladder::Gemm<half, half>& p, const void* arguments, size_t bytes) const;
+  // Without arguments.
+  void operator()(const ladder::Gemm<T, T>& p) const { (*this)(p, nullptr, 0); }
+  // With arguments of a type that is not known here.
+  void operator()(const ladder::Gemm<T, T>& p, const void* arguments, size_t bytes) const;
 
-  const tuned::Candidate& tile() const;
+  const tuned::Candidate& tile() const;  // that it was compiled for
 
  private:
   friend struct Access;
-  struct Loaded;
   explicit Gemm(const Loaded& loaded) : loaded_(&loaded) {}
 
   const Loaded* loaded_;
 };
 
-// The kernel of a tile, of stage 13 or 13b or, without an epilogue, of 14. `arguments_bytes` is the
-// size of the struct that will come with the calls, 0 for none. Compiled if it is in no cache: a
-// second or so. Throws CompileError; std::invalid_argument for a tile that no kernel has; CudaError
-// where the current GPU is not of compute capability 9.0, or there is none.
-Gemm compile(const tuned::Candidate& tile, const Epilogue& epilogue = {},
-             size_t arguments_bytes = 0);
+// The kernel of a tile, for problems of p's type and layout: of stage 13 or 13b or, without an
+// epilogue, of 14; where A or B is transposed, 18's with a tile of 13 without pairs.
+// `arguments_bytes` is the size of the struct that will come with the calls, 0 for none. Compiled
+// if it is in no cache: a second or so. Throws CompileError; std::invalid_argument for a tile that
+// no kernel has; CudaError where the current GPU is not of compute capability 9.0, or there is
+// none.
+template <class T>
+Gemm<T> compile(const ladder::Gemm<T, T>& p, const tuned::Candidate& tile,
+                const Epilogue& epilogue = {}, size_t arguments_bytes = 0);
 
 // The kernel for a problem: the one that tune() found for these sizes on this kind of GPU, or else
 // the one that the model of stage 15 says is done first.
-Gemm chosen(const ladder::Gemm<half, half>& p, const Epilogue& epilogue = {},
-            size_t arguments_bytes = 0);
+template <class T>
+Gemm<T> chosen(const ladder::Gemm<T, T>& p, const Epilogue& epilogue = {},
+               size_t arguments_bytes = 0);
 
 // A tile and what it took, in microseconds.
 struct Timed {
-  tuned::Candidate tile;
-  double us;
+  tuned::Candidate tile;  // with its stage
+  double us;              // of a launch
 };
 // Times the eight tiles that the model says are done first, with copies of the problem's matrices,
 // and stores which of them is: what chosen() takes from then on, in later processes as well. The
 // fastest comes first. Waits for the GPU. C is not written; what an epilogue writes itself, is.
-std::vector<Timed> tune(const ladder::Gemm<half, half>& p, const Epilogue& epilogue,
+template <class T>
+std::vector<Timed> tune(const ladder::Gemm<T, T>& p, const Epilogue& epilogue,
                         const void* arguments, size_t arguments_bytes);
-template <class Arguments>
-std::vector<Timed> tune(const ladder::Gemm<half, half>& p, const Epilogue& epilogue,
+// The same with a struct of arguments.
+template <class T, class Arguments>
+std::vector<Timed> tune(const ladder::Gemm<T, T>& p, const Epilogue& epilogue,
                         const Arguments& arguments) {
   return tune(p, epilogue, &arguments, sizeof arguments);
 }
-inline std::vector<Timed> tune(const ladder::Gemm<half, half>& p, const Epilogue& epilogue = {}) {
+// The same without arguments.
+template <class T>
+std::vector<Timed> tune(const ladder::Gemm<T, T>& p, const Epilogue& epilogue = {}) {
   return tune(p, epilogue, nullptr, 0);
 }
 
 // C = epilogue(A * B) by the kernel that is chosen.
-template <class Arguments>
-void gemm(const ladder::Gemm<half, half>& p, const Epilogue& epilogue, const Arguments& arguments) {
+template <class T, class Arguments>
+void gemm(const ladder::Gemm<T, T>& p, const Epilogue& epilogue, const Arguments& arguments) {
   chosen(p, epilogue, sizeof arguments)(p, arguments);
 }
-inline void gemm(const ladder::Gemm<half, half>& p, const Epilogue& epilogue = {}) {
+// The same without arguments.
+template <class T>
+void gemm(const ladder::Gemm<T, T>& p, const Epilogue& epilogue = {}) {
   chosen(p, epilogue)(p);
 }
 

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <thread>
 
@@ -18,11 +19,15 @@ using harness::BufferSets;
 using harness::Data;
 using harness::EpilogueChoice;
 using harness::GemmFunction;
+using harness::Layout;
+using harness::LAYOUTS;
+using harness::Number;
 using harness::Shape;
 using tuned::Candidate;
 using tuned::Kernel;
-using HalfProblem = harness::Problem<half, half>;
-using HalfGemm = ladder::Gemm<half, half>;
+template <class T>
+using Problem = ladder::Gemm<T, T>;
+using HalfGemm = Problem<half>;
 
 class JitGpu : public GpuTest<90, true> {
  protected:
@@ -34,25 +39,26 @@ class JitGpu : public GpuTest<90, true> {
   }
   void TearDown() override { std::filesystem::remove_all(folder_); }
 
-  long files() const { return std::distance(std::filesystem::directory_iterator(folder_), {}); }
-
   std::filesystem::path folder_;
 };
 
 // A problem of integers with what has to come of it, exactly.
+template <class T>
 struct Case {
-  HalfProblem problem;
-  harness::Output<half> reference = reference_output(problem);
-  BufferSets<half, half> sets{problem, 1};
+  harness::Problem<T, T> problem;
+  harness::Output<T> reference = reference_output(problem);
+  BufferSets<T, T> sets{problem, 1};
 
-  explicit Case(Shape shape, harness::Padding padding = {}, const EpilogueChoice& choice = {})
-      : problem(shape, Data::EXACT, 24, padding, harness::Sums::FP32, choice) {}
+  explicit Case(Shape shape, harness::Padding padding = {}, const EpilogueChoice& choice = {},
+                Layout layout = {})
+      : problem(shape, Data::EXACT, 24, padding, harness::Sums::FP32, choice, layout) {}
 
-  void expect_right(const std::string& where, const GemmFunction<half, half>& gemm,
+  void expect_right(const std::string& where, const GemmFunction<T, T>& gemm,
                     cudaStream_t stream = nullptr) {
     const harness::Verdict verdict =
         verify(sets.run_poisoned(gemm, stream), reference, [](int, int, double) { return 0.0; });
-    EXPECT_TRUE(verdict.ok) << where << " at " << problem.shape.m << "x" << problem.shape.n << "x"
+    EXPECT_TRUE(verdict.ok) << where << " in " << Number<T>::NAME << " " << name(problem.layout)
+                            << " at " << problem.shape.m << "x" << problem.shape.n << "x"
                             << problem.shape.k << ": " << verdict.message;
   }
 };
@@ -61,8 +67,9 @@ struct Case {
 const Shape SHAPES[] = {
     {1, 1, 1}, {100, 130, 72}, {333, 517, 200}, {512, 1024, 64}, {4000, 2001, 70}};
 
-TEST_F(JitGpu, Products) {
-  std::vector<Gemm> gemms;
+template <class T>
+void products() {
+  std::vector<Gemm<T>> gemms;
   for (const Candidate& tile : {Candidate{Kernel::FIT_THE_WAVES, 152, 256, 1, 1, 1, 1},
                                 Candidate{Kernel::FIT_THE_WAVES, 64, 128, 2, 2, 1, 1},
                                 Candidate{Kernel::FIT_THE_WAVES, 40, 128, 1, 2, 1, 1},
@@ -71,77 +78,122 @@ TEST_F(JitGpu, Products) {
                                 Candidate{Kernel::FEW_ROWS, 16, 64, 1, 1, 1, 1},
                                 Candidate{Kernel::FEW_ROWS, 8, 128, 1, 1, 2, 2},
                                 Candidate{Kernel::FEW_ROWS, 64, 64, 1, 1, 8, 1}})
-    gemms.push_back(compile(tile));
+    gemms.push_back(compile(Problem<T>{}, tile));
   for (const Shape shape : SHAPES) {
-    Case problem(shape, {8, 16, 24});
-    for (const Gemm& gemm : gemms) problem.expect_right(name(gemm.tile()), gemm);
+    Case<T> problem(shape, {8, 16, 24});
+    for (const Gemm<T>& gemm : gemms) problem.expect_right(name(gemm.tile()), gemm);
   }
+}
+TEST_F(JitGpu, ProductsInFp16) {
+  products<half>();
+}
+TEST_F(JitGpu, ProductsInBf16) {
+  products<bf16>();
 }
 
 // As the harness does it by itself: the user's code has to read the right column and row.
-TEST_F(JitGpu, Epilogues) {
+template <class T>
+void epilogues(Layout layout, const std::vector<Candidate>& tiles) {
   struct Arguments {
-    const half* bias;
+    const T* bias;
     const float* row_scale;
-    const half* residual;
+    const T* residual;
     int64_t ld;
   };
+  const std::string type = std::is_same_v<T, half> ? "half" : "bf16";
   const Epilogue epilogue{
-      "x = row_scale[m] * x + __half2float(bias[n]);\n"
-      "return fmaxf(x, 0) + __half2float(residual[m * ld + n]);",
-      "const half* bias; const float* row_scale; const half* residual; int64_t ld;"};
+      "x = row_scale[m] * x + float(bias[n]);\n"
+      "return fmaxf(x, 0) + float(residual[m * ld + n]);",
+      "const " + type + "* bias; const float* row_scale; const " + type +
+          "* residual; int64_t ld;"};
   EpilogueChoice choice = harness::bias_and(Activation::RELU);
   choice.scale = harness::Scale::ROW;
   choice.residual = true;
-  std::vector<Gemm> gemms;
-  for (const Candidate& tile : {Candidate{Kernel::FIT_THE_WAVES, 104, 256, 1, 1, 1, 1},
-                                Candidate{Kernel::FIT_THE_WAVES, 64, 128, 1, 2, 1, 1},
-                                Candidate{Kernel::PING_PONG, 56, 64, 1, 1, 1, 1},
-                                Candidate{Kernel::PING_PONG, 128, 128, 2, 1, 1, 1}})
-    gemms.push_back(compile(tile, epilogue, sizeof(Arguments)));
+  Problem<T> stored{};
+  stored.transposed_a = layout.transposed_a, stored.transposed_b = layout.transposed_b;
+  std::vector<Gemm<T>> gemms;
+  for (const Candidate& tile : tiles)
+    gemms.push_back(compile(stored, tile, epilogue, sizeof(Arguments)));
   for (const Shape shape : SHAPES) {
-    Case problem(shape, {8, 16, 24}, choice);
-    for (const Gemm& gemm : gemms)
-      problem.expect_right(name(gemm.tile()), [&](const HalfGemm& p) {
-        HalfGemm product = p;
+    Case<T> problem(shape, {8, 16, 24}, choice, layout);
+    for (const Gemm<T>& gemm : gemms)
+      problem.expect_right(name(gemm.tile()), [&](const Problem<T>& p) {
+        Problem<T> product = p;
         product.epilogue = {};
         const auto& e = p.epilogue;
         gemm(product, Arguments{e.bias, e.row_scale, e.residual, e.ld_residual});
       });
   }
 }
-
-TEST_F(JitGpu, ChoosesByItself) {
-  const Epilogue twice{"return x + x;"};
-  for (const Shape shape : {Shape{16, 512, 256}, Shape{500, 600, 128}}) {
-    Case problem(shape);
-    problem.expect_right("a product", [](const HalfGemm& p) { gemm(p); });
-    for (int i = 0; i < shape.m; ++i)
-      for (int j = 0; j < shape.n; ++j) {
-        half& x = problem.reference.row(i)[j];
-        x = __float2half(2 * __half2float(x));
-      }
-    problem.expect_right("twice", [&](const HalfGemm& p) { gemm(p, twice); });
-  }
+TEST_F(JitGpu, Epilogues) {
+  epilogues<half>({}, {{Kernel::FIT_THE_WAVES, 104, 256, 1, 1, 1, 1},
+                       {Kernel::FIT_THE_WAVES, 64, 128, 1, 2, 1, 1},
+                       {Kernel::PING_PONG, 56, 64, 1, 1, 1, 1},
+                       {Kernel::PING_PONG, 128, 128, 2, 1, 1, 1}});
+}
+// 18's own epilogue is none: these are the only calls with one. A's last box is cut at 8 and at 168
+// rows, and is whole at 64.
+template <class T>
+void epilogues_in_all_layouts() {
+  for (const Layout layout : LAYOUTS)
+    epilogues<T>(layout, {{Kernel::FIT_THE_WAVES, 8, 128, 1, 1, 1, 1},
+                          {Kernel::FIT_THE_WAVES, 64, 256, 1, 1, 1, 1},
+                          {Kernel::FIT_THE_WAVES, 168, 256, 1, 1, 1, 1}});
+}
+TEST_F(JitGpu, EpiloguesInAllLayoutsInFp16) {
+  epilogues_in_all_layouts<half>();
+}
+TEST_F(JitGpu, EpiloguesInAllLayoutsInBf16) {
+  epilogues_in_all_layouts<bf16>();
 }
 
-TEST_F(JitGpu, TunesAndRemembers) {
-  Case problem({200, 512, 320});
+template <class T>
+void chooses_by_itself() {
+  const Epilogue twice{"return x + x;"};
+  for (const Layout layout : LAYOUTS)
+    for (const Shape shape : {Shape{16, 512, 256}, Shape{500, 600, 128}}) {
+      Case<T> problem(shape, {}, {}, layout);
+      problem.expect_right("a product", [](const Problem<T>& p) { gemm(p); });
+      for (int i = 0; i < shape.m; ++i)
+        for (int j = 0; j < shape.n; ++j) {
+          T& x = problem.reference.row(i)[j];
+          x = Number<T>::from_float(2 * Number<T>::to_float(x));
+        }
+      problem.expect_right("twice", [&](const Problem<T>& p) { gemm(p, twice); });
+    }
+}
+// One size in all layouts and both types: each has a choice of its own.
+TEST_F(JitGpu, ChoosesByItself) {
+  chooses_by_itself<half>();
+  chooses_by_itself<bf16>();
+}
+
+template <class T>
+void tunes_and_remembers(Layout layout, const std::filesystem::path& folder) {
+  Case<T> problem({200, 512, 320}, {}, {}, layout);
   const Epilogue own{"return x;  // kernels that no other test has"};
   std::vector<Timed> timed;
   // Untouched by tuning: what is poison stays poison, and is written by the call after it.
-  problem.expect_right("tuned", [&](const HalfGemm& p) {
+  problem.expect_right("tuned", [&](const Problem<T>& p) {
     timed = tune(p, own);
-    std::vector<half> c(static_cast<size_t>(p.M * p.ldc));
-    LADDER_CUDA_CHECK(cudaMemcpy(c.data(), p.C, c.size() * sizeof(half), cudaMemcpyDeviceToHost));
-    EXPECT_TRUE(std::all_of(c.begin(), c.end(), [](half x) { return __hisnan(x); }));
+    std::vector<T> c(static_cast<size_t>(p.M * p.ldc));
+    LADDER_CUDA_CHECK(cudaMemcpy(c.data(), p.C, c.size() * sizeof(T), cudaMemcpyDeviceToHost));
+    EXPECT_TRUE(
+        std::all_of(c.begin(), c.end(), [](T x) { return std::isnan(Number<T>::to_float(x)); }));
     EXPECT_TRUE(chosen(p, own).tile() == timed.front().tile);
     gemm(p, own);
   });
   ASSERT_EQ(timed.size(), 8u);
   for (size_t i = 1; i < timed.size(); ++i) EXPECT_GE(timed[i].us, timed[i - 1].us);
   EXPECT_GT(timed.front().us, 1);
-  EXPECT_EQ(files(), 9) << "eight kernels and the choice";
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder), {}), 9)
+      << "eight kernels and the choice";
+}
+TEST_F(JitGpu, TunesAndRemembers) {
+  tunes_and_remembers<half>({}, folder_);
+}
+TEST_F(JitGpu, TunesAndRemembersBf16Transposed) {
+  tunes_and_remembers<bf16>({true, false}, folder_);
 }
 
 TEST_F(JitGpu, TwoThreadsOnTwoStreams) {
@@ -149,7 +201,7 @@ TEST_F(JitGpu, TwoThreadsOnTwoStreams) {
     cudaStream_t stream = nullptr;
     LADDER_CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
     for (int i = 0; i < 20; ++i)
-      Case({64 + 8 * i, columns, 128})
+      Case<half>({64 + 8 * i, columns, 128})
           .expect_right(
               "in a thread", [](const HalfGemm& p) { gemm(p, {"return x;"}); }, stream);
     LADDER_CUDA_CHECK(cudaStreamDestroy(stream));
@@ -161,7 +213,7 @@ TEST_F(JitGpu, TwoThreadsOnTwoStreams) {
 
 TEST_F(JitGpu, RefusesByName) {
   const Candidate tile{Kernel::PING_PONG, 32, 64, 1, 1, 1, 1};
-  HalfGemm p = Case({8, 8, 8}).sets.gemm(0, nullptr);  // nobody gets as far as its matrices
+  HalfGemm p = Case<half>({8, 8, 8}).sets.gemm(0, nullptr);  // nobody gets as far as its matrices
   const auto error = [&](const auto& call) {
     try {
       call();
@@ -170,7 +222,8 @@ TEST_F(JitGpu, RefusesByName) {
     }
     return std::string("no error");
   };
-  const Gemm plain = compile(tile), half_slope = compile(tile, {"return x * a;", "float a;"}, 4);
+  const Gemm<half> plain = compile(p, tile),
+                   half_slope = compile(p, tile, {"return x * a;", "float a;"}, 4);
   EXPECT_EQ(error([&] { plain(p, 1.0f); }),
             "the arguments have 4 bytes, but this kernel was compiled for 0");
   EXPECT_EQ(error([&] { half_slope(p); }),
@@ -178,7 +231,14 @@ TEST_F(JitGpu, RefusesByName) {
   p.K = 0;
   EXPECT_EQ(error([&] { half_slope(p, 1.0f); }),
             "K is 0, but this kernel's epilogue follows a product");
-  p.K = 8, p.epilogue.alpha = 2;
+  p.K = 8, p.transposed_b = true;
+  EXPECT_EQ(error([&] { plain(p); }),
+            "B is transposed, but this kernel was compiled for one that is not");
+  const Gemm<half> of_layout = compile(p, {Kernel::FIT_THE_WAVES, 64, 128, 1, 1, 1, 1});
+  p.transposed_b = false;
+  EXPECT_EQ(error([&] { of_layout(p); }),
+            "B is not transposed, but this kernel was compiled for one that is");
+  p.epilogue.alpha = 2;
   EXPECT_EQ(error([&] { plain(p); }), "this kernel has no epilogue: it computes A * B alone");
 }
 

@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -21,6 +22,7 @@ using tuned::Kernel;
 
 constexpr Candidate TOGETHER{Kernel::FIT_THE_WAVES, 64, 128, 1, 2, 1, 1};
 constexpr Candidate IN_TURN{Kernel::PING_PONG, 32, 64, 1, 1, 1, 1};
+constexpr Operands HALVES{"half"}, BF16{"ladder::bf16"};
 constexpr Candidate FEW_ROWS{Kernel::FEW_ROWS, 8, 64, 1, 1, 2, 3};
 const Epilogue LEAKY{"x += __half2float(bias[n]);\nreturn x > 0 ? x : slope * x;",
                      "const half* bias; float slope;"};
@@ -45,8 +47,9 @@ class Jit : public testing::Test {
   }
   void TearDown() override { fs::remove_all(folder); }
 
-  Code code(const Candidate& tile, const Epilogue& epilogue = {}, size_t bytes = 0) const {
-    return code_of(source_of(tile, epilogue, bytes), Cache(folder));
+  Code code(const Candidate& tile, const Epilogue& epilogue = {}, size_t bytes = 0,
+            const Operands& operands = HALVES) const {
+    return code_of(source_of(tile, operands, epilogue, bytes), Cache(folder));
   }
   std::string error_of(const Epilogue& epilogue, size_t bytes = 0) const {
     try {
@@ -83,15 +86,32 @@ class Jit : public testing::Test {
   fs::path folder;
 };
 
-// Instructions are 16 bytes, and HGMMA, which wgmma becomes, has this code in their lowest bits.
-int count_wgmma(const std::string& cubin) {
-  int count = 0;
-  for (size_t i = 0; i + 16 <= cubin.size(); i += 16) {
-    uint64_t low = 0;
-    std::memcpy(&low, cubin.data() + i, sizeof low);
-    count += (low & 0xFFF) == 0x9F0;
+using Instruction = std::array<uint64_t, 2>;
+// All that have this code in their lowest bits.
+std::vector<Instruction> instructions(const std::string& cubin, uint64_t code) {
+  std::vector<Instruction> found;
+  for (size_t i = 0; i + sizeof(Instruction) <= cubin.size(); i += sizeof(Instruction)) {
+    Instruction instruction;
+    std::memcpy(&instruction, cubin.data() + i, sizeof instruction);
+    if ((instruction[0] & 0xFFF) == code) found.push_back(instruction);
   }
-  return count;
+  return found;
+}
+
+// Of each HGMMA, which wgmma becomes, what it multiplies, as "bf16 TN". Its first operand is B, for
+// the product is transposed.
+std::vector<std::string> all_wgmma(const std::string& cubin) {
+  std::vector<std::string> all;
+  for (const Instruction& hgmma : instructions(cubin, 0x9F0)) {
+    const bool is_bf16 = hgmma[1] >> 12 & 1;
+    const bool b_along_n = hgmma[0] >> 61 & 1, a_along_m = hgmma[0] >> 62 & 1;
+    all.push_back(std::string(is_bf16 ? "bf16 " : "fp16 ") + (a_along_m ? "T" : "N") +
+                  (b_along_n ? "N" : "T"));
+  }
+  return all;
+}
+size_t count_wgmma(const std::string& cubin) {
+  return all_wgmma(cubin).size();
 }
 
 bool same(const Code& a, const Code& b) {
@@ -100,10 +120,40 @@ bool same(const Code& a, const Code& b) {
 
 // 64 of K in steps of 16, for each box of 64 columns that a warpgroup has.
 TEST_F(Jit, KernelsMultiplyWithWgmma) {
-  EXPECT_EQ(count_wgmma(code(TOGETHER).cubin), 4);
-  EXPECT_EQ(count_wgmma(code(TOGETHER, LEAKY, sizeof(LeakyArguments)).cubin), 4);
-  EXPECT_EQ(count_wgmma(code(IN_TURN, {"return fmaxf(x, 0);"}).cubin), 4);
-  EXPECT_EQ(count_wgmma(code(FEW_ROWS).cubin), 4);
+  EXPECT_EQ(count_wgmma(code(TOGETHER).cubin), 4U);
+  EXPECT_EQ(count_wgmma(code(TOGETHER, LEAKY, sizeof(LeakyArguments)).cubin), 4U);
+  EXPECT_EQ(count_wgmma(code(IN_TURN, {"return fmaxf(x, 0);"}).cubin), 4U);
+  EXPECT_EQ(count_wgmma(code(FEW_ROWS).cubin), 4U);
+  const Epilogue bias{"return x + __bfloat162float(bias[n]);", "const bf16* bias;"};
+  EXPECT_EQ(count_wgmma(code(TOGETHER, bias, sizeof(void*), BF16).cubin), 4U);
+}
+
+// LDL and STL, of what there are not the registers for.
+TEST_F(Jit, EpiloguesOfLargeTilesSpillNothing) {
+  const std::string cubin =
+      code({Kernel::FIT_THE_WAVES, 168, 256, 1, 1, 1, 1}, LEAKY, sizeof(LeakyArguments)).cubin;
+  for (const uint64_t opcode : {0x983, 0x387}) EXPECT_TRUE(instructions(cubin, opcode).empty());
+}
+
+TEST_F(Jit, TypesAndLayoutsAreTheProblems) {
+  size_t kernels = 0;
+  const auto expect_all = [&](const Candidate& tile, const Operands& operands,
+                              const Epilogue& epilogue, const std::string& wgmma) {
+    EXPECT_EQ(all_wgmma(code(tile, epilogue, 0, operands).cubin),
+              std::vector<std::string>(4, wgmma))
+        << tuned::name(tile);
+    EXPECT_EQ(files().size(), ++kernels) << "another kernel's file was taken";
+  };
+  const Epilogue twice{"return x + x;"};
+  for (const Operands type : {HALVES, BF16})
+    for (const bool transposed_a : {false, true})
+      for (const bool transposed_b : {false, true})
+        expect_all({Kernel::FIT_THE_WAVES, 72, 128, 1, 1, 1, 1},
+                   {type.type, transposed_a, transposed_b}, twice,
+                   std::string(type.type == HALVES.type ? "fp16 " : "bf16 ") +
+                       (transposed_a ? "T" : "N") + (transposed_b ? "T" : "N"));
+  expect_all(IN_TURN, BF16, twice, "bf16 NN");
+  expect_all(FEW_ROWS, BF16, {}, "bf16 NN");
 }
 
 // What the kernels' headers make of a tile, by hand: 13's ring has 7 buffers of 24 KB, and four
@@ -115,6 +165,10 @@ TEST_F(Jit, LaunchersGetTheNumbersOfATile) {
   EXPECT_EQ(together[1], 384);
   EXPECT_EQ(together[2], 64);
   EXPECT_EQ(together[3], 64);
+  // 72 rows of A along M are two boxes of 64, of which each is 8 KB.
+  const std::vector<int> layout =
+      code({Kernel::FIT_THE_WAVES, 72, 128, 1, 1, 1, 1}, {}, 0, {"half", true, false}).numbers;
+  EXPECT_EQ(layout, (std::vector<int>{6 * 32 * 1024 + 4 * 64 * 128 + 6 * 16, 384, 64, 8}));
   const std::vector<int> few_rows = code(FEW_ROWS).numbers;
   ASSERT_EQ(few_rows.size(), 3u);
   EXPECT_EQ(few_rows[1], 128 + 32);
@@ -166,7 +220,7 @@ TEST_F(Jit, ACorruptFileIsCompiledAnew) {
                                      std::string(), std::string("\n")}) {
     write(file, corrupt);
     const Code again = code(IN_TURN);
-    EXPECT_EQ(count_wgmma(again.cubin), 4);
+    EXPECT_EQ(count_wgmma(again.cubin), 4U);
     // NVRTC draws names of its own: as many bytes, but not the same ones.
     EXPECT_EQ(fs::file_size(file), whole.size());
     EXPECT_TRUE(same(code(IN_TURN), again)) << "it was not stored again";
@@ -189,9 +243,10 @@ TEST_F(Jit, MistakesInAnEpilogueAreShownWhereTheyAre) {
 }
 
 TEST_F(Jit, TilesWithoutAKernelAreRefusedByName) {
-  const auto error = [&](const Candidate& tile, const Epilogue& epilogue = {}) {
+  const auto error = [&](const Candidate& tile, const Epilogue& epilogue = {},
+                         const Operands& operands = HALVES) {
     try {
-      source_of(tile, epilogue, 0);
+      source_of(tile, operands, epilogue, 0);
     } catch (const std::invalid_argument& refused) {
       return std::string(refused.what());
     }
@@ -205,10 +260,17 @@ TEST_F(Jit, TilesWithoutAKernelAreRefusedByName) {
             "ladder::jit has no kernel for the tile 11c 128x256");
   EXPECT_EQ(error(FEW_ROWS, {"return x;"}), "the tile 14 8x64 split 2 resident 3 has no epilogue");
   EXPECT_EQ(error(TOGETHER, {"return x;"}), "no error");
+  EXPECT_EQ(error(IN_TURN, {}, {"half", true, false}),
+            "ladder::jit has no kernel for the tile 13b 32x64 with A transposed");
+  EXPECT_EQ(error(FEW_ROWS, {}, {"ladder::bf16", false, true}),
+            "ladder::jit has no kernel for the tile 14 8x64 split 2 resident 3 with B transposed");
+  EXPECT_EQ(
+      error(TOGETHER, {}, {"half", true, true}),
+      "ladder::jit has no kernel for the tile 13 64x128 pairs across with A and B transposed");
 }
 
 TEST_F(Jit, ProcessesCompileBesideEachOther) {
-  const auto is_right = [&](int) { return count_wgmma(code(FEW_ROWS).cubin) == 4; };
+  const auto is_right = [&](int) { return count_wgmma(code(FEW_ROWS).cubin) == 4U; };
   EXPECT_EQ(failing(4, is_right), 0);
   EXPECT_EQ(files().size(), 1u) << "something temporary was left";
 }
@@ -246,7 +308,7 @@ TEST_F(Jit, WithoutAFolderItWorksAndSaysSoOnce) {
   const Cache cache(folder / "file" / "cache");
   testing::internal::CaptureStderr();
   for (int i = 0; i < 2; ++i)
-    EXPECT_EQ(count_wgmma(code_of(source_of(FEW_ROWS, {}, 0), cache).cubin), 4);
+    EXPECT_EQ(count_wgmma(code_of(source_of(FEW_ROWS, HALVES, {}, 0), cache).cubin), 4U);
   const std::string said = testing::internal::GetCapturedStderr();
   EXPECT_EQ(said, "gemm_ladder: nothing is cached: cannot write in " +
                       (folder / "file" / "cache").string() + "\n");
@@ -267,7 +329,7 @@ TEST_F(Jit, WithoutAGpuThereIsALine) {
   int devices = 0;
   if (cudaGetDeviceCount(&devices) == cudaSuccess && devices > 0) GTEST_SKIP() << "there is a GPU";
   try {
-    compile(IN_TURN);
+    compile(ladder::Gemm<bf16, bf16>{}, IN_TURN);
     FAIL() << "it compiled";
   } catch (const std::exception& error) {
     EXPECT_EQ(std::string(error.what()).find("ladder::jit needs a GPU"), 0u) << error.what();

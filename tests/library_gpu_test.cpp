@@ -1,5 +1,6 @@
 // The library on a GPU: every type, layout and epilogue against doubles and against cuBLAS; rows
 // that begin anywhere; what it refuses; threads, graphs, and 10,000 calls that leave nothing.
+#include <cstring>
 #include <fstream>
 #include <thread>
 
@@ -294,6 +295,21 @@ TEST_F(LibraryTest, TwoThreadsOnTwoStreams) {
   EXPECT_EQ("", wrong[0] + wrong[1]);
 }
 
+// What `enqueue` puts into the stream, captured and launched once; waits for its end.
+template <class Enqueue>
+void launch_as_graph(cudaStream_t stream, const Enqueue& enqueue) {
+  cudaGraph_t graph = nullptr;
+  LADDER_CUDA_CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+  enqueue();
+  LADDER_CUDA_CHECK(cudaStreamEndCapture(stream, &graph));
+  cudaGraphExec_t executable = nullptr;
+  LADDER_CUDA_CHECK(cudaGraphInstantiate(&executable, graph, 0));
+  LADDER_CUDA_CHECK(cudaGraphLaunch(executable, stream));
+  LADDER_CUDA_CHECK(cudaStreamSynchronize(stream));
+  cudaGraphExecDestroy(executable);
+  cudaGraphDestroy(graph);
+}
+
 TEST_F(LibraryTest, IsCapturedInAGraph) {
   const Problem<half, half> problem({100, 200, 300}, Data::EXACT, 7, {}, harness::Sums::FP32,
                                     harness::bias_and(Activation::RELU));
@@ -301,22 +317,51 @@ TEST_F(LibraryTest, IsCapturedInAGraph) {
   cudaStream_t stream = nullptr;
   LADDER_CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
   const Output<half> output = sets.run_poisoned(
-      [&](const Gemm<half, half>& p) {
-        cudaGraph_t graph = nullptr;
-        LADDER_CUDA_CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
-        gemm(p);
-        LADDER_CUDA_CHECK(cudaStreamEndCapture(stream, &graph));
-        cudaGraphExec_t executable = nullptr;
-        LADDER_CUDA_CHECK(cudaGraphInstantiate(&executable, graph, 0));
-        LADDER_CUDA_CHECK(cudaGraphLaunch(executable, stream));
-        LADDER_CUDA_CHECK(cudaStreamSynchronize(stream));
-        cudaGraphExecDestroy(executable);
-        cudaGraphDestroy(graph);
-      },
-      stream);
+      [&](const Gemm<half, half>& p) { launch_as_graph(stream, [&] { gemm(p); }); }, stream);
   LADDER_CUDA_CHECK(cudaStreamDestroy(stream));
   const Output<half> reference = reference_output(problem);
   EXPECT_TRUE(verify(output, reference, problem.bound(&reference)).ok);
+}
+
+// A chain in one graph, each product from the one before and into the operand that the one before
+// has read. Who starts early and does not wait for the end of that one reads too soon, or writes.
+TEST_F(LibraryTest, AKernelThatStartsEarlyWaits) {
+  constexpr int SIZES[] = {16, 100, 256, 768, 1000, 1536}, WIDTH = 1024, LAUNCHES = 60;
+  cudaStream_t stream = nullptr;
+  LADDER_CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+  // A permutation: products are exact, however long the chain is.
+  std::vector<half> permutation(WIDTH * WIDTH, half(0.0f));
+  for (size_t i = 0; i < WIDTH; ++i) permutation[i * WIDTH + (i * 5 + 1) % WIDTH] = half(1.0f);
+  harness::DeviceBuffer<half> by(permutation.size());
+  by.upload(permutation);
+  for (const int m : SIZES)
+    for (const bool transposed : {false, true}) {
+      std::vector<half> numbers(static_cast<size_t>(m) * WIDTH);
+      for (size_t i = 0; i < numbers.size(); ++i)
+        numbers[i] = half(static_cast<float>(i * 37 % 1021));
+      const auto chain = [&](bool early) {
+        harness::DeviceBuffer<half> one(numbers.size()), other(numbers.size());
+        one.upload(numbers), other.upload(numbers);
+        launch_as_graph(stream, [&] {
+          for (int i = 0; i < LAUNCHES; ++i) {
+            const auto& from = i % 2 ? other : one;
+            const auto& to = i % 2 ? one : other;
+            Gemm<half, half> p{m,        WIDTH, WIDTH,    from.get(), WIDTH,
+                               by.get(), WIDTH, to.get(), WIDTH,      stream};
+            p.transposed_b = transposed;
+            p.starts_early = early;
+            gemm(p);
+          }
+        });
+        std::vector<half> result(numbers.size());
+        one.download(result);
+        return result;
+      };
+      const auto early = chain(true), after = chain(false);
+      EXPECT_EQ(0, std::memcmp(early.data(), after.data(), early.size() * sizeof(half)))
+          << m << " rows" << (transposed ? ", transposed" : "");
+    }
+  LADDER_CUDA_CHECK(cudaStreamDestroy(stream));
 }
 
 // Pages of this process that are in memory.

@@ -106,16 +106,34 @@ TEST(Library, FusesAnEpilogueUnlessAPassIsSoonerDone) {
              "sooner done");
 }
 
+TEST(Library, StartsEarlyOnlyWhereThatPays) {
+  EXPECT_TRUE(plan_of(problem(1000, 1000, 1000)).pays_early);
+  EXPECT_TRUE(plan_of(problem(4096, 4096, 4096)).pays_early);
+  // The GPU's test of launches that start early has these: 14, 13b, 13 and 18.
+  for (const int m : {256, 1000, 1536})
+    EXPECT_TRUE(plan_of(problem(m, 1024, 1024)).pays_early) << m;
+  EXPECT_TRUE(plan_of(transposed_b(problem(256, 1024, 1024))).pays_early);
+  EXPECT_FALSE(plan_of(problem(100, 18944, 3584)).pays_early);  // memory is the limit
+  EXPECT_FALSE(plan_of(problem(8, 14336, 4096)).pays_early);
+  EXPECT_FALSE(plan_of(problem(512, 512, 512)).pays_early);  // two blocks on a multiprocessor
+}
+
 TEST(Library, TakesOperandsByColumns) {
   const Problem p = transposed_b(problem(512, 512, 512));
   EXPECT_EQ(Way::LAYOUT, plan_of(p).way);
   EXPECT_TRUE(is_among(plan_of(p).tile->candidate, LAYOUT_TILES));
   expect_has(words(p), "stage 18, which takes any layout");
+  // Where A's rows run along M, a tile whose height is no multiple of 64 begins off the lines.
+  Problem large = transposed_b(problem(8192, 8192, 8192));
+  EXPECT_EQ("13 168x256", tuned::name(plan_of(large).tile->candidate));
+  large.transposed_a = true;
+  EXPECT_EQ("13 128x256", tuned::name(plan_of(large).tile->candidate));
   Problem with_bias = p;
   const Half bias[8] = {};
   with_bias.epilogue.bias = bias;
   EXPECT_EQ(plan_of(with_bias).bias.has_value(), reinterpret_cast<uintptr_t>(bias) % 16 != 0);
   EXPECT_TRUE(plan_of(with_bias).epilogue_after);
+  expect_has(words(with_bias), "in another pass over C: 18's have none here; ladder::jit");
 }
 
 TEST(Library, CopiesWhatDoesNotBeginOn16Bytes) {

@@ -1,7 +1,7 @@
 // build/jit: what kernels that are compiled at run time take. With --call, a call in a process that
 // has made none: with an empty cache it compiles. With --shapes, how near the tile that tuning
 // finds comes to the fastest of all, and the model's to both. --prepare fills the cache with all
-// tiles, without a GPU.
+// tiles of a type and a layout, without a GPU.
 //
 // Exit codes: 0 all right; 1 a CUDA error, or a compiler's; 2 bad input; 77 no usable GPU.
 #include <fmt/format.h>
@@ -18,6 +18,8 @@
 
 #include "harness/command_line.h"
 #include "harness/device.h"
+#include "harness/number.h"
+#include "harness/problem.h"
 #include "harness/program.h"
 #include "harness/report.h"
 #include "harness/statistics.h"
@@ -31,15 +33,17 @@
 namespace ladder::jit_bench {
 namespace {
 
+using harness::Layout;
 using harness::Shape;
 using peers::name;
 using tuned::Candidate;
 using Json = nlohmann::ordered_json;
-using Problem = Gemm<half, half>;
+template <class T>
+using Problem = Gemm<T, T>;
 
 struct Options {
   std::vector<std::string> shapes;
-  std::string call, json;
+  std::string call, json, type = "fp16", layout = "NN";
   int rounds = 15, device = 0, prepare = 0;
 };
 
@@ -70,26 +74,26 @@ std::vector<Shape> hundred_shapes() {
   return shapes;
 }
 
-// Of all GPUs' tables, those that are compiled here.
-std::vector<Candidate> all_candidates() {
+// Of all GPUs' tables, those that are compiled for such operands.
+std::vector<Candidate> all_candidates(const jit::Operands& operands) {
   std::vector<Candidate> candidates;
   for (const tuned::Gpu* gpu : tuned::GPUS)
     for (size_t i = 0; i < gpu->count; ++i) {
       const Candidate& c = gpu->rows[i].candidate;
-      if (c.kernel != tuned::Kernel::CHOSEN_BY_SHAPE &&
+      if (jit::has_kernel(c, operands) &&
           std::find(candidates.begin(), candidates.end(), c) == candidates.end())
         candidates.push_back(c);
     }
   return candidates;
 }
 
-void prepare(int threads) {
-  const std::vector<Candidate> candidates = all_candidates();
+void prepare(int threads, const jit::Operands& operands) {
+  const std::vector<Candidate> candidates = all_candidates(operands);
   const auto begin = std::chrono::steady_clock::now();
   std::atomic<size_t> next{0};
   const auto work = [&] {
     for (size_t i = 0; (i = next++) < candidates.size();)
-      jit::code_of(jit::source_of(candidates[i], {}, 0), jit::Cache(jit::cache_folder()));
+      jit::code_of(jit::source_of(candidates[i], operands, {}, 0), jit::Cache(jit::cache_folder()));
   };
   std::vector<std::thread> others;
   for (int i = 1; i < threads; ++i) others.emplace_back(work);
@@ -100,49 +104,71 @@ void prepare(int threads) {
 }
 
 // Operands that any shape of a run fits into, of uniform numbers.
+template <class T>
 class Operands {
  public:
-  Operands(const std::vector<Shape>& shapes, uint64_t l2_bytes) : arena_(shapes, l2_bytes) {
+  Operands(std::vector<Shape> shapes, Layout layout, uint64_t l2_bytes)
+      : layout_(layout), arena_(rounded(shapes), l2_bytes) {
     LADDER_CUDA_CHECK(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
-    const Problem first = arena_.gemm(shapes.front(), 0, 0, stream_);
-    std::vector<half> some(1 << 22);
+    const Problem<T> first = arena_.gemm(rounded(shapes.front()), 0, 0, stream_);
+    std::vector<T> some(1 << 22);
     std::mt19937 random(1);
-    for (half& x : some) x = __float2half(std::uniform_real_distribution<float>(-1, 1)(random));
+    for (T& x : some)
+      x = harness::Number<T>::from_float(std::uniform_real_distribution<float>(-1, 1)(random));
     int64_t elements = 0;
     for (const Shape& shape : shapes) {
-      const peers::SetSize<half, half> size(shape);
+      const peers::SetSize<T, T> size(rounded(shape));
       elements = std::max(elements, (size.a + size.b) * size.sets(l2_bytes));
     }
     for (int64_t at = 0; at < elements; at += static_cast<int64_t>(some.size()))
       LADDER_CUDA_CHECK(
-          cudaMemcpy(const_cast<half*>(first.A) + at, some.data(),
-                     std::min(some.size(), static_cast<size_t>(elements - at)) * sizeof(half),
+          cudaMemcpy(const_cast<T*>(first.A) + at, some.data(),
+                     std::min(some.size(), static_cast<size_t>(elements - at)) * sizeof(T),
                      cudaMemcpyHostToDevice));
   }
 
   cudaStream_t stream() const { return stream_; }
-  std::vector<Problem> sets(Shape shape) const {
-    std::vector<Problem> problems;
-    for (int set = 0; set < arena_.sets(shape); ++set)
-      problems.push_back(arena_.gemm(shape, set, 0, stream_));
+  std::vector<Problem<T>> sets(Shape shape) const {
+    std::vector<Problem<T>> problems;
+    for (int set = 0; set < arena_.sets(rounded(shape)); ++set) {
+      Problem<T> p = arena_.gemm(rounded(shape), set, 0, stream_);
+      p.M = shape.m, p.N = shape.n, p.K = shape.k;
+      p.transposed_a = layout_.transposed_a, p.transposed_b = layout_.transposed_b;
+      p.lda = harness::leading_dimension_a<T>(shape, layout_);
+      p.ldb = harness::leading_dimension_b<T>(shape, layout_);
+      problems.push_back(p);
+    }
     return problems;
   }
 
  private:
+  // As long in every layout.
+  static Shape rounded(Shape s) {
+    const auto up = [](int size) { return static_cast<int>(harness::leading_dimension<T>(size)); };
+    return {up(s.m), up(s.n), up(s.k)};
+  }
+  static std::vector<Shape> rounded(std::vector<Shape> shapes) {
+    for (Shape& shape : shapes) shape = rounded(shape);
+    return shapes;
+  }
+
   cudaStream_t stream_ = nullptr;  // to the end of the program
-  peers::Arena<half, half> arena_;
+  Layout layout_;
+  peers::Arena<T, T> arena_;
 };
 
 // ---- A call ------------------------------------------------------------------------------------
 
-Json time_call(const Operands& operands, Shape shape) {
+template <class T>
+Json time_call(const Operands<T>& operands, Shape shape) {
   struct Arguments {
-    const half* bias;
+    const T* bias;
     float slope;
   };
-  const jit::Epilogue epilogue{"x += __half2float(bias[n]);\nreturn x > 0 ? x : slope * x;",
-                               "const half* bias; float slope;"};
-  const Problem p = operands.sets(shape).front();
+  const std::string type = std::is_same_v<T, half> ? "half" : "bf16";
+  const jit::Epilogue epilogue{"x += float(bias[n]);\nreturn x > 0 ? x : slope * x;",
+                               "const " + type + "* bias; float slope;"};
+  const Problem<T> p = operands.sets(shape).front();
   const Arguments arguments{p.A, 0.125f};
   LADDER_CUDA_CHECK(cudaDeviceSynchronize());
   const auto call = [&](int times) {
@@ -171,16 +197,18 @@ constexpr int FIRST_ROUNDS = 3;
 // then is this much slower, not timed.
 constexpr double PREDICTED_FACTOR = 3, MEASURED_FACTOR = 1.15;
 
+template <class T>
 struct Contender {
-  jit::Gemm gemm;
+  jit::Gemm<T> gemm;
   double ms;  // expected, then measured
 };
 
-void race(std::vector<Contender>& contenders, const std::vector<Problem>& sets, int rounds,
+template <class T>
+void race(std::vector<Contender<T>>& contenders, const std::vector<Problem<T>>& sets, int rounds,
           peers::Race& race, std::mt19937_64& random) {
   std::vector<harness::LaunchOn> launches;
   std::vector<double> ms;
-  for (const Contender& contender : contenders) {
+  for (const Contender<T>& contender : contenders) {
     launches.push_back([&sets, &gemm = contender.gemm](int set) {
       gemm(sets[static_cast<size_t>(set) % sets.size()]);
     });
@@ -191,10 +219,11 @@ void race(std::vector<Contender>& contenders, const std::vector<Problem>& sets, 
     contenders[i].ms = harness::summarize(times[i]).median;
 }
 
-Json try_shape(const Operands& operands, const harness::Device& device, Shape shape, int rounds,
+template <class T>
+Json try_shape(const Operands<T>& operands, const harness::Device& device, Shape shape, int rounds,
                peers::Race& one_race, std::mt19937_64& random) {
-  const std::vector<Problem> sets = operands.sets(shape);
-  const Problem& p = sets.front();
+  const std::vector<Problem<T>> sets = operands.sets(shape);
+  const Problem<T>& p = sets.front();
   const tuned::Gpu* table = tuned::GPUS[0];
   for (const tuned::Gpu* gpu : tuned::GPUS)
     if (device.name == gpu->name) table = gpu;
@@ -207,7 +236,7 @@ Json try_shape(const Operands& operands, const harness::Device& device, Shape sh
   std::vector<std::pair<double, Candidate>> predicted;
   for (size_t i = 0; i < table->count; ++i) {
     const tuned::Row& row = table->rows[i];
-    if (row.candidate.kernel != tuned::Kernel::CHOSEN_BY_SHAPE)
+    if (jit::has_kernel(row.candidate, jit::operands_of(p)))
       predicted.emplace_back(
           tuned::estimate(p, row.candidate, row.constants, device.multiprocessors).total /
               NS_PER_MS,
@@ -216,10 +245,10 @@ Json try_shape(const Operands& operands, const harness::Device& device, Shape sh
   std::stable_sort(predicted.begin(), predicted.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });
   const Candidate by_model = predicted.front().second;
-  std::vector<Contender> contenders;
+  std::vector<Contender<T>> contenders;
   for (const auto& [ms, candidate] : predicted)
     if (ms < PREDICTED_FACTOR * predicted.front().first || candidate == found) {
-      contenders.push_back({jit::compile(candidate), ms});
+      contenders.push_back({jit::compile(p, candidate), ms});
       contenders.back().gemm(p);  // what the first launch takes is nobody's
     }
   LADDER_CUDA_CHECK(cudaStreamSynchronize(operands.stream()));
@@ -230,7 +259,7 @@ Json try_shape(const Operands& operands, const harness::Device& device, Shape sh
   };
   const double slowest = MEASURED_FACTOR * least()->ms;
   contenders.erase(std::remove_if(contenders.begin(), contenders.end(),
-                                  [&](const Contender& c) {
+                                  [&](const Contender<T>& c) {
                                     return c.ms > slowest && !(c.gemm.tile() == found) &&
                                            !(c.gemm.tile() == by_model);
                                   }),
@@ -239,7 +268,7 @@ Json try_shape(const Operands& operands, const harness::Device& device, Shape sh
 
   const auto best = least();
   const auto percent = [&](const Candidate& tile) {
-    for (const Contender& c : contenders)
+    for (const Contender<T>& c : contenders)
       if (c.gemm.tile() == tile) return 100 * best->ms / c.ms;
     return 0.0;
   };
@@ -251,12 +280,14 @@ Json try_shape(const Operands& operands, const harness::Device& device, Shape sh
                {"model", tuned::name(by_model)},
                {"model_percent", percent(by_model)},
                {"tuning_ms", tuning_ms}};
-  for (const Contender& c : contenders) json["contenders"][tuned::name(c.gemm.tile())] = c.ms * 1e3;
+  for (const Contender<T>& c : contenders)
+    json["contenders"][tuned::name(c.gemm.tile())] = c.ms * 1e3;
   for (const jit::Timed& timed : tuned_tiles) json["tuning_us"][tuned::name(timed.tile)] = timed.us;
   return json;
 }
 
-Json try_shapes(const Operands& operands, const harness::Device& device,
+template <class T>
+Json try_shapes(const Operands<T>& operands, const harness::Device& device,
                 const std::vector<Shape>& shapes, int rounds) {
   // Contenders have different numbers of sets: each takes what is left of this one.
   peers::Race race(operands.stream(), 1 << 20);
@@ -294,6 +325,12 @@ std::optional<Options> parse(int argc, char** argv) {
   CLI::App app("Times kernels that are compiled at run time.", "jit");
   app.add_option("--call", o.call, "MxNxK, or N: a process's first calls, with an epilogue");
   app.add_option("--shapes", o.shapes, "MxNxK, or N, or \"hundred\": how good a tile tuning finds");
+  app.add_option("--type", o.type, "of the matrices")
+      ->check(CLI::IsMember({"fp16", "bf16"}))
+      ->capture_default_str();
+  app.add_option("--layout", o.layout, "of A and B: N by rows, T transposed")
+      ->check(CLI::IsMember({"NN", "NT", "TN", "TT"}))
+      ->capture_default_str();
   app.add_option("--prepare", o.prepare, "compile all tiles into the cache, with so many threads")
       ->check(CLI::Range(1, 1024));
   app.add_option("--rounds", o.rounds, "launches of each with --shapes")
@@ -309,15 +346,25 @@ std::optional<Options> parse(int argc, char** argv) {
   return o;
 }
 
+template <class T>
 void run(const Options& options, const std::vector<Shape>& shapes) {
+  const Layout layout{options.layout[0] == 'T', options.layout[1] == 'T'};
   if (!options.json.empty()) harness::require_writable("--json", options.json);
-  if (options.prepare > 0) prepare(options.prepare);
+  if (options.prepare > 0) {
+    Problem<T> p{};
+    p.transposed_a = layout.transposed_a, p.transposed_b = layout.transposed_b;
+    prepare(options.prepare, jit::operands_of(p));
+  }
   if (options.call.empty() && shapes.empty()) return;
   const harness::Device device = harness::select_device(options.device, 90, /*no_other*/ true);
   std::vector<Shape> all = shapes;
   if (!options.call.empty()) all.push_back(peers::parse_shape(options.call));
-  const Operands operands(all, device.l2_bytes);
-  Json json = {{"gpu", device.name}, {"driver", device.driver}, {"toolkit", device.toolkit}};
+  const Operands<T> operands(all, layout, device.l2_bytes);
+  Json json = {{"gpu", device.name},
+               {"driver", device.driver},
+               {"toolkit", device.toolkit},
+               {"type", options.type},
+               {"layout", options.layout}};
   if (!options.call.empty()) json["call"] = time_call(operands, all.back());
   if (!shapes.empty()) json["shapes"] = try_shapes(operands, device, shapes, options.rounds);
   if (!options.json.empty()) harness::write_whole(options.json, json.dump(1) + "\n");
@@ -337,6 +384,9 @@ int main(int argc, char** argv) {
     else
       for (const std::string& text : options->shapes) shapes.push_back(peers::parse_shape(text));
     if (!options->call.empty()) peers::parse_shape(options->call);
-    jit_bench::run(*options, shapes);
+    if (options->type == "fp16")
+      jit_bench::run<half>(*options, shapes);
+    else
+      jit_bench::run<bf16>(*options, shapes);
   });
 }

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <optional>
 
 #include "gemm.h"
@@ -32,7 +33,7 @@ struct Options {
   std::string json, type = "fp16";
   int rounds = 21, device = 0;
   uint64_t seed = 1;
-  bool contiguous = false, explain = false;
+  bool contiguous = false, explain = false, in_a_row = false;
 };
 
 // A hundred: squares; four projections of Llama 3.1 8B and of Qwen2.5 7B, with 1 to 8192 rows; and
@@ -74,6 +75,67 @@ double host_us(Call call, cudaStream_t stream) {
     if (i % 50 == 49) LADDER_CUDA_CHECK(cudaStreamSynchronize(stream));
   }
   return harness::summarize(us).median;
+}
+
+// us of a launch, of as many in a row as a graph has, from replays in an order drawn anew.
+std::vector<double> us_in_a_row(const std::vector<harness::LaunchOn>& contenders, int sets,
+                                int rounds, std::mt19937_64& random, cudaStream_t stream) {
+  constexpr int LAUNCHES = 64;
+  std::vector<cudaGraphExec_t> graphs;
+  for (const harness::LaunchOn& launch : contenders) {
+    cudaGraph_t graph = nullptr;
+    LADDER_CUDA_CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+    for (int i = 0; i < LAUNCHES; ++i) launch(i % sets);
+    LADDER_CUDA_CHECK(cudaStreamEndCapture(stream, &graph));
+    LADDER_CUDA_CHECK(cudaGraphInstantiate(&graphs.emplace_back(), graph, 0));
+    LADDER_CUDA_CHECK(cudaGraphDestroy(graph));
+  }
+  std::vector<size_t> order(contenders.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::vector<std::vector<double>> us(contenders.size());
+  harness::EventPair events;
+  for (int round = 0; round < rounds; ++round) {
+    std::shuffle(order.begin(), order.end(), random);
+    for (const size_t i : order) {
+      const auto replay = [&](int) { LADDER_CUDA_CHECK(cudaGraphLaunch(graphs[i], stream)); };
+      events.around(replay, 0, stream);
+      LADDER_CUDA_CHECK(cudaStreamSynchronize(stream));
+      us[i].push_back(events.milliseconds() * 1e3 / LAUNCHES);
+    }
+  }
+  std::vector<double> medians;
+  for (const auto& samples : us) medians.push_back(harness::summarize(samples).median);
+  for (cudaGraphExec_t graph : graphs) LADDER_CUDA_CHECK(cudaGraphExecDestroy(graph));
+  return medians;
+}
+
+// Launches in a row: one after the other's end, as cuBLAS's, and starting early.
+template <class T>
+Json run_in_a_row(const Options& options, const std::vector<Shape>& shapes, uint64_t l2_bytes) {
+  cudaStream_t stream = nullptr;  // to the end of the program
+  LADDER_CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+  const peers::Arena<T, T> arena(shapes, l2_bytes);
+  arena.draw(options.seed, stream);
+  harness::Cublas cublas;
+  std::mt19937_64 random(options.seed);
+  fmt::print("launches in a row\n{:<18} {:>10} {:>10} {:>10}\n", "shape", "us", "early, us",
+             "cuBLAS us");
+  Json json = Json::array();
+  for (const Shape shape : shapes) {
+    const auto on = [&](int set, bool early) {
+      Gemm<T, T> p = problem(arena, shape, set, options.contiguous, stream);
+      p.starts_early = early;
+      return p;
+    };
+    const std::vector<double> us =
+        us_in_a_row({[&](int set) { gemm(on(set, false)); }, [&](int set) { gemm(on(set, true)); },
+                     [&](int set) { cublas.gemm(on(set, false)); }},
+                    arena.sets(shape), options.rounds, random, stream);
+    fmt::print("{:<18} {:>10.2f} {:>10.2f} {:>10.2f}\n", name(shape), us[0], us[1], us[2]);
+    json.push_back(
+        {{"shape", name(shape)}, {"us", us[0]}, {"early_us", us[1]}, {"cublas_us", us[2]}});
+  }
+  return {{"type", options.type}, {"shapes", json}};
 }
 
 template <class T>
@@ -170,7 +232,8 @@ void measure(const Options& options, const std::vector<Shape>& shapes) {
   const harness::Device device = harness::select_device(options.device, 80, false);
   if (options.explain) return explain_shapes<T>(shapes, options.contiguous);
   fmt::print("{}, driver {}, cuBLAS {}\n", device.name, device.driver, harness::Cublas().version());
-  Json json = run<T>(options, shapes, device.l2_bytes);
+  Json json = options.in_a_row ? run_in_a_row<T>(options, shapes, device.l2_bytes)
+                               : run<T>(options, shapes, device.l2_bytes);
   json["gpu"] = device.name;
   json["driver"] = device.driver;
   if (!options.json.empty()) harness::write_whole(options.json, json.dump(1) + "\n");
@@ -186,11 +249,10 @@ std::optional<Options> parse(int argc, char** argv) {
   app.add_option("--rounds", o.rounds, "launches of each")
       ->check(CLI::Range(1, 10000))
       ->capture_default_str();
-  app.add_option("--seed", o.seed, "of the operands and the order")->capture_default_str();
-  app.add_option("--device", o.device, "number of the GPU")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
+  harness::add_seed_and_device(app, o.seed, o.device);
   app.add_flag("--contiguous", o.contiguous, "rows are as long as they are wide, without padding");
+  app.add_flag("--in-a-row", o.in_a_row,
+               "launches without a pause, and what it gives that they start early");
   app.add_flag("--explain", o.explain, "no measurement: what the library would do, and why");
   app.add_option("--json", o.json, "where to write what was measured");
   if (!harness::parse_arguments(app, argc, argv)) return std::nullopt;

@@ -148,6 +148,7 @@ void carry_out(const Plan& plan, Gemm<T, T> p) {
   Gemm<T, T> product = p;
   if (plan.product) product.C = place(*plan.product);
   if (plan.epilogue_after) product.epilogue = {};
+  product.starts_early = p.starts_early && plan.pays_early;
   product.workspace = free;
   product.workspace_bytes = plan.way_bytes;
   if (plan.way != Way::ZEROS)

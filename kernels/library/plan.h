@@ -64,8 +64,8 @@ inline constexpr tuned::Candidate FUSED_TILES[] = {
 inline constexpr tuned::Candidate LAYOUT_TILES[] = {
     {tuned::Kernel::FIT_THE_WAVES, 64, 128, 1, 1, 1, 1},
     {tuned::Kernel::FIT_THE_WAVES, 128, 256, 1, 1, 1, 1},
-    {tuned::Kernel::FIT_THE_WAVES, 168, 256, 1, 1, 1, 1},
-    {tuned::Kernel::FIT_THE_WAVES, 176, 256, 1, 1, 1, 1}};
+    {tuned::Kernel::FIT_THE_WAVES, 160, 256, 1, 1, 1, 1},
+    {tuned::Kernel::FIT_THE_WAVES, 168, 256, 1, 1, 1, 1}};
 
 // A matrix that has a place in the workspace: `rows` of `columns` elements, `ld` apart.
 struct Copy {
@@ -77,6 +77,10 @@ struct Plan {
   Way way = Way::NOTHING;
   const tuned::Row* tile = nullptr;  // for PRODUCT, FUSED and LAYOUT
   double ns = 0;                     // expected, of the kernel that multiplies; 0: nobody knows
+  // Whether it pays to start early. Not where device memory is the limit, and not for blocks that
+  // share a multiprocessor: those of two launches crowd together (100x18944x3584, H200: 49 us and
+  // not 37; 8x14336x4096: 37 and not 31).
+  bool pays_early = false;
   // Copied to the workspace first, for kernels take rows that begin on 16 bytes; C, from there.
   std::optional<Copy> a, b, c, addend, residual, bias;
   // Transposed to the workspace first, and by rows from then on.
@@ -165,16 +169,18 @@ Chosen first_done(const Gemm<In, Out>& p, const Gpu& gpu, Way way, Type type) {
     const tuned::Gpu* table;
     int multiprocessors, M, N, K;
     bool a_off, b_off;  // the lines of L2: all that the model sees of leading dimensions
+    bool transposed_a;
     Way way;
     Type type;
     bool operator==(const Question& q) const {
       return table == q.table && multiprocessors == q.multiprocessors && M == q.M && N == q.N &&
-             K == q.K && a_off == q.a_off && b_off == q.b_off && way == q.way && type == q.type;
+             K == q.K && a_off == q.a_off && b_off == q.b_off && transposed_a == q.transposed_a &&
+             way == q.way && type == q.type;
     }
   };
   const auto off = [](int64_t ld) { return ld * sizeof(In) % tuned::LINE != 0; };
-  const Question question{&table_of(gpu), gpu.multiprocessors, p.M, p.N, p.K,
-                          off(p.lda),     off(p.ldb),          way, type};
+  const Question question{&table_of(gpu), gpu.multiprocessors, p.M, p.N, p.K, off(p.lda),
+                          off(p.ldb),     p.transposed_a,      way, type};
   constexpr size_t REMEMBERED = 256;
   static thread_local std::array<std::pair<Question, Chosen>, REMEMBERED> answers{};
   const uint64_t mixed =
@@ -259,6 +265,8 @@ Plan plan(Gemm<In, Out> p, Type type, const Gpu& gpu, WayBytes way_bytes) {
     }
     plan.tile = first.row;
     plan.ns = first.estimate.total;
+    plan.pays_early =
+        first.estimate.work > first.estimate.memory && first.row->candidate.resident == 1;
   }
   plan.epilogue_after = !is_alone && plan.way != Way::FUSED;
   const bool reads_c = (e.beta != 0 && e.addend == p.C) || (e.residual && e.residual == p.C);
@@ -361,7 +369,9 @@ std::string in_words(const Plan& plan, const Gemm<In, Out>& p, Type type, const 
              ? "the epilogue by 16's kernel for it"
              : std::string("then the epilogue by 16's kernel for it, in another pass over C: ") +
                    (plan.way == Way::PRODUCT ? "sooner done than any of the kernels that have it"
-                                             : "the kernel above has none"));
+                    : plan.way == Way::LAYOUT
+                        ? "18's have none here; ladder::jit compiles them with one"
+                        : "the kernel above has none"));
   if (plan.c) line("last, a copy of C from the workspace, where its rows begin on 16 bytes");
   const uint64_t bytes = plan.workspace_bytes(sizeof(In));
   if (bytes > 0) line("workspace: " + std::to_string(bytes) + " bytes");

@@ -121,6 +121,7 @@ ladder::Gemm<T, T> problem(const Tensor& a, const Tensor& b, const OptionalTenso
   p.C = static_cast<T*>(c.mutable_data_ptr()), p.ldc = of_c->ld;
   p.transposed_a = of_a->transposed, p.transposed_b = of_b->transposed;
   p.stream = c10::cuda::getCurrentCUDAStream(a.get_device());
+  p.starts_early = true;  // for what runs before it, and after
   p.epilogue.activation = activation;
   if (bias) p.epilogue.bias = static_cast<const T*>(bias->const_data_ptr());
   return p;

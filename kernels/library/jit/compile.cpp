@@ -26,10 +26,17 @@ void require_success(const char* call, nvrtcResult result) {
 // Sums a thread of a consumer can have beside everything else.
 constexpr int MOST_SUMS = 192;
 
-bool has_kernel(const Candidate& c) {
+bool are_by_rows(const Operands& o) {
+  return !o.transposed_a && !o.transposed_b;
+}
+
+}  // namespace
+
+bool has_kernel(const Candidate& c, const Operands& o) {
   const auto is_one_or_two = [](int count) { return count == 1 || count == 2; };
   const bool is_together = c.kernel == Kernel::FIT_THE_WAVES;
   if (c.BM < 8 || c.BM > 256 || c.BM % 8 != 0) return false;
+  if (!are_by_rows(o) && (!is_together || c.cluster() > 1)) return false;
   switch (c.kernel) {
     case Kernel::FIT_THE_WAVES:
     case Kernel::PING_PONG: {
@@ -47,6 +54,8 @@ bool has_kernel(const Candidate& c) {
   return false;
 }
 
+namespace {
+
 std::string contents_of(const std::filesystem::path& path) {
   std::ifstream file(path);
   std::string text(std::istreambuf_iterator<char>(file), {});
@@ -54,25 +63,25 @@ std::string contents_of(const std::filesystem::path& path) {
   return text;
 }
 
-// What the templates of all three stages begin with.
-std::string type_and_sizes(const Candidate& c) {
-  return "half, " + std::to_string(c.BM) + ", " + std::to_string(c.BN);
+// What the templates of all stages begin with.
+std::string type_and_sizes(const Candidate& c, const Operands& o) {
+  return std::string(o.type) + ", " + std::to_string(c.BM) + ", " + std::to_string(c.BN);
 }
 
-// Of 13 and 13b.
-Source of_tiles(const Candidate& c, const char* name, const char* order, const char* finish) {
-  constexpr const char* PAIRS[2][2] = {{"NONE", "SHARE_A"}, {"SHARE_B", "SHARE_BOTH"}};
-  const std::string ns = std::string("ladder::") + name + "::";
-  const std::string shared = ns + "Shared<" + type_and_sizes(c) + ">";
-  return {"",
-          ns + "gemm_kernel<" + type_and_sizes(c) + ", " + ns +
-              "Pairs::" + PAIRS[c.down - 1][c.across - 1] + order + ", " + finish + ">",
+// Of 13, 13b and 18, whose Shared has the arguments `tile`, and the kernel `others` behind them.
+Source of_tiles(const std::string& ns, const std::string& tile, const std::string& others) {
+  const std::string shared = ns + "Shared<" + tile + ">";
+  return {"", ns + "gemm_kernel<" + tile + ", " + others + ">",
           "ladder::jit::numbers<sizeof(" + shared + "), " + ns + "THREADS, " + shared +
               "::PIECE, " + shared + "::LAST_PIECE>"};
 }
-Source of_few_rows(const Candidate& c) {
+std::string pairs_of(const Candidate& c) {
+  constexpr const char* PAIRS[2][2] = {{"NONE", "SHARE_A"}, {"SHARE_B", "SHARE_BOTH"}};
+  return std::string("Pairs::") + PAIRS[c.down - 1][c.across - 1] + ", ";
+}
+Source of_few_rows(const Candidate& c, const Operands& o) {
   const std::string ns = "ladder::few_rows::",
-                    tile = "<" + type_and_sizes(c) + ", " + std::to_string(c.split);
+                    tile = "<" + type_and_sizes(c, o) + ", " + std::to_string(c.split);
   const std::string shared = ns + "Shared" + tile + ">";
   const std::string buffers = ns + "buffers_of" + tile + ">(" + std::to_string(c.resident) + ")";
   return {
@@ -84,27 +93,42 @@ Source of_few_rows(const Candidate& c) {
 
 }  // namespace
 
-Source source_of(const Candidate& c, const Epilogue& epilogue, size_t arguments_bytes) {
-  if (!has_kernel(c))
-    throw std::invalid_argument("ladder::jit has no kernel for the tile " + tuned::name(c));
+Source source_of(const Candidate& c, const Operands& o, const Epilogue& epilogue,
+                 size_t arguments_bytes) {
+  if (!has_kernel(c, o)) {
+    constexpr const char* BY_COLUMNS[2][2] = {{"", " with B transposed"},
+                                              {" with A transposed", " with A and B transposed"}};
+    throw std::invalid_argument("ladder::jit has no kernel for the tile " + tuned::name(c) +
+                                BY_COLUMNS[o.transposed_a][o.transposed_b]);
+  }
   const bool is_product_alone = epilogue.body.empty();
   if (is_product_alone && arguments_bytes > 0)
     throw std::invalid_argument("there are arguments, but the epilogue has no body that uses them");
   if (!is_product_alone && c.kernel == Kernel::FEW_ROWS)
     throw std::invalid_argument("the tile " + tuned::name(c) + " has no epilogue");
 
-  const char* const finish = is_product_alone ? "ladder::ProductAlone" : "ladder::jit::Finish";
+  const std::string finish = is_product_alone ? "ladder::ProductAlone" : "ladder::jit::Finish";
+  const std::string tile = type_and_sizes(c, o);
   Source source;
   std::string stage;
-  if (c.kernel == Kernel::FIT_THE_WAVES) {
+  if (!are_by_rows(o)) {
+    // The form of A's rows in memory, and of B's.
+    const std::string forms = std::string(", ladder::ptx::Major::") +
+                              (o.transposed_a ? "MN" : "K") +
+                              ", ladder::ptx::Major::" + (o.transposed_b ? "K" : "MN");
+    stage = "18_layouts";
+    source = of_tiles("ladder::layouts::", tile + forms, finish);
+  } else if (c.kernel == Kernel::FIT_THE_WAVES) {
+    const std::string ns = "ladder::fit_the_waves::";
     stage = "13_fit_the_waves";
-    source = of_tiles(c, "fit_the_waves", "", finish);
+    source = of_tiles(ns, tile, ns + pairs_of(c) + finish);
   } else if (c.kernel == Kernel::PING_PONG) {
+    const std::string ns = "ladder::ping_pong::";
     stage = "13b_ping_pong";
-    source = of_tiles(c, "ping_pong", ", ladder::ping_pong::Order::IN_TURN", finish);
+    source = of_tiles(ns, tile, ns + pairs_of(c) + ns + "Order::IN_TURN, " + finish);
   } else {
     stage = "14_few_rows";
-    source = of_few_rows(c);
+    source = of_few_rows(c, o);
   }
 
   std::ostringstream text;

@@ -8,11 +8,21 @@
 
 namespace ladder::jit {
 
+// What A, B and C consist of, and how A and B are stored.
+struct Operands {
+  const char* type;  // "half" or "ladder::bf16"
+  bool transposed_a = false, transposed_b = false;
+};
+template <class T>
+Operands operands_of(const ladder::Gemm<T, T>& p) {
+  return {std::is_same_v<T, half> ? "half" : "ladder::bf16", p.transposed_a, p.transposed_b};
+}
+
 struct Code {
   std::string cubin;
   std::string kernel;  // its name in there
   // Bytes of shared memory and threads of a block, and what else the launcher has to know of a
-  // tile: of 13 and 13b the rows of a piece and of the last one, of 14 the buffers.
+  // tile: of 13, 13b and 18 the rows of a piece and of the last one, of 14 the buffers.
   std::vector<int> numbers;
 };
 
@@ -21,7 +31,12 @@ struct Source {
   std::string text, kernel, numbers;
 };
 // Throws std::invalid_argument for a tile that no kernel has, or a header that cannot be read.
-Source source_of(const tuned::Candidate& tile, const Epilogue& epilogue, size_t arguments_bytes);
+Source source_of(const tuned::Candidate& tile, const Operands& operands, const Epilogue& epilogue,
+                 size_t arguments_bytes);
+
+// Whether a kernel has the tile for such operands. Of those that are not both by rows 18 has 13's
+// tiles without pairs.
+bool has_kernel(const tuned::Candidate& tile, const Operands& operands);
 
 // From the cache, or compiled for sm_90a and stored there. Throws CompileError, and
 // std::runtime_error where CUDA's headers are not to be found.

@@ -20,12 +20,14 @@ namespace ladder::jit {
 
 using tuned::Candidate;
 using tuned::Kernel;
-using Problem = ladder::Gemm<half, half>;
+template <class T>
+using Problem = ladder::Gemm<T, T>;
 
 // ---- A kernel on a device ----------------------------------------------------------------------
 
-struct Gemm::Loaded {
+struct Loaded {
   Candidate tile;
+  Operands operands;
   bool has_epilogue;
   size_t arguments_bytes;
   int device, multiprocessors;
@@ -37,13 +39,13 @@ struct Gemm::Loaded {
 };
 
 struct Access {
-  using Loaded = Gemm::Loaded;
-  static Gemm gemm(const Loaded& loaded) { return Gemm(loaded); }
+  template <class T>
+  static Gemm<T> gemm(const Loaded& loaded) {
+    return Gemm<T>(loaded);
+  }
 };
 
 namespace {
-
-using Loaded = Access::Loaded;
 
 struct Device {
   int number, multiprocessors;
@@ -79,16 +81,21 @@ const Device& current_device() {
   return device;
 }
 
-Loaded load(const Code& code, const Candidate& tile, const Epilogue& epilogue,
-            size_t arguments_bytes, const Device& device) {
+Loaded load(const Code& code, const Candidate& tile, const Operands& operands,
+            const Epilogue& epilogue, size_t arguments_bytes, const Device& device) {
   static const auto load_data =
       ptx::driver_function<PFN_cuLibraryLoadData_v12000>("cuLibraryLoadData", 12000);
   static const auto get_kernel =
       ptx::driver_function<PFN_cuLibraryGetKernel_v12000>("cuLibraryGetKernel", 12000);
   LADDER_CUDA_CHECK(cudaSetDevice(device.number));  // which is current already, but perhaps new
   CUlibrary library = nullptr;
-  Loaded loaded{tile,          !epilogue.body.empty(), arguments_bytes,
-                device.number, device.multiprocessors, code.numbers,
+  Loaded loaded{tile,
+                operands,
+                !epilogue.body.empty(),
+                arguments_bytes,
+                device.number,
+                device.multiprocessors,
+                code.numbers,
                 nullptr};
   ptx::require_success("cuLibraryLoadData", load_data(&library, code.cubin.data(), nullptr, nullptr,
                                                       0, nullptr, nullptr, 0));
@@ -100,30 +107,31 @@ Loaded load(const Code& code, const Candidate& tile, const Epilogue& epilogue,
   return loaded;
 }
 
-void launch_kernel(const Loaded& kernel, dim3 grid, cudaStream_t stream, void** parameters) {
-  cudaLaunchAttribute clusters{};
-  clusters.id = cudaLaunchAttributeClusterDimension;
-  clusters.val.clusterDim = {static_cast<unsigned>(kernel.tile.cluster()), 1, 1};
-  const cudaLaunchConfig_t config{grid,
-                                  dim3(static_cast<unsigned>(kernel.threads())),
-                                  static_cast<size_t>(kernel.shared_bytes()),
-                                  stream,
-                                  &clusters,
-                                  kernel.tile.cluster() > 1 ? 1U : 0U};
-  LADDER_CUDA_CHECK(
-      cudaLaunchKernelExC(&config, reinterpret_cast<const void*>(kernel.kernel), parameters));
+void launch_kernel(const Loaded& kernel, dim3 grid, Enqueue where, void** parameters) {
+  LADDER_CUDA_CHECK(launch_function(reinterpret_cast<const void*>(kernel.kernel),
+                                    static_cast<unsigned>(kernel.tile.cluster()), grid,
+                                    dim3(static_cast<unsigned>(kernel.threads())),
+                                    static_cast<size_t>(kernel.shared_bytes()), where, parameters));
 }
 
-constexpr int BK = 64;  // of K in a tile, in all three stages
+constexpr int BK = 64;  // of K in a tile, in all stages
 
-// As 13 and 13b launch it: no more blocks than it takes to be done in as many waves.
-void launch_tiles(const Loaded& kernel, Problem p, const void* arguments) {
+// A `width` x K matrix, of which a tile has `box`; transposed, the other way round.
+template <class T>
+CUtensorMap operand_map(const T* matrix, int width, int K, int64_t ld, bool along_k, int box) {
+  return along_k ? ptx::tensor_map(matrix, width, K, ld, box)
+                 : ptx::tensor_map(matrix, K, width, ld, BK);
+}
+
+// As 13, 13b and 18 launch it: no more blocks than it takes to be done in as many waves.
+template <class T>
+void launch_tiles(const Loaded& kernel, Problem<T> p, const void* arguments) {
   const Candidate& c = kernel.tile;
   int tiles = ceil_div(p.M, c.down * c.BM) * ceil_div(p.N, c.across * c.BN);
   const int waves = ceil_div(tiles, tuned::places(c, kernel.multiprocessors));
   const int blocks = ceil_div(tiles, waves) * c.cluster();
-  CUtensorMap map_A = ptx::tensor_map(p.A, p.M, p.K, p.lda, c.BM),
-              map_B = ptx::tensor_map(p.B, p.K, p.N, p.ldb, BK),
+  CUtensorMap map_A = operand_map(p.A, p.M, p.K, p.lda, !p.transposed_a, c.BM),
+              map_B = operand_map(p.B, p.N, p.K, p.ldb, p.transposed_b, c.BN),
               map_C = ptx::tensor_map(p.C, p.M, p.N, p.ldc, kernel.numbers[2]),
               map_C_last = ptx::tensor_map(p.C, p.M, p.N, p.ldc, kernel.numbers[3]);
   char none = 0;
@@ -138,11 +146,13 @@ void launch_tiles(const Loaded& kernel, Problem p, const void* arguments) {
                         &p.C,
                         &p.ldc,
                         arguments ? const_cast<void*>(arguments) : &none};
-  launch_kernel(kernel, dim3(static_cast<unsigned>(blocks)), p.stream, parameters);
+  launch_kernel(kernel, dim3(static_cast<unsigned>(blocks)), {p.stream, p.starts_early},
+                parameters);
 }
 
 // As 14 does: one tile a cluster, in a grid of three dimensions (parts/tile_grid.cuh).
-void launch_few_rows(const Loaded& kernel, Problem p) {
+template <class T>
+void launch_few_rows(const Loaded& kernel, Problem<T> p) {
   constexpr int MOST_BLOCKS = 65535;
   const Candidate& c = kernel.tile;
   const int tiles_n = ceil_div(p.N, c.BN), z = ceil_div(tiles_n, MOST_BLOCKS);
@@ -157,28 +167,29 @@ void launch_few_rows(const Loaded& kernel, Problem p) {
   void* no_workspace = nullptr;
   void* parameters[] = {&p.M, &p.N,   &p.K,     &map_A,     &map_B,
                         &p.C, &p.ldc, &buffers, &otherwise, &no_workspace};
-  launch_kernel(kernel, grid, p.stream, parameters);
+  launch_kernel(kernel, grid, {p.stream, p.starts_early && c.resident == 1}, parameters);
 }
 
 // ---- What this process has ---------------------------------------------------------------------
 
 std::mutex mutex;
-std::map<std::string, Loaded> kernels;         // by device, tile and source; never erased
+std::map<std::string, Loaded> kernels;         // by device, tile, kernel and text; never erased
 std::map<std::string, const Loaded*> choices;  // by device, problem and epilogue
 constexpr size_t MOST_CHOICES = 10000;         // then all are forgotten
 
-const Loaded& loaded_kernel(const Candidate& tile, const Epilogue& epilogue,
-                            size_t arguments_bytes) {
+const Loaded& loaded_kernel(const Candidate& tile, const Operands& operands,
+                            const Epilogue& epilogue, size_t arguments_bytes) {
   const Device& device = current_device();
-  const Source source = source_of(tile, epilogue, arguments_bytes);
-  const std::string key = std::to_string(device.number) + tuned::name(tile) + source.text;
+  const Source source = source_of(tile, operands, epilogue, arguments_bytes);
+  const std::string key =
+      std::to_string(device.number) + tuned::name(tile) + source.kernel + source.text;
   {
     const std::lock_guard<std::mutex> lock(mutex);
     if (const auto found = kernels.find(key); found != kernels.end()) return found->second;
   }
   // Not under the lock. Where another thread does the same, its kernel is as good.
-  const Loaded loaded =
-      load(code_of(source, Cache(cache_folder())), tile, epilogue, arguments_bytes, device);
+  const Loaded loaded = load(code_of(source, Cache(cache_folder())), tile, operands, epilogue,
+                             arguments_bytes, device);
   const std::lock_guard<std::mutex> lock(mutex);
   return kernels.emplace(key, loaded).first->second;
 }
@@ -186,11 +197,12 @@ const Loaded& loaded_kernel(const Candidate& tile, const Epilogue& epilogue,
 // ---- The choice --------------------------------------------------------------------------------
 
 // Of the device's table, in the order of the model's times.
-std::vector<Candidate> ranked(const Problem& p, const Epilogue& epilogue, const Device& device) {
+template <class T>
+std::vector<Candidate> ranked(const Problem<T>& p, const Epilogue& epilogue, const Device& device) {
   std::vector<std::pair<tuned::Estimate, Candidate>> all;
   for (size_t i = 0; i < device.table->count; ++i) {
     const tuned::Row& row = device.table->rows[i];
-    if (row.candidate.kernel == Kernel::CHOSEN_BY_SHAPE ||
+    if (!has_kernel(row.candidate, operands_of(p)) ||
         (row.candidate.kernel == Kernel::FEW_ROWS && !epilogue.body.empty()))
       continue;
     all.emplace_back(tuned::estimate(p, row.candidate, row.constants, device.multiprocessors),
@@ -203,8 +215,11 @@ std::vector<Candidate> ranked(const Problem& p, const Epilogue& epilogue, const 
   return candidates;
 }
 
-std::string choice_key(const Problem& p, const Epilogue& epilogue, size_t arguments_bytes) {
-  std::string key;
+template <class T>
+std::string choice_key(const Problem<T>& p, const Epilogue& epilogue, size_t arguments_bytes) {
+  const Operands o = operands_of(p);
+  std::string key =
+      std::string(o.type) + (o.transposed_a ? " T" : " N") + (o.transposed_b ? "T " : "N ");
   for (const int64_t number : {int64_t{p.M}, int64_t{p.N}, int64_t{p.K}, p.lda, p.ldb, p.ldc,
                                static_cast<int64_t>(arguments_bytes)})
     key += std::to_string(number) + " ";
@@ -240,22 +255,23 @@ void remember(const std::string& key, int device, const Loaded& kernel) {
 // ---- Tuning ------------------------------------------------------------------------------------
 
 // Copies of a problem, so many that L2 holds nothing of one when its turn comes.
+template <class T>
 class Copies {
  public:
-  Copies(const Problem& p, int device) : problem_(p) {
+  Copies(const Problem<T>& p, int device) : problem_(p) {
     const auto lines = [](int64_t elements) { return (elements + 255) / 256 * 256; };
-    a_ = lines(p.M * p.lda), b_ = lines(p.K * p.ldb), c_ = lines(p.M * p.ldc);
+    const int a_rows = p.transposed_a ? p.K : p.M, b_rows = p.transposed_b ? p.N : p.K;
+    a_ = lines(a_rows * p.lda), b_ = lines(b_rows * p.ldb), c_ = lines(p.M * p.ldc);
     int l2_bytes = 0;
     LADDER_CUDA_CHECK(cudaDeviceGetAttribute(&l2_bytes, cudaDevAttrL2CacheSize, device));
-    const double bytes = static_cast<double>(a_ + b_ + c_) * sizeof(half);
+    const double bytes = static_cast<double>(a_ + b_ + c_) * sizeof(T);
     constexpr double MOST = 1000;
     count_ = static_cast<int>(std::clamp(std::ceil(2.0 * l2_bytes / bytes), 1.0, MOST));
-    LADDER_CUDA_CHECK(
-        cudaMalloc(&memory_, static_cast<size_t>(a_ + b_ + c_) * count_ * sizeof(half)));
+    LADDER_CUDA_CHECK(cudaMalloc(&memory_, static_cast<size_t>(a_ + b_ + c_) * count_ * sizeof(T)));
     for (int i = 0; i < count_; ++i) {
-      const Problem copy = get(i);
-      copied(const_cast<half*>(copy.A), p.A, p.lda, p.M, p.K);
-      copied(const_cast<half*>(copy.B), p.B, p.ldb, p.K, p.N);
+      const Problem<T> copy = get(i);
+      copied(const_cast<T*>(copy.A), p.A, p.lda, a_rows, p.transposed_a ? p.M : p.K);
+      copied(const_cast<T*>(copy.B), p.B, p.ldb, b_rows, p.transposed_b ? p.K : p.N);
     }
   }
   ~Copies() {
@@ -266,25 +282,25 @@ class Copies {
   Copies& operator=(const Copies&) = delete;
 
   // Each time the next one.
-  Problem next() { return get(used_++ % count_); }
+  Problem<T> next() { return get(used_++ % count_); }
 
  private:
-  Problem get(int i) const {
-    Problem copy = problem_;
-    half* const first = memory_ + i * (a_ + b_ + c_);
+  Problem<T> get(int i) const {
+    Problem<T> copy = problem_;
+    T* const first = memory_ + i * (a_ + b_ + c_);
     copy.A = first, copy.B = first + a_, copy.C = first + a_ + b_;
     return copy;
   }
-  void copied(half* to, const half* from, int64_t ld, int rows, int cols) const {
-    const size_t pitch = static_cast<size_t>(ld) * sizeof(half);
+  void copied(T* to, const T* from, int64_t ld, int rows, int cols) const {
+    const size_t pitch = static_cast<size_t>(ld) * sizeof(T);
     LADDER_CUDA_CHECK(
-        cudaMemcpy2DAsync(to, pitch, from, pitch, static_cast<size_t>(cols) * sizeof(half),
+        cudaMemcpy2DAsync(to, pitch, from, pitch, static_cast<size_t>(cols) * sizeof(T),
                           static_cast<size_t>(rows), cudaMemcpyDeviceToDevice, problem_.stream));
   }
 
-  Problem problem_;
+  Problem<T> problem_;
   int64_t a_, b_, c_;  // elements
-  half* memory_ = nullptr;
+  T* memory_ = nullptr;
   int count_ = 0, used_ = 0;
 };
 
@@ -314,11 +330,13 @@ double time_of(const Launch& launch, int launches, cudaStream_t stream) {
 
 // ---- What users call ---------------------------------------------------------------------------
 
-const Candidate& Gemm::tile() const {
+template <class T>
+const Candidate& Gemm<T>::tile() const {
   return loaded_->tile;
 }
 
-void Gemm::operator()(const Problem& p, const void* arguments, size_t bytes) const {
+template <class T>
+void Gemm<T>::operator()(const Problem<T>& p, const void* arguments, size_t bytes) const {
   const Loaded& kernel = *loaded_;
   if (bytes != kernel.arguments_bytes)
     throw std::invalid_argument("the arguments have " + std::to_string(bytes) +
@@ -330,50 +348,62 @@ void Gemm::operator()(const Problem& p, const void* arguments, size_t bytes) con
     throw std::invalid_argument("this kernel was compiled for device " +
                                 std::to_string(kernel.device) + ", but the current one is " +
                                 std::to_string(device));
+  const auto require_layout = [](const char* name, bool is_transposed, bool was_transposed) {
+    if (is_transposed != was_transposed)
+      throw std::invalid_argument(std::string(name) + (is_transposed ? " is" : " is not") +
+                                  " transposed, but this kernel was compiled for one that is" +
+                                  (is_transposed ? " not" : ""));
+  };
+  require_layout("A", p.transposed_a, kernel.operands.transposed_a);
+  require_layout("B", p.transposed_b, kernel.operands.transposed_b);
   if (kernel.has_epilogue && p.K == 0 && p.M > 0 && p.N > 0)
     throw std::invalid_argument("K is 0, but this kernel's epilogue follows a product");
-  if (done_without_kernel(p)) return;
+  if (done_without_kernel(p, Layouts::ANY)) return;
   if (kernel.tile.kernel == Kernel::FEW_ROWS)
     launch_few_rows(kernel, p);
   else
     launch_tiles(kernel, p, arguments);
 }
 
-Gemm compile(const Candidate& tile, const Epilogue& epilogue, size_t arguments_bytes) {
-  return Access::gemm(loaded_kernel(tile, epilogue, arguments_bytes));
+template <class T>
+Gemm<T> compile(const Problem<T>& p, const Candidate& tile, const Epilogue& epilogue,
+                size_t arguments_bytes) {
+  return Access::gemm<T>(loaded_kernel(tile, operands_of(p), epilogue, arguments_bytes));
 }
 
-Gemm chosen(const Problem& p, const Epilogue& epilogue, size_t arguments_bytes) {
+template <class T>
+Gemm<T> chosen(const Problem<T>& p, const Epilogue& epilogue, size_t arguments_bytes) {
   const Device& device = current_device();
   const std::string key = choice_key(p, epilogue, arguments_bytes);
   {
     const std::lock_guard<std::mutex> lock(mutex);
     const auto found = choices.find(std::to_string(device.number) + " " + key);
-    if (found != choices.end()) return Access::gemm(*found->second);
+    if (found != choices.end()) return Access::gemm<T>(*found->second);
   }
   const auto tuned = Cache(cache_folder()).find(stored_key(key, device));
   const Candidate tile = tuned ? from_text(*tuned) : ranked(p, epilogue, device).front();
-  const Loaded& kernel = loaded_kernel(tile, epilogue, arguments_bytes);
+  const Loaded& kernel = loaded_kernel(tile, operands_of(p), epilogue, arguments_bytes);
   remember(key, device.number, kernel);
-  return Access::gemm(kernel);
+  return Access::gemm<T>(kernel);
 }
 
-std::vector<Timed> tune(const Problem& p, const Epilogue& epilogue, const void* arguments,
+template <class T>
+std::vector<Timed> tune(const Problem<T>& p, const Epilogue& epilogue, const void* arguments,
                         size_t arguments_bytes) {
   constexpr size_t CANDIDATES = 8;
   constexpr int ROUNDS = 5, MOST_LAUNCHES = 20;
   constexpr double GROUP_US = 500;
   const Device& device = current_device();
-  if (done_without_kernel(p)) return {};
+  if (done_without_kernel(p, Layouts::ANY)) return {};
 
   std::vector<const Loaded*> contenders;
   for (const Candidate& tile : ranked(p, epilogue, device)) {
-    contenders.push_back(&loaded_kernel(tile, epilogue, arguments_bytes));
+    contenders.push_back(&loaded_kernel(tile, operands_of(p), epilogue, arguments_bytes));
     if (contenders.size() == CANDIDATES) break;
   }
-  Copies copies(p, device.number);
+  Copies<T> copies(p, device.number);
   const auto us = [&](size_t i, int launches) {
-    const Gemm gemm = Access::gemm(*contenders[i]);
+    const Gemm<T> gemm = Access::gemm<T>(*contenders[i]);
     return time_of([&] { gemm(copies.next(), arguments, arguments_bytes); }, launches, p.stream);
   };
   std::vector<double> first;
@@ -399,8 +429,17 @@ std::vector<Timed> tune(const Problem& p, const Epilogue& epilogue, const void* 
 
   const std::string key = choice_key(p, epilogue, arguments_bytes);
   Cache(cache_folder()).store(stored_key(key, device), as_text(result.front().tile));
-  remember(key, device.number, loaded_kernel(result.front().tile, epilogue, arguments_bytes));
+  remember(key, device.number,
+           loaded_kernel(result.front().tile, operands_of(p), epilogue, arguments_bytes));
   return result;
 }
+
+#define LADDER_INSTANTIATE(T)                                                             \
+  template class Gemm<T>;                                                                 \
+  template Gemm<T> compile(const Problem<T>&, const Candidate&, const Epilogue&, size_t); \
+  template Gemm<T> chosen(const Problem<T>&, const Epilogue&, size_t);                    \
+  template std::vector<Timed> tune(const Problem<T>&, const Epilogue&, const void*, size_t);
+LADDER_INSTANTIATE(half)
+LADDER_INSTANTIATE(bf16)
 
 }  // namespace ladder::jit

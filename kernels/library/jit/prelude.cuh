@@ -29,6 +29,10 @@ inline constexpr bool is_same_v<A, A> = true;
 struct alignas(64) CUtensorMap {
   uint64_t opaque[16];
 };
+namespace ladder::ptx {
+template <class T>  // the launcher's, which 18's operands name
+CUtensorMap tensor_map(const T* matrix, int rows, int cols, int64_t ld, int box_rows);
+}  // namespace ladder::ptx
 
 namespace cuda::ptx {
 
