@@ -1,7 +1,7 @@
-// build/feed_forward: gelu(X W1 + b1) W2 + b2, in two launches of stage 16 and with a second kernel
-// for what follows each product; beside the fastest of cublasLt's algorithms with the same
-// epilogues. docs/feed_forward.md quotes it. Exit codes: 0 all right; 1 a wrong result or a CUDA
-// error; 2 bad input; 77 no usable GPU.
+// build/feed_forward: gelu(X W1 + b1) W2 + b2, in two launches of stage 16, with a second kernel
+// for what follows each product, and in one kernel; beside the fastest of cublasLt's algorithms
+// with the same epilogues. docs/feed_forward.md quotes it. Exit codes: 0 all right; 1 a wrong
+// result or a CUDA error; 2 bad input; 77 no usable GPU.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -9,6 +9,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "harness/bound.h"
 #include "harness/buffers.h"
 #include "harness/command_line.h"
 #include "harness/cublaslt.h"
@@ -16,6 +17,7 @@
 #include "harness/program.h"
 #include "harness/report.h"
 #include "harness/statistics.h"
+#include "one_kernel.h"
 #include "race.h"
 #include "stages.h"
 
@@ -38,10 +40,12 @@ struct Options {
   std::string json;
 };
 
+// Launches for each product, or for both.
 struct Contender {
   std::string name;
   std::function<void(const Product&)> first, second;
   Rounds rounds = Rounds::ONCE;
+  std::function<void(const Product& first, const Product& second)> both{};
 };
 
 // A bias and `activation`, with a factor that makes sums of K products about 1, as weights would.
@@ -75,6 +79,7 @@ class Block {
   }
   LaunchOn launches(const Contender& c) const {
     return [this, c](int set) {
+      if (c.both) return c.both(first(set), second(set));
       c.first(first(set));
       c.second(second(set));
     };
@@ -82,8 +87,9 @@ class Block {
 
   // Throws what is wrong with some rows of the hidden layer, or with what has been made of it.
   void check(const Contender& c) {
+    if (c.both) return check_result(c);
     const int m = hidden_.shape.m;
-    const std::vector<int> rows{0, m / 3, static_cast<int>(2LL * m / 3), m - 1};
+    const std::vector<int> rows = some_rows();
     const auto judge = [&](const char* of, const Problem& problem, const Output<half>& output) {
       const std::string wrong = check_against_double(problem, output, rows, c.rounds);
       if (!wrong.empty()) throw std::runtime_error(fmt::format("{}, {}: {}", c.name, of, wrong));
@@ -93,17 +99,72 @@ class Block {
     // From here on the second problem's A is what the first one's C is.
     result_.lda = hidden.ld;
     result_.a.assign(hidden.row(0), hidden.row(0) + m * hidden.ld);
-    for (const int row : rows) {
-      double squares = 0;
-      for (int k = 0; k < result_.shape.k; ++k)
-        squares += result_.at_a(row, k) * result_.at_a(row, k);
-      result_.row_norms[static_cast<size_t>(row)] = std::sqrt(squares);
-    }
+    for (const int row : rows) find_norm(row);
     judge("result", result_,
           result_sets_.run_poisoned([&](const Product&) { c.second(second(0)); }, stream_));
   }
 
  private:
+  std::vector<int> some_rows() const {
+    const int m = hidden_.shape.m;
+    return {0, m / 3, static_cast<int>(2LL * m / 3), m - 1};
+  }
+  void find_norm(int row) {
+    double squares = 0;
+    for (int k = 0; k < result_.shape.k; ++k)
+      squares += result_.at_a(row, k) * result_.at_a(row, k);
+    result_.row_norms[static_cast<size_t>(row)] = std::sqrt(squares);
+  }
+
+  // Where nobody sees the hidden layer: the result against that of a hidden layer in double, which
+  // is rounded as it has to be.
+  void check_result(const Contender& c) {
+    const std::vector<int> rows = some_rows();
+    const auto sums = reference_rows(hidden_, rows);
+    std::vector<double> off;  // of each row: the 2-norm of what two right hidden layers differ by
+    for (size_t r = 0; r < rows.size(); ++r) {
+      double squares = 0;
+      for (int k = 0; k < hidden_.shape.n; ++k) {
+        const double before = hidden_.epilogue.before(rows[r], k, sums[r][static_cast<size_t>(k)]),
+                     after = hidden_.epilogue.after(rows[r], k, before);
+        result_.a[static_cast<size_t>(rows[r] * result_.lda + k)] =
+            __float2half(static_cast<float>(after));
+        const double differ = bound_of(hidden_, rows[r], k, before, after, Activation::GELU);
+        squares += differ * differ;
+      }
+      off.push_back(std::sqrt(squares));
+      find_norm(rows[r]);
+    }
+    const auto products = reference_rows(result_, rows);
+    const Output<half> output =
+        result_sets_.run_poisoned([&](const Product&) { c.both(first(0), second(0)); }, stream_);
+    for (size_t r = 0; r < rows.size(); ++r)
+      for (int n = 0; n < result_.shape.n; ++n) {
+        const double expected =
+            result_.epilogue.before(rows[r], n, products[r][static_cast<size_t>(n)]);
+        // The signs of W2 are chance's: six standard deviations of the sum of what each element of
+        // the hidden layer is off by.
+        const double bound = bound_of(result_, rows[r], n, expected, expected, Activation::NONE) +
+                             6 * std::abs(result_.epilogue.factor(rows[r], n)) * off[r] *
+                                 result_.column_norms[static_cast<size_t>(n)] /
+                                 std::sqrt(result_.shape.k);
+        const double got = __half2float(output.row(rows[r])[n]);
+        if (!(std::abs(got - expected) <= bound))
+          throw std::runtime_error(
+              fmt::format("{}: row {}, column {}: got {:.9g}, expected {:.9g} within {:.3g}",
+                          c.name, rows[r], n, got, expected, bound));
+      }
+  }
+  static double bound_of(const Problem& p, int row, int col, double before, double after,
+                         Activation activation) {
+    const harness::Activated f = harness::properties(activation);
+    return harness::difference_bound<half, float>(
+        p.shape.k, p.row_norms[static_cast<size_t>(row)], p.column_norms[static_cast<size_t>(col)],
+        after, harness::Sums::FP32,
+        {p.epilogue.factor(row, col), before, p.epilogue.magnitude_added(row, col), f.lipschitz,
+         f.relative, /*rounds_between*/ false});
+  }
+
   double bytes() const {
     return harness::bytes_per_set<half, half>(hidden_.shape) +
            harness::bytes_per_set<half, half>(result_.shape);
@@ -145,6 +206,7 @@ void run(const Options& o, const harness::Device& device) {
   for (const auto& variant : kernels.front().variants)
     contenders.push_back(
         {kernels.front().stage + " " + variant.name, variant.gemm, variant.gemm, variant.rounds});
+  contenders.push_back({"one kernel", {}, {}, Rounds::ONCE, feed_forward_in_one_kernel});
   const harness::DeviceBuffer<unsigned char> workspace(
       harness::CublasLt<half, half>::WORKSPACE_BYTES);
   contenders.push_back(
@@ -192,7 +254,8 @@ void run(const Options& o, const harness::Device& device) {
 
 std::optional<Options> parse(int argc, char** argv) {
   Options o;
-  CLI::App app("Times gelu(X W1 + b1) W2 + b2 in two launches, and with more.", "feed_forward");
+  CLI::App app("Times gelu(X W1 + b1) W2 + b2 in two launches, with more, and in one.",
+               "feed_forward");
   const auto size = [&](const char* name, int& to, const char* what) {
     app.add_option(name, to, what)->check(CLI::Range(1, 1 << 16))->capture_default_str();
   };

@@ -303,10 +303,7 @@ std::optional<Options> parse(int argc, char** argv) {
       ->allow_extra_args(false);
   app.add_flag("!--no-configurations", o.configurations,
                "of a stage only what its own launcher chooses");
-  app.add_option("--seed", o.seed, "of the operands and the order")->capture_default_str();
-  app.add_option("--device", o.device, "number of the GPU")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
+  harness::add_seed_and_device(app, o.seed, o.device);
   if (!harness::parse_arguments(app, argc, argv)) return std::nullopt;
   return o;
 }

@@ -42,7 +42,8 @@ static __global__ void gemm_kernel(int M, int N, int K, const float* A, const fl
   ptx::store_async(&s.sums[threadIdx.x], rank == 0 ? sums[1] : sums[0], &s.received, rank ^ 1);
   ptx::mbarrier_wait_parity_cluster(&s.received, 0);
   const int m = rank * 8 + row;
-  if (m < M)
-    reinterpret_cast<float4&>(C[m * N + column]) =
-        added(rank == 0 ? sums[0] : sums[1], s.sums[threadIdx.x]);
+  if (m < M) {
+    const float4 received = s.sums[threadIdx.x];  // 16 bytes at once
+    reinterpret_cast<float4&>(C[m * N + column]) = added(rank == 0 ? sums[0] : sums[1], received);
+  }
 }

@@ -52,7 +52,7 @@ COUNTERS = {
         [GLOBAL.format("sectors", op) for op in ("st", "red", "atom")],
     ),
     "load_wavefronts": (
-        lines_with("shared", "load"),
+        lines_with("shared", "load", "remote load"),
         "cost",
         [
             BY_INSTRUCTION.format("ld"),

@@ -48,13 +48,22 @@ def test_the_launches_of_a_case_are_added_up():
     [
         ("store_requests", ("global", "store"), "l1tex__t_requests_pipe_lsu_mem_global_op_red.sum"),
         ("store_sectors", ("global", "store"), "l1tex__t_sectors_pipe_lsu_mem_global_op_atom.sum"),
-        ("load_wavefronts", ("shared", "load"), "l1tex__t_requests_pipe_lsu_mem_dshared_op_ld.sum"),
+        (
+            "load_wavefronts",
+            ("shared", "remote load"),
+            "l1tex__t_requests_pipe_lsu_mem_dshared_op_ld.sum",
+        ),
     ],
 )
 def test_what_has_several_names_in_ncu_is_added_up(counter, what, name):
     case = {"name": "a", "launches": 1, "memory": [line(*what, 3, 3)]}
     counted = row(**{counter: 1}) | {name: "2"}
     assert on_gpu.compared([case], [case], [counted])["a"][counter] == [3, 3]
+
+
+def test_ncu_counts_no_store_to_another_block_as_one_of_shared_memory():
+    case = {"name": "a", "launches": 1, "memory": [line("shared", "remote store", 3, 12)]}
+    assert on_gpu.compared([case], [case], [row()])["a"]["store_wavefronts"] == [0, 0]
 
 
 def test_a_launch_that_ncu_did_not_see_is_said():

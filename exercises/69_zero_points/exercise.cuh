@@ -1,0 +1,56 @@
+#include "exercise.h"
+
+struct Shared {
+  int8_t A[64][128], B[64][128];  // the rows of both run along K
+  uint64_t full;
+};
+
+// What integers stand for: an integer i of A for unit_A * (i - zero_A), and so on.
+struct Quantisation {
+  int zero_A, zero_B, zero_C;
+  float factor;              // unit_A * unit_B / unit_C
+  const int* row_sums_A;     // of the integers of each row of A: M
+  const int* column_sums_B;  // of each column of B: N
+};
+
+// Makes C of the sums of products of integers. acc is laid out as wgmma leaves it: lane l of warp w
+// has in acc[i] row 16 w + l / 4 + i / 2 % 2 * 8, column i / 4 * 8 + l % 4 * 2 + i % 2.
+static __device__ void store(const int32_t (&acc)[32], const Quantisation& q, int M, int N, int K,
+                             int8_t* C) {
+  // Your code: this stores the lower 8 bits of each sum.
+  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  for (int i = 0; i < 32; ++i) {
+    const int row = warp * 16 + lane / 4 + i / 2 % 2 * 8, column = i / 4 * 8 + lane % 4 * 2 + i % 2;
+    if (row < M && column < N) C[row * N + column] = static_cast<int8_t>(acc[i]);
+  }
+}
+
+// Given. One block of one warpgroup: C = A * B, up to 64 x 64, any K. B is stored as N x K.
+static __global__ void gemm_kernel(int M, int N, int K, const __grid_constant__ CUtensorMap map_A,
+                                   const __grid_constant__ CUtensorMap map_B, Quantisation q,
+                                   int8_t* C) {
+  Shared& s = dynamic_shared<Shared>();
+  if (threadIdx.x == 0) {
+    ptx::mbarrier_init(&s.full, 1);
+    ptx::fence_mbarrier_init();
+  }
+  __syncthreads();
+
+  int32_t acc[32] = {};
+  for (int t = 0; t < ceil_div(K, 128); ++t) {
+    if (threadIdx.x == 0) {
+      ptx::mbarrier_arrive_expect_tx(&s.full, sizeof s.A + sizeof s.B);
+      ptx::tma_load(s.A, &map_A, t * 128, 0, &s.full);
+      ptx::tma_load(s.B, &map_B, t * 128, 0, &s.full);
+    }
+    ptx::mbarrier_wait_parity(&s.full, t % 2);
+    ptx::wgmma_fence();
+    for (int k = 0; k < 128; k += 32)
+      ptx::wgmma_m64k32_s32_s8(acc, ptx::wgmma_descriptor(&s.A[0][k], 0, 8 * 128),
+                               ptx::wgmma_descriptor(&s.B[0][k], 0, 8 * 128), true);
+    ptx::wgmma_commit_group();
+    ptx::wgmma_wait_group<0>();
+    __syncthreads();  // all are done with the tiles
+  }
+  store(acc, q, M, N, K, C);
+}
