@@ -9,6 +9,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 help "$@"
 
 site() {
+  install_packages doxygen=doxygen
   venv_with material,latex2mathml site ||
     die "MkDocs Material could not be installed into .venv"
   NO_MKDOCS_2_WARNING=1 .venv/bin/python -m mkdocs "$@"

@@ -3,6 +3,8 @@
 // tests/planted_edits.
 #include <gtest/gtest.h>
 
+#include <map>
+#include <string>
 #include <vector>
 
 #include "cpu_device/symbols.h"
@@ -303,6 +305,49 @@ TEST_F(Async, BlocksOfAClusterWriteToEachOther) {
   LADDER_CUDA_CHECK(cudaFree(out));
 }
 
+// Whether each block has its own memory or the other one's, and how it stores there.
+__global__ void remote_kernel(float4* out, unsigned other, bool async) {
+  auto* const values = reinterpret_cast<float4*>(dynamic_shared<Shared>().boxes[0]);
+  uint64_t* const barrier = &dynamic_shared<Shared>().barriers[0];
+  const unsigned rank = blockIdx.x % 2 ^ other;
+  if (threadIdx.x == 0) {
+    ptx::mbarrier_init(barrier, 1);
+    ptx::fence_mbarrier_init();
+    if (async) ptx::mbarrier_arrive_expect_tx(barrier, 32 * sizeof(float4));
+  }
+  ptx::cluster_sync();
+  const auto value = make_float4(1, 2, 3, 4);
+  if (async)
+    ptx::store_async(&values[threadIdx.x], value, barrier, rank);
+  else
+    *ptx::shared_of_block(&values[threadIdx.x], rank) = value;
+  if (async) ptx::mbarrier_wait_parity_cluster(barrier, 0);
+  ptx::cluster_sync();
+  const float4 got = *ptx::shared_of_block(&values[threadIdx.x], rank);
+  out[blockIdx.x * 32 + threadIdx.x] = got;
+  ptx::cluster_sync();
+}
+TEST_F(Async, TheSharedMemoryOfAnotherBlockIsCountedByItself) {
+  float4* out = nullptr;
+  LADDER_CUDA_CHECK(cudaMalloc(&out, 64 * sizeof(float4)));
+  const auto counted = [&](unsigned other, bool async) {
+    launch_clusters(2, remote_kernel, dim3(2), dim3(32), sizeof(Shared), nullptr, out, other,
+                    async);
+    expect_nothing();
+    std::map<std::string, uint64_t> cost;
+    for (const cpu_device::MemoryLine& line : cpu_device::take_memory_lines())
+      if (line.space == cpu_device::Space::SHARED && line.bytes == 16)
+        cost[cpu_device::name_of(line.operation)] += line.cost;
+    return cost;
+  };
+  using Cost = std::map<std::string, uint64_t>;  // wavefronts: 4 a warp of 16 bytes a lane
+  EXPECT_EQ((Cost{{"load", 8}, {"store", 8}}), counted(0, false));
+  EXPECT_EQ((Cost{{"remote load", 8}, {"remote store", 8}}), counted(1, false));
+  EXPECT_EQ((Cost{{"load", 8}, {"remote store", 8}}), counted(0, true));
+  EXPECT_EQ((Cost{{"remote load", 8}, {"remote store", 8}}), counted(1, true));
+  LADDER_CUDA_CHECK(cudaFree(out));
+}
+
 // Arrives twice; also when the first barrier is long complete, the second arrival comes too early.
 __global__ void arrives_twice_kernel(bool wait, bool late) {
   ptx::cluster_arrive();
@@ -600,6 +645,49 @@ TEST_F(Async, Wgmma) {
   for (const cpu_device::Finding& f : cpu_device::take_findings())
     ends |= f.what == "the thread ends without having waited for this wgmma";
   EXPECT_TRUE(ends);
+  LADDER_CUDA_CHECK(cudaFree(out));
+}
+
+// A from registers: rows of 16, each of its warp's, by eight columns of B.
+__global__ void wgmma_of_registers_kernel(float* out, bool early) {
+  auto& B = dynamic_shared<half[16][64]>();
+  for (int i = threadIdx.x; i < 16 * 64; i += 128)
+    B[i / 64][i % 64 ^ i / 64 % 8 * 8] = __float2half(i / 64 == i % 64 ? 1.0f : 0.0f);
+  ptx::fence_proxy_async();
+  __syncthreads();
+  float acc[32];
+  uint32_t a[4];
+  const int lane = threadIdx.x % 32;
+  for (int i = 0; i < 4; ++i) {
+    const int column = lane % 4 * 2 + i / 2 * 8, row = threadIdx.x / 32 * 16 + i % 2 * 8 + lane / 4;
+    const half2 pair = __floats2half2_rn(static_cast<float>(row * 16 + column),
+                                         static_cast<float>(row * 16 + column + 1));
+    a[i] = reinterpret_cast<const uint32_t&>(pair);
+  }
+  ptx::wgmma_fence();
+  ptx::wgmma_m64k16_f32_f16(acc, a, ptx::wgmma_descriptor(&B[0][0], 0, 1024), false);
+  ptx::wgmma_commit_group();
+  if (early) a[3] = 0;  // BUG
+  ptx::wgmma_wait_group<0>();
+  for (int i = 0; i < 32; ++i) out[threadIdx.x * 32 + i] = acc[i];
+}
+TEST_F(Async, WgmmaOfRegisters) {
+  float* out = nullptr;
+  LADDER_CUDA_CHECK(cudaMalloc(&out, 128 * 32 * sizeof(float)));
+  const auto run = [&](bool early) {
+    launch(wgmma_of_registers_kernel, dim3(1), dim3(128), 16 * 64 * sizeof(half), nullptr, out,
+           early);
+  };
+  run(false);
+  expect_nothing();
+  for (int t = 0; t < 128; ++t)
+    for (int i = 0; i < 32; ++i) {
+      const int row = t / 32 * 16 + i / 2 % 2 * 8 + t % 32 / 4,
+                column = i / 4 * 8 + t % 4 * 2 + i % 2;
+      ASSERT_EQ(out[t * 32 + i], column < 16 ? row * 16 + column : 0) << t << " " << i;
+    }
+  run(true);
+  expect_found("uses registers that a wgmma reads A from and that it has not waited for");
   LADDER_CUDA_CHECK(cudaFree(out));
 }
 

@@ -279,11 +279,12 @@ TEST(Report, AVariantIsRightWhenItsCheckIsAndNothingWasFound) {
   EXPECT_TRUE(v.ok());
 }
 
-// ncu's counters of loads and stores have neither what copies and boxes write, nor what wgmma
-// reads.
+// ncu's counters of loads and stores have neither another block's shared memory, nor what copies
+// and boxes write, nor what wgmma reads.
 TEST(Report, TotalsAreThoseOfLanes) {
   std::vector<MemoryRow> rows;
-  for (const char* op : {"load", "store", "copy", "tma load", "tma store", "wgmma"})
+  for (const char* op :
+       {"load", "store", "remote load", "remote store", "copy", "tma load", "tma store", "wgmma"})
     for (const bool shared : {false, true}) {
       MemoryRow& row = rows.emplace_back();
       row.op = op;

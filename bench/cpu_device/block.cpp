@@ -348,6 +348,7 @@ bool Team::resume(unsigned number) {
   thread.wgmmas = thread.wgmmas_done = 0;
   thread.wgmma_groups = 0;
   thread.wgmma_fenced = false;
+  thread.fragments_of_a.clear();
   thread.accumulators.clear();
   // Stacks that start at equal offsets would all fall into the same sets of the CPU's caches.
   thread.fiber.start(stacks_ + number * STACK_BYTES, STACK_BYTES - number % COLORS * 64,

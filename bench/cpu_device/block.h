@@ -72,6 +72,13 @@ struct Accumulators {
   std::vector<float> values;
 };
 
+// Those of A, where they are not in shared memory. It is read at once, which the GPU does not
+// promise.
+struct FragmentOfA {
+  const uint32_t* registers;
+  uint32_t wgmma;  // the number of the last that reads it
+};
+
 enum class State : uint8_t { NEW, READY, WAITS, DONE };
 
 class Block;
@@ -100,6 +107,7 @@ struct Thread {
   unsigned wgmma_groups;
   bool wgmma_fenced;
   std::vector<std::unique_ptr<Accumulators>> accumulators;
+  std::vector<FragmentOfA> fragments_of_a;
 
   Moment moment() const { return {agent, clock}; }
 };

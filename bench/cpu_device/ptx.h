@@ -217,6 +217,12 @@ void wgmma_m64k16_f32_f16(float (&d)[COUNT], uint64_t a, uint64_t b, bool accumu
   wgmma_m64k16_f32<half, Major::K, Major::MN>(d, a, b, accumulate, place);
 }
 template <int COUNT>
+void wgmma_m64k16_f32_f16(float (&d)[COUNT], const uint32_t (&a)[4], uint64_t b, bool accumulate,
+                          cpu_device::Place place = cpu_device::here()) {
+  static_assert(COUNT % 4 == 0 && COUNT <= 128, "N is a multiple of 8 up to 256");
+  cpu_device::wgmma_a_in_registers(d, 2 * COUNT, a, b, accumulate, place);
+}
+template <int COUNT>
 void wgmma_m64k16_f32_f16_a_along_m(float (&d)[COUNT], uint64_t a, uint64_t b, bool accumulate,
                                     cpu_device::Place place = cpu_device::here()) {
   wgmma_m64k16_f32<half, Major::MN, Major::K>(d, a, b, accumulate, place);
@@ -308,5 +314,9 @@ template <int N>
 void setmaxnreg_inc(cpu_device::Place place = cpu_device::here()) {
   cpu_device::this_block->registers().set(N, true, place);
 }
+
+// One kernel is done when the next is launched.
+inline void let_next_grid_start() {}
+inline void wait_for_grids_before() {}
 
 }  // namespace ladder::ptx

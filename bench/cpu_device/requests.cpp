@@ -201,13 +201,17 @@ uint32_t first_sector(const Request& request) {
   return first / SECTOR_BYTES * SECTOR_BYTES;
 }
 
+bool is_load(Operation operation) {
+  return operation == Operation::LOAD || operation == Operation::REMOTE_LOAD;
+}
+
 }  // namespace
 
 void Requests::add(Site& site, unsigned warp, const Request& request) {
   const unsigned bytes = site.key.bytes;
   const bool past_l1 = site.copied && bytes == 16;
   const Cost cost = site.key.space == Space::SHARED
-                        ? shared_cost(request, bytes, site.key.operation == Operation::LOAD)
+                        ? shared_cost(request, bytes, is_load(site.key.operation))
                     : past_l1 ? copied_cost(request)
                               : global_cost(request, bytes);
   ++site.totals.requests;

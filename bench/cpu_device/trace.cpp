@@ -15,6 +15,10 @@ const char* name_of(Operation operation) {
       return "load";
     case Operation::STORE:
       return "store";
+    case Operation::REMOTE_LOAD:
+      return "remote load";
+    case Operation::REMOTE_STORE:
+      return "remote store";
     case Operation::COPY:
       return "copy";
     case Operation::BOX_LOAD:
@@ -129,6 +133,10 @@ void Tracer::access(const Place& place, uintptr_t address, unsigned bytes, Opera
       report(place, operation == Operation::LOAD ? shared->load(address, bytes, v)
                                                  : shared->store(address, bytes, v));
     }
+    // ncu does not count these as loads and stores of shared memory either (docs/cpu_counts.md).
+    const bool remote = shared != &static_shared_ && shared != &dynamic_shared_[this_block->rank()];
+    if (remote)
+      operation = operation == Operation::LOAD ? Operation::REMOTE_LOAD : Operation::REMOTE_STORE;
     if (counts_)
       requests_.count(place, in_first_block(address), bytes, operation, Space::SHARED, arrays_);
   } else if (const Allocation* allocation = arrays_.allocation_at(address)) {
@@ -223,7 +231,7 @@ void Tracer::store_beside(const Place& place, const unsigned char* to, unsigned 
   check_limit(place, address, bytes);
   report(place, memory->store(address, bytes, viewer(as)));
   if (counts_)
-    requests_.count(place, in_first_block(address), bytes, Operation::STORE, Space::SHARED,
+    requests_.count(place, in_first_block(address), bytes, Operation::REMOTE_STORE, Space::SHARED,
                     arrays_);
 }
 

@@ -15,8 +15,18 @@
 namespace cpu_device {
 
 enum class Space : uint8_t { GLOBAL, SHARED };
-// COPY: into shared memory, by cp.async. BOX_LOAD, BOX_STORE: by TMA. OPERAND: by wgmma.
-enum class Operation : uint8_t { LOAD, STORE, COPY, BOX_LOAD, BOX_STORE, OPERAND };
+// REMOTE_LOAD, REMOTE_STORE: of another block's shared memory, and st.async to any. COPY: into
+// shared memory, by cp.async. BOX_LOAD, BOX_STORE: by TMA. OPERAND: by wgmma.
+enum class Operation : uint8_t {
+  LOAD,
+  STORE,
+  REMOTE_LOAD,
+  REMOTE_STORE,
+  COPY,
+  BOX_LOAD,
+  BOX_STORE,
+  OPERAND
+};
 
 const char* name_of(Operation operation);  // in reports
 

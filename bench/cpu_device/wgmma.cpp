@@ -72,7 +72,10 @@ void carry_out(Block& block, Wgmma& op) {
     const uint32_t address = decode(descriptor).address;
     gather(block.at(address) - address, chunks_of(descriptor, transposed, rows), transposed, to);
   };
-  read(op.a, op.transposed_a, M, a.data());
+  if (op.a_in_registers)
+    a = op.a_values;
+  else
+    read(op.a, op.transposed_a, M, a.data());
   read(op.b, op.transposed_b, op.n, b.data());
   std::vector<float> d(size_t{M} * op.n);
   const auto each = [&](auto visit) {
@@ -87,7 +90,7 @@ void carry_out(Block& block, Wgmma& op) {
   op.done = true;
 }
 
-// All that wgmma reads: A's rows of this warp, and B.
+// All that wgmma reads in shared memory: A's rows of this warp, and B.
 void look_at_operands(Block& block, const Wgmma& op, uint32_t number, Agent agent, unsigned warp) {
   if (tracer == nullptr) return;
   const Touch as{number + 1, static_cast<uint16_t>(agent), Kind::WGMMA, site_id(op.place)};
@@ -99,14 +102,14 @@ void look_at_operands(Block& block, const Wgmma& op, uint32_t number, Agent agen
       if (!tracer->read_beside(op.place, block, all[i], 16, as)) return;
   };
   // Eight rows of A are two core matrices of eight chunks.
-  look(op.a, op.transposed_a, M, warp * 32, 32);
+  if (!op.a_in_registers) look(op.a, op.transposed_a, M, warp * 32, 32);
   look(op.b, op.transposed_b, op.n, 0, op.n * 2);
 }
 
-}  // namespace
-
-void wgmma(WgmmaType type, float* d, unsigned n, uint64_t a, uint64_t b, bool accumulate,
-           bool transposed_a, bool transposed_b, const Place& place) {
+// The wgmma that `given` describes, by this thread of its warpgroup. `a`: its registers, or null.
+void start(const Wgmma& given, float* d, const uint32_t* a) {
+  const Place& place = given.place;
+  const unsigned n = given.n;
   Block& block = *this_block;
   Thread& thread = block.current();
   const unsigned warpgroup = thread.number / WARPGROUP, t = thread.number % WARPGROUP;
@@ -117,19 +120,28 @@ void wgmma(WgmmaType type, float* d, unsigned n, uint64_t a, uint64_t b, bool ac
   const uint32_t number = thread.wgmmas++;
   if (number - wgmmas.first == wgmmas.all.size()) {
     Wgmma& op = wgmmas.all.emplace_back();
-    op = {type, a, b, n, accumulate, transposed_a, transposed_b, place, 0, false, {}, {}};
+    op = given;
     op.registers.resize(WARPGROUP);
     op.groups.resize(WARPGROUP);
-    for (const auto& [descriptor, transposed] :
-         {std::pair(a, transposed_a), std::pair(b, transposed_b)})
-      if (const std::string problem =
-              descriptor_problem(descriptor, transposed, element_bytes(type));
-          !problem.empty())
-        report_finding(place, problem);
+    if (a != nullptr) op.a_values.resize(M * K_BYTES / 2);
+    const auto check = [&](uint64_t descriptor, bool transposed) {
+      const std::string problem =
+          descriptor_problem(descriptor, transposed, element_bytes(op.type));
+      if (!problem.empty()) report_finding(place, problem);
+    };
+    if (a == nullptr) check(op.a, op.transposed_a);
+    check(op.b, op.transposed_b);
   }
   Wgmma& op = wgmmas.all[number - wgmmas.first];
-  if (op.type != type || op.a != a || op.b != b || op.n != n || op.accumulate != accumulate)
+  if (op.type != given.type || op.a != given.a || op.b != given.b || op.n != n ||
+      op.accumulate != given.accumulate || op.a_in_registers != given.a_in_registers)
     report_finding(place, "the threads of a warpgroup give wgmma different operands", "", op.place);
+  if (a != nullptr) {
+    for (unsigned i = 0; i < 8; ++i)  // two a register
+      op.a_values[(t / WARP * 16 + row_of(t % WARP, i)) * K_BYTES / 2 + column_of(t % WARP, i)] =
+          static_cast<uint16_t>(a[i / 2] >> i % 2 * 16);
+    thread.fragments_of_a.push_back({a, number});
+  }
 
   // From here to the wait the registers are undefined.
   auto known = std::find_if(thread.accumulators.begin(), thread.accumulators.end(),
@@ -157,6 +169,20 @@ void wgmma(WgmmaType type, float* d, unsigned n, uint64_t a, uint64_t b, bool ac
     for (Thread* waiting : wgmmas.waiting) block.team().wake(*waiting);
     wgmmas.waiting.clear();
   }
+}
+
+}  // namespace
+
+void wgmma(WgmmaType type, float* d, unsigned n, uint64_t a, uint64_t b, bool accumulate,
+           bool transposed_a, bool transposed_b, const Place& place) {
+  start({type, a, b, n, accumulate, transposed_a, transposed_b, place}, d, nullptr);
+}
+
+void wgmma_a_in_registers(float* d, unsigned n, const uint32_t* a, uint64_t b, bool accumulate,
+                          const Place& place) {
+  Wgmma given{WgmmaType::F16, 0, b, n, accumulate, false, true, place};
+  given.a_in_registers = true;
+  start(given, d, a);
 }
 
 void wgmma_fence() {
@@ -190,6 +216,11 @@ void wgmma_wait_group(unsigned groups, const Place& place) {
     ++thread.wgmmas_done;
     thread.knowledge.learn(Moment{wgmmas.agent, thread.wgmmas_done});
   }
+  auto& fragments = thread.fragments_of_a;
+  fragments.erase(
+      std::remove_if(fragments.begin(), fragments.end(),
+                     [&](const FragmentOfA& f) { return f.wgmma < thread.wgmmas_done; }),
+      fragments.end());
   // What all have waited for is not needed any more.
   uint32_t least = thread.wgmmas_done;
   for (unsigned i = 0; i < WARPGROUP; ++i)
@@ -204,6 +235,9 @@ const char* touches_registers(Thread& thread, uintptr_t address) {
     if (registers->pending > 0) return "uses accumulators of a wgmma that it has not waited for";
     registers->touched = true;
   }
+  for (const FragmentOfA& fragment : thread.fragments_of_a)
+    if (address - reinterpret_cast<uintptr_t>(fragment.registers) < 4 * sizeof(uint32_t))
+      return "uses registers that a wgmma reads A from and that it has not waited for";
   return nullptr;
 }
 

@@ -21,8 +21,10 @@ struct Wgmma {
   Place place;
   unsigned arrived = 0;  // threads that have come to it
   bool done = false;
-  std::vector<Accumulators*> registers;  // by thread
-  std::vector<unsigned> groups;
+  std::vector<Accumulators*> registers{};  // by thread
+  std::vector<unsigned> groups{};
+  bool a_in_registers = false;
+  std::vector<uint16_t> a_values{};  // then: 64 rows of 16
 };
 
 // Those of a warpgroup that not all of its threads have waited for.
@@ -36,6 +38,9 @@ struct Wgmmas {
 // By each thread of the warpgroup. d: n / 2 numbers, of S8 integers of 32 bits.
 void wgmma(WgmmaType type, float* d, unsigned n, uint64_t a, uint64_t b, bool accumulate,
            bool transposed_a, bool transposed_b, const Place& place);
+// Of halves, B's rows along n. a: four registers, two halves each.
+void wgmma_a_in_registers(float* d, unsigned n, const uint32_t* a, uint64_t b, bool accumulate,
+                          const Place& place);
 void wgmma_fence();
 void wgmma_commit_group();
 void wgmma_wait_group(unsigned groups, const Place& place);

@@ -9,6 +9,14 @@
 
 namespace ladder::harness {
 
+// Of programs that draw operands, and an order in which they race, on one GPU.
+inline void add_seed_and_device(CLI::App& app, uint64_t& seed, int& device) {
+  app.add_option("--seed", seed, "of the operands and the order")->capture_default_str();
+  app.add_option("--device", device, "number of the GPU")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+}
+
 // Parses argv[1..]. False when --help or --version has been served (on stdout). Throws UsageError,
 // in one line.
 inline bool parse_arguments(CLI::App& app, int argc, const char* const* argv) {

@@ -63,8 +63,9 @@ struct MemoryRow {
   int line;
   std::string text, array;  // of the source line; "A", "sB", ...
   bool shared;
-  // "load" and "store" are those of lanes. "copy": a store to shared memory by cp.async. "tma load"
-  // and "tma store": a box, in global and in shared memory. "wgmma": an operand.
+  // "load" and "store" are those of lanes. "remote load", "remote store": of lanes, to another
+  // block's shared memory, and every st.async. "copy": a store to shared memory by cp.async.
+  // "tma load" and "tma store": a box, in global and in shared memory. "wgmma": an operand.
   std::string op;
   unsigned bytes;  // a lane, a box, an operand
   uint64_t requests, lanes;

@@ -130,7 +130,7 @@ std::string gpu_table(const Report& r) {
 
 std::string memory_table(const std::vector<MemoryRow>& rows) {
   std::string text = fmt::format(
-      "    {:<28}  {:<9}  {:<16}  {:>5}  {:>9}  {:>5}  {:>8}  {:>5}  {:>10}  {:>5}  {}\n", "line",
+      "    {:<28}  {:<12}  {:<16}  {:>5}  {:>9}  {:>5}  {:>8}  {:>5}  {:>10}  {:>5}  {}\n", "line",
       "op", "array", "bytes", "requests", "lanes", "sectors/", "ideal", "wavefronts/", "ideal",
       "code");
   for (const MemoryRow& row : rows) {
@@ -141,7 +141,7 @@ std::string memory_table(const std::vector<MemoryRow>& rows) {
                        : row.shared          ? "  <-- bank conflicts"
                                              : "  <-- more sectors than needed";
     text += fmt::format(
-        "    {:<28}  {:<9}  {:<16}  {:>5}  {:>9}  {:>5}  {:>8}  {:>5}  {:>11}  {:>5}  {}{}\n",
+        "    {:<28}  {:<12}  {:<16}  {:>5}  {:>9}  {:>5}  {:>8}  {:>5}  {:>11}  {:>5}  {}{}\n",
         fmt::format("{}:{}", std::filesystem::path(row.file).filename().string(), row.line), row.op,
         (row.shared ? "shared " : "global ") + row.array, row.bytes, row.requests,
         row.lanes == 0 ? "-" : fmt::format("{:.1f}", static_cast<double>(row.lanes) / requests),

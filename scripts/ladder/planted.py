@@ -118,21 +118,26 @@ def plant(edit: Edit, kernels: Path) -> None:
             raise BadInput(f"{edit.id}: the edited {file} has '{line}' {times} times, not once")
 
 
+def called(edit: Edit) -> str:
+    """The variant that calls the edit's kernel."""
+    return f'{{"{edit.variant}", [](const auto& p) {{ {edit.kernel}; }}}}'
+
+
 def main_of(stage_main: str, edit: Edit) -> str:
     """A stage's main with the edit's variant alone, or, where variants are templates of one of two
     types, with those of the first, or, with --type, of the other. Raises BadInput."""
     before, _, body = stage_main.partition("int main(")
     if "harness::run_type(" in body:
-        contents = re.findall(r"contents<.*?>\(\)", body)[edit.other_type]
-        run_it = f"return ladder::harness::run(ladder::STAGE, {contents}.variants, argc, argv);"
+        variants = re.findall(r"contents<.*?>\(\)", body)[edit.other_type] + ".variants"
+        if edit.kernel:
+            variants = f"decltype({variants}){{{called(edit)}}}"
+        run_it = f"return ladder::harness::run(ladder::STAGE, {variants}, argc, argv);"
         return f"{before}int main(int argc, char** argv) {{\n  {run_it}\n}}\n"
     start = re.search(r"return (?:ladder::)?harness::run<.*?>\(", body)
     variant = re.search(rf'\{{"{edit.variant}",[^{{}}]*\}}', body)
     if not start or not variant:
         raise BadInput(f"{edit.id}: {edit.stage} has no variant '{edit.variant}'")
-    entry = variant[0]
-    if edit.kernel:
-        entry = f'{{"{edit.variant}", [](const auto& p) {{ {edit.kernel}; }}}}'
+    entry = called(edit) if edit.kernel else variant[0]
     using = "".join(re.findall(r"^  using .*;\n", body, re.MULTILINE))
     run_it = f"  {start[0]}ladder::STAGE, {{{entry}}}, argc, argv);\n"
     return f"{before}int main(int argc, char** argv) {{\n{using}{run_it}}}\n"

@@ -1,12 +1,14 @@
 """What MkDocs does beside its own. Pages come in the order of docs/order.json. The kernels become
 pages, with numbered lines, and so do kernels/README.md and what each kernel has changed against its
-parent; links to files of the project go there. A stage's page begins with links to its kernel. The
-first use of a term on a page leads to the glossary. A figure and the italics below it become a
-figure with a caption. Formulas become MathML, which needs no script.
+parent; links to files of the project go there. The reference gets what Doxygen reads in the public
+headers. A stage's page begins with links to its kernel. The first use of a term on a page leads to
+the glossary. A figure and the italics below it become a figure with a caption. Formulas become
+MathML, which needs no script.
 """
 
 import difflib
 import json
+import logging
 import posixpath
 import re
 import sys
@@ -17,8 +19,8 @@ from latex2mathml.converter import convert
 from markdown.extensions.toc import slugify
 from mkdocs.structure.files import File
 
-from ladder import exercise, manifest, reading, triton_twins
-from ladder.project import ROOT
+from ladder import api, exercise, manifest, reading, triton_twins
+from ladder.project import ROOT, BadInput
 
 # A link to another file, with lines or without: ](../kernels/01_naive.cuh#L24-L35)
 LINK = re.compile(r"\]\((?P<path>[\w./]+?)(?:#L(?P<line>\d+)(?:-L\d+)?|(?P<heading>#[\w-]+))?\)")
@@ -49,6 +51,8 @@ SHOWN = (
 )
 LEGEND, LEGEND_PAGE = "kernels/README.md", "kernels.md"
 GLOSSARY = "glossary.md"
+REFERENCE = "reference.md"
+log = logging.getLogger("mkdocs.hooks.ladder")
 
 
 def navigation(docs: Path, parts: list[reading.Part]) -> list:
@@ -179,6 +183,11 @@ def on_page_markdown(markdown, page, config, files):
     folder = folder_of(source)
     if source == "exercises.md":
         markdown = with_progress(markdown)
+    if source == REFERENCE:
+        try:
+            markdown += api.reference()
+        except BadInput as error:  # `mkdocs build --strict` fails then
+            log.warning("%s", error)
 
     def to_page(match: re.Match) -> str:
         target = (folder / match["path"]).resolve()

@@ -11,6 +11,7 @@ from ladder.figures import (
     copies,
     descriptor,
     fragments,
+    group_end,
     happens_before,
     lanes,
     machine,
@@ -319,6 +320,12 @@ def test_groups_boxes_and_calls_are_the_kernels():
     for call in copies.CALLS:
         places.append(text.index(call, places[-1] if places else 0))
     assert places == sorted(places)
+
+
+def test_tiles_of_groups_are_numbered_as_the_kernel_walks():
+    tiles = group_end.tiles()  # the page finds tile 7 by hand
+    assert len(tiles) == 10 and tiles[7] == (2, 200, 328, 256)
+    assert tiles[1] == (0, 128, 200, 0)
 
 
 def test_memories_get_faster_towards_the_arithmetic():

@@ -21,7 +21,8 @@ def test_every_edit_fits_its_kernel(path, tmp_path):
     for edit in edits:
         alone = planted.main_of(main, edit)
         if "run_type(" in main:
-            assert edit.variant in others and "STAGE, contents<" in alone
+            assert edit.variant in others
+            assert ("STAGE, decltype(contents<" if edit.kernel else "STAGE, contents<") in alone
         else:
             assert [v for v in others if f'"{v}"' in alone] == [edit.variant]
             assert "CONFIGURATIONS" not in alone

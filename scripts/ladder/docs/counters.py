@@ -42,7 +42,8 @@ ASKED_FOR = {
 UNITS = {"time": (1e6, "ms"), "possible_share": (1, "%")}
 SECTORS = {"sm_sectors", "l2_sectors", "l2_written", "lrc_sectors"}
 SECTORS |= {"merged_hardware", "merged_multicast"}
-OF_LANES = {"load", "store", "copy"}  # the operations of the CPU device's lines that have lanes
+# The operations of the CPU device's lines that have lanes.
+OF_LANES = {"load", "store", "remote load", "remote store", "copy"}
 STALLS = "stalls"
 STALLS_SHOWN = 4
 # Between the columns of a table: what is closer is no difference that a page speaks of.

@@ -93,6 +93,13 @@ def library_host() -> str:
     return f"A call at 64 takes of the host, beside a GPU at work: {'; '.join(said)}."
 
 
+def library_in_a_row() -> str:
+    shapes = results("library_in_a_row")["shapes"]
+    times = ("us", "early_us", "cublas_us")
+    body = [[s["shape"], *(f"{s[time]:.2f}" for time in times)] for s in shapes]
+    return table(["", "us", "starting early, us", "cuBLAS, us"], body)
+
+
 def jit_calls() -> str:
     body = []
     for shape in CALLS:
@@ -117,6 +124,7 @@ LIBRARY = {
     "slow": library_slow,
     "contiguous": library_contiguous,
     "host": library_host,
+    "in_a_row": library_in_a_row,
 }
 JIT = {"calls": jit_calls, "shapes": jit_shapes}
 

@@ -231,7 +231,8 @@ def contenders(*files: str) -> str:
     if any([one["name"] for one in of["contenders"]] != head for of in of_all):
         raise BadInput(f"{' '.join(files)} have different contenders")
     rows = [[workload(of), *(number(1000 * c["ms"]) for c in of["contenders"])] for of in of_all]
-    return table(["us", *head], rows)
+    short = [re.sub(r"^(\d+[a-z]?)_\S+ ", r"\1 ", name) for name in head]  # a stage by its number
+    return table(["us", *short], rows)
 
 
 def machine() -> str:
