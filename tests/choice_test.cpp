@@ -80,7 +80,9 @@ double nanoseconds(const Json& c, Shape s, int multiprocessors) {
       2.0 * s.m * s.k + 2.0 * reads_of_b * s.k * s.n + 0.8 * across * below * s.k + 3.0 * s.m * s.n;
   const double rate = of("bytes_per_ns") * std::min(1.0, 2 * tiles * cluster / multiprocessors);
   const double together = std::pow(std::pow(work, 8) + std::pow(bytes / rate, 8), 1.0 / 8);
-  return of("start_ns") + together + of("tile_ns");
+  const double first =
+      0.35 * std::min(std::ceil(s.m / rows), at_once) * std::min(s.k, 64) / std::ceil(s.n / 64.0);
+  return of("start_ns") + first + together + of("tile_ns");
 }
 
 const Json* find(const Json& table, const Candidate& c) {

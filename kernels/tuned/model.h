@@ -58,6 +58,11 @@ constexpr double DRAWERS = 0.5;
 // Rows of a tile that are below A: to fill them with zeros takes TMA time, too. As if a byte of
 // them were four tenths of one from memory (fitted as the next).
 constexpr double BELOW_A = 0.4;
+// Every tile begins with B's first rows, at the same time as all others of its column. With a
+// narrow C these are few lines, and it is as if each waited for those before it: so many ns a row
+// of B, where all tiles are one below the other and have 64 columns, and in twice as many columns
+// half of it (fitted to 28 shapes of at most 100 columns; H200). With many columns it is nothing.
+constexpr double SAME_ROW = 0.35;
 // What works and what waits for memory run at the same time, and the longer of both hides the
 // shorter, though not all of it where they are nearly as long: then both together take up to 9%
 // more. The 8th root of the sum of their 8th powers, without a call of pow (fitted to the choice at
@@ -120,9 +125,10 @@ struct Estimate {
   double busy;           // of the places, the part that has a tile
   // ns, less than of all blocks where those that are not busy leave L2 to them
   double step;
+  double first;   // ns, until the tiles of a column all have B's first rows
   double work;    // waves * steps * step, those after the first `later` times; tile between waves
   double memory;  // ns, to read A and B and to write C
-  double total;   // start + work and memory together + tile
+  double total;   // start + first + work and memory together + tile
 
   // Where memory is what takes the time, candidates can come out the same.
   bool less_than(const Estimate& other) const {
@@ -163,7 +169,11 @@ Estimate estimate(const Gemm<In, Out>& p, const Candidate& c, const Constants& c
   const double drawn =
       std::min(1.0, static_cast<double>(tiles * c.cluster()) / (DRAWERS * multiprocessors));
   e.memory = bytes / (drawn * constants.bytes_per_ns);
-  e.total = constants.start + together(e.work, e.memory) + constants.tile;
+  const double below_each_other =
+      static_cast<double>(std::min(tiles_m, int64_t{places(c, multiprocessors)}));
+  e.first =
+      SAME_ROW * below_each_other * std::min(p.K, STEP) / divided_up(p.N, LINE / int{sizeof(In)});
+  e.total = constants.start + e.first + together(e.work, e.memory) + constants.tile;
   return e;
 }
 
@@ -176,7 +186,8 @@ inline std::string describe(const Candidate& candidate, const Constants& constan
                 "with %4.1f us to start and the last tile %7.1f us",
                 name(candidate).c_str(), static_cast<long long>(e.waves),
                 static_cast<long long>(e.steps), e.step, static_cast<long long>(e.waves - 1),
-                constants.tile, e.work / 1e3, e.memory / 1e3, constants.start / 1e3, e.total / 1e3);
+                constants.tile, e.work / 1e3, e.memory / 1e3, (constants.start + e.first) / 1e3,
+                e.total / 1e3);
   return text;
 }
 
