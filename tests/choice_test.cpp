@@ -231,8 +231,9 @@ std::vector<ProbeTimes> times_of(const std::vector<Candidate>& candidates,
       const Shape s = shape_of(candidates[i], static_cast<Probe>(probe), 132);
       const auto e = tuned::estimate(problem_of(s), candidates[i], truth[i], 132);
       const bool is_alone = probe == SHORT_ALONE || probe == LONG_ALONE;
-      ns[i][probe] =
-          is_alone ? truth[i].start + static_cast<double>(e.steps) * truth[i].step_alone : e.total;
+      // What `first` is of a probe, the measured start has in it.
+      ns[i][probe] = is_alone ? truth[i].start + static_cast<double>(e.steps) * truth[i].step_alone
+                              : e.total - e.first;
     }
   return ns;
 }
