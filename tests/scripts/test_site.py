@@ -50,11 +50,10 @@ def pages_of(site):
     return sorted(p for p in site.rglob("*.html") if p.name != "404.html")
 
 
-@pytest.mark.parametrize("width", [PHONE, DESKTOP])
-def test_no_page_has_a_fault(site, browser, width):
+def test_no_page_has_a_fault(site, browser):
     pages = pages_of(site)
     assert len(pages) > len(list((ROOT / "docs").rglob("*.md"))) > 20
-    page = browser.new_page(viewport={"width": width, "height": 800})
+    page = browser.new_page()
     problems = []
     page.on("pageerror", lambda error: problems.append(f"{page.url}: {error}"))
     page.on(
@@ -73,8 +72,10 @@ def test_no_page_has_a_fault(site, browser, width):
         page.goto(path.as_uri())
         if len(page.inner_text("article")) < 100 or page.title() == "":
             problems.append(f"{path.name}: hardly any text")
-        faults = page.evaluate(FAULTS, [width == DESKTOP, COLUMNS])
-        problems += [f"{path.name}: {fault}" for fault in faults]
+        for width in (DESKTOP, PHONE):
+            page.set_viewport_size({"width": width, "height": 800})
+            faults = page.evaluate(FAULTS, [width == DESKTOP, COLUMNS])
+            problems += [f"{path.name}, {width} pixels: {fault}" for fault in faults]
     page.close()
     assert problems == []
 
