@@ -56,12 +56,12 @@ constexpr int FEW_ROWS = 64, CUT_ROWS = 128;
 constexpr double WRITTEN = 1.5;
 constexpr double DRAWERS = 0.5;
 // Rows of a tile that are below A: to fill them with zeros takes TMA time, too. As if a byte of
-// them were four tenths of one from memory (fitted as the next).
+// them were four tenths of one from memory (fitted to the choice at 427 shapes, H200).
 constexpr double BELOW_A = 0.4;
 // Every tile begins with B's first rows, at the same time as all others of its column. With a
 // narrow C these are few lines, and it is as if each waited for those before it: so many ns a row
 // of B, where all tiles are one below the other and have 64 columns, and in twice as many columns
-// half of it (fitted to 28 shapes of at most 100 columns; H200). With many columns it is nothing.
+// half of it (fitted to the small products of a sweep; H200). With many columns it is nothing.
 constexpr double SAME_ROW = 0.35;
 // What works and what waits for memory run at the same time, and the longer of both hides the
 // shorter, though not all of it where they are nearly as long: then both together take up to 9%
