@@ -17,6 +17,7 @@
 #include "parts/block_order.cuh"
 #include "parts/descriptors.cuh"
 #include "parts/no_kernel.cuh"
+#include "parts/sixteen_bits.cuh"
 #include "parts/store_halves.cuh"
 #include "parts/warpgroup.cuh"
 #include "ptx/named_barrier.cuh"
@@ -159,11 +160,6 @@ __device__ __forceinline__ void consume(Shared<BM, BN>& s, int tiles, int first_
   release(step - 1);
 }
 
-__device__ __forceinline__ uint32_t as_halves(float low, float high) {
-  const half2 pair = __floats2half2_rn(low, high);
-  return reinterpret_cast<const uint32_t&>(pair);
-}
-
 // The rows from `row0` on of a warp's 16 columns of C, which it has as columns of `acc`: turned, to
 // the rows of a piece. A stmatrix turns 8 rows by 16 columns, or two of these.
 template <int BM, int PIECE>
@@ -173,9 +169,10 @@ __device__ __forceinline__ void stage_piece(half (*staged)[BOX], const float (&a
 #pragma unroll
   for (int row = 0; row < PIECE && row0 + row < BM; row += 16) {
     const float* const a = &acc[(row0 + row) / 2];
-    const uint32_t upper[2] = {as_halves(a[0], a[1]), as_halves(a[2], a[3])};
+    const uint32_t upper[2] = {as_pair<half>(a[0], a[1]), as_pair<half>(a[2], a[3])};
     if (row0 + row + 8 < BM) {
-      const uint32_t both[4] = {upper[0], upper[1], as_halves(a[4], a[5]), as_halves(a[6], a[7])};
+      const uint32_t both[4] = {upper[0], upper[1], as_pair<half>(a[4], a[5]),
+                                as_pair<half>(a[6], a[7])};
       ptx::stmatrix_x4_trans(&staged[row + lane / 16 * 8 + lane % 8][swizzled(lane, col)], both);
     } else {
       ptx::stmatrix_x2_trans(&staged[row + lane % 8][swizzled(lane, col)], upper);

@@ -14,6 +14,7 @@
 #include "parts/block_order.cuh"
 #include "parts/descriptors.cuh"
 #include "parts/epilogue.cuh"
+#include "parts/sixteen_bits.cuh"
 #include "parts/store_halves.cuh"
 #include "parts/warpgroup.cuh"
 #include "ptx/cluster.cuh"
@@ -161,11 +162,6 @@ __device__ __forceinline__ uint64_t further(uint64_t descriptor, uint64_t bytes)
   return descriptor + bytes / 16;
 }
 
-__device__ __forceinline__ uint32_t as_halves(float low, float high) {
-  const half2 pair = __floats2half2_rn(low, high);
-  return reinterpret_cast<const uint32_t&>(pair);
-}
-
 // A lane's two of each eight columns of a bias from n0 on, and zeros where there is none. No load
 // is in a branch of its own, behind which it would be waited for.
 template <int COUNT>
@@ -268,8 +264,8 @@ __device__ __forceinline__ void consume(typename Shape::Shared& s, const Argumen
   const auto activate = [&](Fragments& a) {
 #pragma unroll
     for (int i = 0; i < BH / 2; i += 2)
-      a[i / 8][i / 2 % 4] = as_halves(gelu(p.alpha1 * h[i] + __low2float(added[i / 4])),
-                                      gelu(p.alpha1 * h[i + 1] + __high2float(added[i / 4])));
+      a[i / 8][i / 2 % 4] = as_pair<half>(gelu(p.alpha1 * h[i] + __low2float(added[i / 4])),
+                                          gelu(p.alpha1 * h[i + 1] + __high2float(added[i / 4])));
   };
   // Makes `to` of the piece from h0 on, while that in `from` is multiplied.
   const auto piece = [&](int h0, const Fragments& from, Fragments& to) {
