@@ -18,6 +18,7 @@
 #include "parts/descriptors.cuh"
 #include "parts/epilogue.cuh"
 #include "parts/no_kernel.cuh"
+#include "parts/ring.cuh"
 #include "parts/sixteen_bits.cuh"
 #include "parts/store_halves.cuh"
 #include "parts/warpgroup.cuh"
@@ -101,8 +102,10 @@ __device__ __forceinline__ Tile tile_of_block(int index, int M, int N) {
   return tile;
 }
 
-// The producer, one thread: fills every buffer as soon as it is empty. `step` counts the tiles of
-// operands since the start: they go to buffer step % PIPE, in its round step / PIPE.
+// The producer, a warp: fills every buffer as soon as it is empty. `step` counts the tiles of
+// operands since the start: they go to buffer step % PIPE, in its round step / PIPE. One lane
+// orders the copies. It is elected: ptxas knows that instruction, and has what TMA is told in
+// uniform registers, one for the warp; in a branch of lane 0 it would have to move it there.
 template <Pairs PAIRS, class T, int BM, int BN>
 __device__ __forceinline__ void produce(Shared<T, BM, BN>& s, const CUtensorMap& map_A,
                                         const CUtensorMap& map_B, Tile tile, int tiles,
@@ -114,6 +117,7 @@ __device__ __forceinline__ void produce(Shared<T, BM, BN>& s, const CUtensorMap&
     // Nobody in the cluster may still read what lies there. The first time round nobody does: the
     // phase before the first, of parity 1, counts as complete.
     ptx::mbarrier_wait_parity(&s.empty[to], (step / PIPE + 1) % 2);
+    if (!ptx::elect_one()) continue;
     ptx::mbarrier_arrive_expect_tx(&s.full[to], sizeof s.tiles[to]);
     const int k0 = (backwards ? tiles - 1 - t : t) * BK;
     // What a pair shares its blocks bring in turn, each for both.
@@ -137,29 +141,37 @@ __device__ __forceinline__ void consume(Shared<T, BM, BN>& s, int tiles, int fir
                                         float (&acc)[BOXES][BM / 2], unsigned& step) {
   constexpr int PIPE = Shared<T, BM, BN>::PIPE;
   // The buffer of a tile goes back to the producers of the whole cluster.
-  const auto release = [&](unsigned step) {
+  const auto release = [&](unsigned buffer) {
     if (threadIdx.x % WARPGROUP < CLUSTER)
-      ptx::mbarrier_arrive_cluster(&s.empty[step % PIPE], threadIdx.x % WARPGROUP);
+      ptx::mbarrier_arrive_cluster(&s.empty[buffer], threadIdx.x % WARPGROUP);
   };
+  const auto& first = s.tiles[0];
+  const uint64_t first_a = descriptor_a(first.A, 0, 0),
+                 first_b = descriptor_b(first.B, 0, first_box);
+  Ring ring = {PIPE, step % PIPE, step / PIPE % 2};
+  unsigned before = 0;
 #pragma unroll 1
-  for (int t = 0; t < tiles; ++t, ++step) {
-    // Phase step / PIPE of a buffer's barrier is over when the tile has landed.
-    ptx::mbarrier_wait_parity(&s.full[step % PIPE], step / PIPE % 2);
-    const auto& now = s.tiles[step % PIPE];
+  for (int t = 0; t < tiles; ++t, ring.next()) {
+    // A round of a buffer's barrier is over when the tile has landed.
+    ptx::mbarrier_wait_parity(&s.full[ring.buffer], ring.parity);
+    const uint64_t a = further(first_a, ring.buffer * sizeof first),
+                   b = further(first_b, ring.buffer * sizeof first);
     ptx::wgmma_fence();  // what was done to acc before comes first
 #pragma unroll
     for (int k = 0; k < BK; k += MMA_K)
 #pragma unroll
       for (int w = 0; w < BOXES; ++w)
         ptx::wgmma_m64k16_f32<T, ptx::Major::MN, ptx::Major::K>(
-            acc[w], descriptor_b(now.B, k, first_box + w), descriptor_a(now.A, 0, k),
-            t > 0 || k > 0);
+            acc[w], further(b, w * sizeof first.B[0] + k * sizeof first.B[0][0]),
+            further(a, k * sizeof(T)), t > 0 || k > 0);
     ptx::wgmma_commit_group();
     ptx::wgmma_wait_group<1>();  // while these run, those of the tile before are done
-    if (t > 0) release(step - 1);
+    if (t > 0) release(before);
+    before = ring.buffer;
   }
+  step += tiles;
   ptx::wgmma_wait_group<0>();
-  release(step - 1);
+  release(before);
 }
 
 // The rows from `row0` on of a warp's 16 columns of C, which it has as columns of `acc`: turned, to
@@ -205,7 +217,7 @@ __global__ void __launch_bounds__(THREADS, 1)
   unsigned step = 0;
   if (threadIdx.x >= CONSUMERS * WARPGROUP) {
     ptx::setmaxnreg_dec<PRODUCER_REGISTERS>();
-    if (threadIdx.x == CONSUMERS * WARPGROUP) {
+    if (warp_of_block() == CONSUMERS * WARPGROUP / 32) {
       // Every other tile of C from the end of K: it is mostly in the band of those before, and what
       // they have read last of the band's rows of A is still in L2.
       bool backwards = false;

@@ -17,6 +17,7 @@
 #include "parts/block_order.cuh"
 #include "parts/descriptors.cuh"
 #include "parts/no_kernel.cuh"
+#include "parts/ring.cuh"
 #include "parts/store_halves.cuh"
 #include "parts/warpgroup.cuh"
 #include "ptx/named_barrier.cuh"
@@ -76,8 +77,9 @@ struct Shared {
   uint64_t empty[PIPE];  // completes when all consumers have multiplied it
 };
 
-// The producer, one thread: fills every buffer as soon as it is empty. `step` counts the tiles of
-// operands since the start: they go to buffer step % PIPE, in its round step / PIPE.
+// The producer, a warp, of which an elected lane orders the copies (see 13): fills every buffer as
+// soon as it is empty. `step` counts the tiles of operands since the start: they go to buffer step
+// % PIPE, in its round step / PIPE.
 template <class In, int BM, int BN>
 __device__ __forceinline__ void produce(Shared<In, BM, BN>& s, const CUtensorMap& map_A,
                                         const CUtensorMap& map_B, Tile tile, int tiles,
@@ -88,6 +90,7 @@ __device__ __forceinline__ void produce(Shared<In, BM, BN>& s, const CUtensorMap
     // Nobody may still read what lies there. The first time round nobody does: the phase before the
     // first, of parity 1, counts as complete.
     ptx::mbarrier_wait_parity(&s.empty[to], (step / PIPE + 1) % 2);
+    if (!ptx::elect_one()) continue;
     ptx::mbarrier_arrive_expect_tx(&s.full[to], sizeof s.tiles[to]);
     const int k0 = (backwards ? tiles - 1 - t : t) * BK;
     ptx::tma_load(s.tiles[to].A, &map_A, k0, tile.m0, &s.full[to]);
@@ -102,27 +105,36 @@ __device__ __forceinline__ void consume(Shared<In, BM, BN>& s, int tiles, int gr
                                         float (&acc)[PARTS<BM>][BN / 2], unsigned& step) {
   constexpr int PIPE = Shared<In, BM, BN>::PIPE;
   // The buffer of a tile goes back to the producer.
-  const auto release = [&](unsigned step) {
-    if (threadIdx.x % WARPGROUP == 0) ptx::mbarrier_arrive(&s.empty[step % PIPE]);
+  const auto release = [&](unsigned buffer) {
+    if (threadIdx.x % WARPGROUP == 0) ptx::mbarrier_arrive(&s.empty[buffer]);
   };
+  const auto& first = s.tiles[0];
+  const uint64_t first_a = descriptor_along_k(first.A, group_m, 0),
+                 first_b = descriptor_along_k(first.B, 0, 0);
+  Ring ring = {PIPE, step % PIPE, step / PIPE % 2};
+  unsigned before = 0;
 #pragma unroll 1
-  for (int t = 0; t < tiles; ++t, ++step) {
-    // Phase step / PIPE of a buffer's barrier is over when the tile has landed.
-    ptx::mbarrier_wait_parity(&s.full[step % PIPE], step / PIPE % 2);
-    const auto& now = s.tiles[step % PIPE];
+  for (int t = 0; t < tiles; ++t, ring.next()) {
+    // A round of a buffer's barrier is over when the tile has landed.
+    ptx::mbarrier_wait_parity(&s.full[ring.buffer], ring.parity);
+    const uint64_t a = further(first_a, ring.buffer * sizeof first),
+                   b = further(first_b, ring.buffer * sizeof first);
     ptx::wgmma_fence();  // what was done to acc before comes first
 #pragma unroll
     for (int k = 0; k < BK; k += MMA_K)
 #pragma unroll
       for (int i = 0; i < PARTS<BM>; ++i)
-        ptx::wgmma_m64k32_f32_fp8<In>(acc[i], descriptor_along_k(now.A, group_m + i * MMA_M, k),
-                                      descriptor_along_k(now.B, 0, k), t > 0 || k > 0);
+        ptx::wgmma_m64k32_f32_fp8<In>(acc[i],
+                                      further(a, i * MMA_M * sizeof first.A[0] + k * sizeof(In)),
+                                      further(b, k * sizeof(In)), t > 0 || k > 0);
     ptx::wgmma_commit_group();
     ptx::wgmma_wait_group<1>();  // while these run, those of the tile before are done
-    if (t > 0) release(step - 1);
+    if (t > 0) release(before);
+    before = ring.buffer;
   }
+  step += tiles;
   ptx::wgmma_wait_group<0>();
-  release(step - 1);
+  release(before);
 }
 
 __device__ __forceinline__ uint32_t as_bf16(float low, float high) {
@@ -148,7 +160,7 @@ __global__ void __launch_bounds__(THREADS<BM>, 1)
   unsigned step = 0;
   if (threadIdx.x >= CONSUMERS<BM> * WARPGROUP) {
     ptx::setmaxnreg_dec<PRODUCER_REGISTERS>();
-    if (threadIdx.x == CONSUMERS<BM> * WARPGROUP) {
+    if (warp_of_block() == CONSUMERS<BM> * WARPGROUP / 32) {
       // Every other tile of C from the end of K: it is mostly in the band of those before, and what
       // they have read last of the band's rows of A is still in L2.
       bool backwards = false;

@@ -72,8 +72,9 @@ struct Shared {
   uint64_t empty[PIPE];  // completes when all consumers have multiplied it
 };
 
-// The producer, one thread: fills every buffer as soon as it is empty. `step` counts the tiles of
-// operands since the start: they go to buffer step % PIPE, in its round step / PIPE.
+// The producer, a warp, of which an elected lane orders the copies (see 13): fills every buffer as
+// soon as it is empty. `step` counts the tiles of operands since the start: they go to buffer step
+// % PIPE, in its round step / PIPE.
 template <class In, int BM, int BN>
 __device__ __forceinline__ void produce(Shared<In, BM, BN>& s, const CUtensorMap& map_A,
                                         const CUtensorMap& map_B, Tile tile, int tiles,
@@ -84,6 +85,7 @@ __device__ __forceinline__ void produce(Shared<In, BM, BN>& s, const CUtensorMap
     // Nobody may still read what lies there. The first time round nobody does: the phase before the
     // first, of parity 1, counts as complete.
     ptx::mbarrier_wait_parity(&s.empty[to], (step / PIPE + 1) % 2);
+    if (!ptx::elect_one()) continue;
     ptx::mbarrier_arrive_expect_tx(&s.full[to], sizeof s.tiles[to]);
     const int k0 = (backwards ? tiles - 1 - t : t) * BK;
     ptx::tma_load(s.tiles[to].A, &map_A, k0, tile.m0, &s.full[to]);
@@ -104,6 +106,9 @@ __device__ __forceinline__ void multiply(Shared<In, BM, BN>& s, int group_m,
                                          float (&sum)[PARTS<BM>][BN / 2], unsigned& step) {
   constexpr int PIPE = Shared<In, BM, BN>::PIPE;
   constexpr int ACROSS = BN / PIECE<BN>, OF_STEP = PARTS<BM> * ACROSS, PIECES = STEPS * OF_STEP;
+  const auto& first = s.tiles[0];
+  const uint64_t first_a = descriptor_along_k(first.A, group_m, 0),
+                 first_b = descriptor_along_k(first.B, 0, 0);
   float acc[SETS][PIECE<BN> / 2];
 #pragma unroll
   for (int next = 0; next < PIECES + SETS - 1; ++next) {
@@ -113,12 +118,13 @@ __device__ __forceinline__ void multiply(Shared<In, BM, BN>& s, int group_m,
       // Phase step / PIPE of a buffer's barrier is over when the tile has landed.
       if (next % OF_STEP == 0)
         ptx::mbarrier_wait_parity(&s.full[at], (step + next / OF_STEP) / PIPE % 2);
+      const uint64_t a = further(first_a, at * sizeof first + i * MMA_M * sizeof first.A[0]),
+                     b = further(first_b, at * sizeof first + n * sizeof first.B[0]);
       ptx::wgmma_fence();  // what was done to acc before comes first
 #pragma unroll
       for (int k = 0; k < BK; k += MMA_K)
-        ptx::wgmma_m64k32_f32_fp8<In>(acc[next % SETS],
-                                      descriptor_along_k(s.tiles[at].A, group_m + i * MMA_M, k),
-                                      descriptor_along_k(s.tiles[at].B, n, k), k > 0);
+        ptx::wgmma_m64k32_f32_fp8<In>(acc[next % SETS], further(a, k * sizeof(In)),
+                                      further(b, k * sizeof(In)), k > 0);
       ptx::wgmma_commit_group();
     }
     const int done = next - (SETS - 1);
@@ -160,7 +166,7 @@ __global__ void __launch_bounds__(THREADS<BM>, 1)
   unsigned step = 0;
   if (threadIdx.x >= CONSUMERS<BM> * WARPGROUP) {
     ptx::setmaxnreg_dec<PRODUCER_REGISTERS>();
-    if (threadIdx.x == CONSUMERS<BM> * WARPGROUP) {
+    if (warp_of_block() == CONSUMERS<BM> * WARPGROUP / 32) {
       // Every other tile of C from the end of K: it is mostly in the band of those before, and what
       // they have read last of the band's rows of A is still in L2.
       bool backwards = false;

@@ -156,12 +156,6 @@ __device__ __forceinline__ void produce(typename Shape::Shared& s, const Maps& m
   }
 }
 
-// The descriptor of what begins `bytes` further on: one addition, where making it takes five
-// instructions.
-__device__ __forceinline__ uint64_t further(uint64_t descriptor, uint64_t bytes) {
-  return descriptor + bytes / 16;
-}
-
 // A lane's two of each eight columns of a bias from n0 on, and zeros where there is none. No load
 // is in a branch of its own, behind which it would be waited for.
 template <int COUNT>

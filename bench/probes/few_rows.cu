@@ -247,13 +247,13 @@ __global__ void __launch_bounds__(few_rows::Shared<half, BM, BN, SPLIT>::THREADS
   const int rank = blockIdx.x % SPLIT;
   const Tile tile = {0, static_cast<int>(blockIdx.x / SPLIT) * BN};
   const few_rows::Steps steps = few_rows::steps_of<SPLIT>(rank, K, {});
-  if (threadIdx.x == CONSUMER_THREADS) few_rows::fill(s, map_A, map_B, tile, steps, buffers, {});
+  const bool is_producer = warp_of_block() == CONSUMER_THREADS / 32;
+  if (is_producer) few_rows::fill(s, map_A, map_B, tile, steps, buffers, {});
   if (threadIdx.x == 0)
     for (int i = 0; i < buffers; ++i) ptx::mbarrier_init(&s.empty[i], S::CONSUMERS);
   __syncthreads();
-  if (threadIdx.x >= CONSUMER_THREADS) {
-    if (threadIdx.x == CONSUMER_THREADS)
-      few_rows::refill(s, map_A, map_B, tile, steps, few_rows::Ring{buffers});
+  if (is_producer) {
+    few_rows::refill(s, map_A, map_B, tile, steps, Ring{static_cast<unsigned>(buffers)});
     return;
   }
   uint64_t first = 0;
@@ -262,7 +262,7 @@ __global__ void __launch_bounds__(few_rows::Shared<half, BM, BN, SPLIT>::THREADS
     first = now();
   }
   float acc[BM / 2] = {};
-  few_rows::consume(s, steps, few_rows::Ring{buffers}, acc);
+  few_rows::consume(s, steps, Ring{static_cast<unsigned>(buffers)}, acc);
   for (const float a : acc)
     if (a == 12345.0f) out[threadIdx.x] = a;
   if (moments != nullptr && threadIdx.x == 0) moments[blockIdx.x] = {begin, first, now()};

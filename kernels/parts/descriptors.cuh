@@ -28,4 +28,10 @@ __device__ __forceinline__ uint64_t descriptor_along_k(const T (&tile)[ROWS][BK]
   return ptx::wgmma_descriptor(&tile[row][k], 0, 8 * sizeof tile[0]);
 }
 
+// The descriptor of what begins `bytes` further on: one addition, where making it takes five
+// instructions. The address is the lowest field, in units of 16 bytes.
+__device__ __forceinline__ uint64_t further(uint64_t descriptor, uint32_t bytes) {
+  return descriptor + bytes / 16;
+}
+
 }  // namespace ladder
