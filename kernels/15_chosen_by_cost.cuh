@@ -177,10 +177,13 @@ Estimate estimate(const Gemm<half, half>& p, const Device& device, size_t number
   Constants constants = *constants_of(device.gpu)[number];
   if (LEFT_OUT == LeftOut::CONSTANTS) {  // every product takes as long, and nothing else does
     const double products = candidate.BM * candidate.BN * candidate.resident;
-    constants = {0, products, products, products, products, 1, 0, 1};
+    constants = {0, 0, products, products, products, products, 1, 0, 1};
   }
   if (LEFT_OUT == LeftOut::LINES) constants.step_off_lines = constants.step;
-  if (LEFT_OUT == LeftOut::TILE) constants.tile = 0;
+  if (LEFT_OUT == LeftOut::TILE) {
+    constants.start_alone -= constants.tile;
+    constants.tile = 0;
+  }
   if (LEFT_OUT == LeftOut::MEMORY || LEFT_OUT == LeftOut::CONSTANTS)
     constants.bytes_per_ns = std::numeric_limits<double>::infinity();
   return tuned::estimate(p, candidate, constants, device.multiprocessors);

@@ -75,7 +75,7 @@ TEST(Library, SaysWhichKernelAndWhy) {
   expect_has(text, "stage 13 ");
   expect_has(text, "which the model of 15 expects to be done first of " +
                        std::to_string(tuned::H200.count));
-  expect_has(text, "us to start and the last tile");
+  expect_has(text, "us to start and to end");
   EXPECT_EQ(text.find("workspace"), std::string::npos) << text;
   EXPECT_EQ(text.find("no constants"), std::string::npos) << text;
 }

@@ -178,6 +178,7 @@ Measured measure(Bench& bench, const std::vector<Tunable>& candidates, int multi
     if (!wrong.empty()) result.wrong.push_back(tuned::name(shapes[c]) + ": " + wrong);
     Json json = to_json(shapes[c]);
     json["start_ns"] = constants.start;
+    json["start_alone_ns"] = constants.start_alone;
     json["step_ns"] = constants.step;
     json["step_in_row_ns"] = constants.step_in_row;
     json["step_off_lines_ns"] = constants.step_off_lines;
@@ -198,13 +199,14 @@ Measured measure(Bench& bench, const std::vector<Tunable>& candidates, int multi
 }
 
 void print_constants(const std::vector<Tunable>& candidates, const Measured& measured) {
-  fmt::print("{:<36} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9}\n", "ns", "start", "step",
-             "in a row", "off lines", "alone", "later", "tile", "bytes/ns");
+  fmt::print("{:<36} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9}\n", "ns", "start",
+             "alone", "step", "in a row", "off lines", "alone", "later", "tile", "bytes/ns");
   for (size_t c = 0; c < candidates.size(); ++c) {
     const Constants& k = measured.constants[c];
-    fmt::print("{:<36} {:>9.0f} {:>9.1f} {:>9.1f} {:>9.1f} {:>9.1f} {:>9.3f} {:>9.0f} {:>9.0f}\n",
-               tuned::name(candidates[c].candidate), k.start, k.step, k.step_in_row,
-               k.step_off_lines, k.step_alone, k.later, k.tile, k.bytes_per_ns);
+    fmt::print(
+        "{:<36} {:>9.0f} {:>9.0f} {:>9.1f} {:>9.1f} {:>9.1f} {:>9.1f} {:>9.3f} {:>9.0f} {:>9.0f}\n",
+        tuned::name(candidates[c].candidate), k.start, k.start_alone, k.step, k.step_in_row,
+        k.step_off_lines, k.step_alone, k.later, k.tile, k.bytes_per_ns);
   }
   for (const std::string& wrong : measured.wrong) fmt::print("{}\n", wrong);
 }

@@ -59,6 +59,7 @@ Constants without_memory(const ProbeTimes& ns) {
   c.step = (ns[LONG] - ns[SHORT]) / MORE_STEPS;
   c.step_off_lines = (ns[LONG_OFF] - ns[SHORT_OFF]) / MORE_STEPS;
   c.step_alone = (ns[LONG_ALONE] - ns[SHORT_ALONE]) / MORE_STEPS;
+  c.start_alone = ns[SHORT_ALONE] - FEW_STEPS * c.step_alone;
   const double short_wave = (ns[WAVES] - ns[SHORT]) / MORE_WAVES,
                long_wave = (ns[LONG_WAVES] - ns[LONG]) / MORE_WAVES;
   const double later_step = (long_wave - short_wave) / MORE_STEPS;
@@ -80,6 +81,9 @@ std::vector<Constants> constants_of(const std::vector<Candidate>& candidates,
     const auto bytes = [&](Probe probe) {
       return bytes_of(shape_of(candidates[i], probe, multiprocessors));
     };
+    const Shape probe = shape_of(candidates[i], SHORT, multiprocessors);
+    c.start -= tuned::until_first(probe.m / (candidates[i].BM * candidates[i].down), probe.n,
+                                  probe.k, /*element_bytes*/ 2);
     // Who has so much to multiply that its steps take no longer in a row has less than it could
     // draw. That does no harm: with more rows of tiles there are fewer bytes for as many products.
     const double in_row = ns[i][LONG_ROW] - ns[i][SHORT_ROW];
@@ -91,14 +95,14 @@ std::vector<Constants> constants_of(const std::vector<Candidate>& candidates,
 }
 
 std::string what_is_wrong(const Constants& c) {
-  for (const double value : {c.start, c.step, c.step_in_row, c.step_off_lines, c.step_alone,
-                             c.later, c.tile, c.bytes_per_ns})
+  for (const double value : {c.start, c.start_alone, c.step, c.step_in_row, c.step_off_lines,
+                             c.step_alone, c.later, c.tile, c.bytes_per_ns})
     if (!std::isfinite(value)) return "a constant is no number";
   if (c.step <= 0 || c.step_in_row <= 0 || c.step_off_lines <= 0 || c.step_alone <= 0 ||
       c.later <= 0)
     return "a step takes no time";
   if (c.bytes_per_ns <= 0) return "nothing comes from memory";
-  if (c.start <= 0) return "the start takes no time";
+  if (c.start <= 0 || c.start_alone <= 0) return "the start takes no time";
   return "";
 }
 

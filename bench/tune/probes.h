@@ -35,9 +35,8 @@ harness::Shape shape_of(const tuned::Candidate& candidate, Probe probe, int mult
 
 using ProbeTimes = std::array<double, PROBES>;  // ns
 
-// The model's equations for these times, solved; for every candidate. The start has in it what
-// Estimate::first is of its probe: up to 0.3 us for tiles of 8 rows, 0.03 for those of 13 and 13b.
-// With impossible values where the times are not those of whole waves.
+// The model's equations for these times, solved; for every candidate. With impossible values where
+// the times are not those of whole waves.
 std::vector<tuned::Constants> constants_of(const std::vector<tuned::Candidate>& candidates,
                                            const std::vector<ProbeTimes>& ns, int multiprocessors);
 

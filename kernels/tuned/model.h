@@ -50,11 +50,15 @@ inline std::string name(const Candidate& c) {
 constexpr int STEP = 64;   // of K
 constexpr int LINE = 128;  // bytes, of L2
 // What a sweep of 313 shapes showed of memory (H200). With few rows, or with not many more where
-// the last tile is cut, each row of tiles reads B for itself; else L2 has it for most of them. To
-// write a byte takes longer than to read one. Half of the multiprocessors draw all that there is.
+// the last tile is cut, each row of tiles reads B for itself; else L2 has it for most of them. Each
+// row of a tile of C is as if it had so many bytes more. Half of the multiprocessors draw all that
+// there is.
 constexpr int FEW_ROWS = 64, CUT_ROWS = 128;
-constexpr double WRITTEN = 1.5;
+constexpr double ROW_OF_C = 224;
 constexpr double DRAWERS = 0.5;
+// Where rows of C end within 16 bytes, lanes store the ends of them, and not TMA, which 14 does not
+// use for C: so many ns more (fitted to the same sweep).
+constexpr double CUT_C = 600;
 // Rows of a tile that are below A: to fill them with zeros takes TMA time, too. As if a byte of
 // them were four tenths of one from memory (fitted to the choice at 427 shapes, H200).
 constexpr double BELOW_A = 0.4;
@@ -63,6 +67,10 @@ constexpr double BELOW_A = 0.4;
 // of B, where all tiles are one below the other and have 64 columns, and in twice as many columns
 // half of it (fitted to the small products of a sweep; H200). With many columns it is nothing.
 constexpr double SAME_ROW = 0.35;
+inline double until_first(double below_each_other, int64_t N, int64_t K, int element_bytes) {
+  return SAME_ROW * below_each_other * static_cast<double>(std::min(K, int64_t{STEP})) /
+         static_cast<double>((N * element_bytes + LINE - 1) / LINE);
+}
 // What works and what waits for memory run at the same time, and the longer of both hides the
 // shorter, though not all of it where they are nearly as long: then both together take up to 9%
 // more. The 8th root of the sum of their 8th powers, without a call of pow (fitted to the choice at
@@ -76,6 +84,7 @@ inline double together(double a, double b) {
 // What a candidate takes on a GPU, in ns.
 struct Constants {
   double start;           // the launch and the first tiles: whatever is there once
+  double start_alone;     // start and tile of one cluster that has the GPU to itself
   double step;            // 64 of K, in all blocks that can run at the same time
   double step_in_row;     // the same where all read the same A, from a row of tiles
   double step_off_lines;  // the same where rows of A and B begin off the lines of 128 bytes
@@ -107,6 +116,9 @@ inline double part_off_lines(const Candidate& c, bool a_off, bool b_off) {
 // The clock falls when all multiprocessors multiply: a step takes up to 1.15 times as long as alone
 // (H200), and waits for nothing. What takes longer waits for L2, whose bandwidth they share.
 constexpr double SLOWER_CLOCK = 1.2;
+// Alone a step was timed on the lines. Off them it takes up to so many times as long more (fitted
+// to the same sweep).
+constexpr double ALONE_OFF_LINES = 1.0;
 
 // Clusters that run at the same time. Larger ones find no place on some multiprocessors: a cluster
 // is within one group of 16 or 18 of them, or of fewer (132 hold 30 clusters of 4, 15 of 8: H200).
@@ -128,7 +140,9 @@ struct Estimate {
   double first;   // ns, until the tiles of a column all have B's first rows
   double work;    // waves * steps * step, those after the first `later` times; tile between waves
   double memory;  // ns, to read A and B and to write C
-  double total;   // start + first + work and memory together + tile
+  double cut;     // ns, for lanes to store the ends of C's rows
+  double around;  // ns, start and tile, less where not all multiprocessors have a tile
+  double total;   // around + first + work and memory together + cut
 
   // Where memory is what takes the time, candidates can come out the same.
   bool less_than(const Estimate& other) const {
@@ -156,7 +170,8 @@ Estimate estimate(const Gemm<In, Out>& p, const Candidate& c, const Constants& c
   const double on_lines =
       tiles_m == 1 ? std::min(constants.step, constants.step_in_row) : constants.step;
   const double of_all = on_lines + off_lines * (constants.step_off_lines - on_lines);
-  e.step = std::max(e.busy * of_all, std::min(of_all, SLOWER_CLOCK * constants.step_alone));
+  const double alone = (SLOWER_CLOCK + ALONE_OFF_LINES * off_lines) * constants.step_alone;
+  e.step = std::max(e.busy * of_all, std::min(of_all, alone));
   const double wave = static_cast<double>(e.steps) * e.step;
   e.work = wave + static_cast<double>(e.waves - 1) * (constants.tile + constants.later * wave);
   const bool for_itself = p.M <= FEW_ROWS || (p.M <= CUT_ROWS && p.M % (c.BM * c.down) != 0);
@@ -165,15 +180,18 @@ Estimate estimate(const Gemm<In, Out>& p, const Candidate& c, const Constants& c
   const double bytes =
       (M * K + reads_of_B * K * N + BELOW_A * static_cast<double>(tiles_n) * below_A * K) *
           sizeof(In) +
-      WRITTEN * M * N * sizeof(Out);
+      M * N * sizeof(Out) + ROW_OF_C * M * static_cast<double>(divided_up(p.N, c.BN));
   const double drawn =
       std::min(1.0, static_cast<double>(tiles * c.cluster()) / (DRAWERS * multiprocessors));
   e.memory = bytes / (drawn * constants.bytes_per_ns);
-  const double below_each_other =
-      static_cast<double>(std::min(tiles_m, int64_t{places(c, multiprocessors)}));
-  e.first =
-      SAME_ROW * below_each_other * std::min(p.K, STEP) / divided_up(p.N, LINE / int{sizeof(In)});
-  e.total = constants.start + e.first + together(e.work, e.memory) + constants.tile;
+  e.first = until_first(static_cast<double>(std::min(tiles_m, int64_t{places(c, multiprocessors)})),
+                        p.N, p.K, sizeof(In));
+  e.cut = c.kernel != Kernel::FEW_ROWS && p.N * int{sizeof(Out)} % 16 != 0 ? CUT_C : 0;
+  const double full =
+      std::min(1.0, static_cast<double>(tiles * c.resident) / places(c, multiprocessors));
+  e.around =
+      constants.start_alone + full * (constants.start + constants.tile - constants.start_alone);
+  e.total = e.around + e.first + together(e.work, e.memory) + e.cut;
   return e;
 }
 
@@ -183,10 +201,10 @@ inline std::string describe(const Candidate& candidate, const Constants& constan
   char text[256];
   std::snprintf(text, sizeof text,
                 "%-24s %3lld x %3lld x %5.1f ns + %3lld x %5.0f ns = %7.1f us, memory %6.1f us; "
-                "with %4.1f us to start and the last tile %7.1f us",
+                "with %4.1f us to start and to end %7.1f us",
                 name(candidate).c_str(), static_cast<long long>(e.waves),
                 static_cast<long long>(e.steps), e.step, static_cast<long long>(e.waves - 1),
-                constants.tile, e.work / 1e3, e.memory / 1e3, (constants.start + e.first) / 1e3,
+                constants.tile, e.work / 1e3, e.memory / 1e3, (e.around + e.first + e.cut) / 1e3,
                 e.total / 1e3);
   return text;
 }

@@ -38,6 +38,7 @@ KERNELS = {
 SHAPE = ("BM", "BN", "down", "across", "split", "resident")
 CONSTANTS = (
     "start_ns",
+    "start_alone_ns",
     "step_ns",
     "step_in_row_ns",
     "step_off_lines_ns",
@@ -116,7 +117,7 @@ def header(name: str, table: dict) -> str:
             "",
             f"inline constexpr Row {upper}_ROWS[] = {{",
             "    // BM, BN, down, across, split, resident;",
-            "    // start, step, in a row, off lines, alone, ns; later, times; tile, ns; bytes/ns",
+            "    // start, alone; step, in a row, off lines, alone, ns; later, times; tile, ns; bytes/ns",
             *map(row, table["candidates"]),
             "};",
             f"inline constexpr Gpu {upper} = {{",

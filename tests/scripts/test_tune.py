@@ -21,6 +21,7 @@ CANDIDATES = [
         "split": split,
         "resident": 1,
         "start_ns": 5000.04,
+        "start_alone_ns": 5500,
         "step_ns": 674.94,
         "step_in_row_ns": 680.4,
         "step_off_lines_ns": 742.4,
@@ -67,7 +68,7 @@ def test_adopting_writes_the_table_its_header_and_the_list(adopt, table):
     assert (code, said) == (0, f"{folder}/h200.json: NVIDIA H200, 3 candidates\n")
     assert json.loads((folder / "h200.json").read_text()) == table
     text = (folder / "h200.h").read_text()
-    constants = "5000, 674.9, 680.4, 742.4, 600, 1.05, 0, 4300"
+    constants = "5000, 5500, 674.9, 680.4, 742.4, 600, 1.05, 0, 4300"
     row = f"{{{{Kernel::PING_PONG, 128, 256, 1, 2, 1, 1}}, {{{constants}}}}},"
     assert row in text
     assert '"NVIDIA H200", /*multiprocessors*/ 132,' in text and "driver 13.0, 2025-01-02." in text
