@@ -8,7 +8,7 @@ namespace ladder::tuned {
 
 inline constexpr Row H100_ROWS[] = {
     // BM, BN, down, across, split, resident;
-    // start, alone; step, in a row, off lines, alone, ns; later, times; tile, ns; bytes/ns
+    // start, alone; step, in a row, off lines, alone; later, times; tile; bytes/ns
     {{Kernel::CHOSEN_BY_SHAPE, 128, 256, 1, 1, 1, 1}, {6555, 6795, 648, 1414, 1005, 572.6, 1.035, 1438, 3070}},
     {{Kernel::CHOSEN_BY_SHAPE, 128, 192, 1, 1, 1, 1}, {6204, 6487, 490.9, 1067, 848, 427.1, 1.028, 1173, 3056}},
     {{Kernel::CHOSEN_BY_SHAPE, 128, 128, 1, 1, 1, 1}, {6637, 6176, 343.1, 739.4, 680, 302, 1.259, 272, 2947}},

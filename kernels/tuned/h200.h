@@ -8,7 +8,7 @@ namespace ladder::tuned {
 
 inline constexpr Row H200_ROWS[] = {
     // BM, BN, down, across, split, resident;
-    // start, alone; step, in a row, off lines, alone, ns; later, times; tile, ns; bytes/ns
+    // start, alone; step, in a row, off lines, alone; later, times; tile; bytes/ns
     {{Kernel::CHOSEN_BY_SHAPE, 128, 256, 1, 1, 1, 1}, {6482, 6615, 647.1, 970.9, 870.9, 571.1, 1.026, 1375, 4472}},
     {{Kernel::CHOSEN_BY_SHAPE, 128, 192, 1, 1, 1, 1}, {6154, 6507, 489.7, 743.7, 732.3, 430.6, 1.022, 1104, 4384}},
     {{Kernel::CHOSEN_BY_SHAPE, 128, 128, 1, 1, 1, 1}, {6225, 6048, 342, 513.4, 613.7, 302, 1.039, 724.6, 4244}},

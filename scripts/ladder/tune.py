@@ -117,7 +117,7 @@ def header(name: str, table: dict) -> str:
             "",
             f"inline constexpr Row {upper}_ROWS[] = {{",
             "    // BM, BN, down, across, split, resident;",
-            "    // start, alone; step, in a row, off lines, alone, ns; later, times; tile, ns; bytes/ns",
+            "    // start, alone; step, in a row, off lines, alone; later, times; tile; bytes/ns",
             *map(row, table["candidates"]),
             "};",
             f"inline constexpr Gpu {upper} = {{",
