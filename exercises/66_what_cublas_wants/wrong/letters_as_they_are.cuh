@@ -1,4 +1,4 @@
-// refused: reads past the end of B: .*in TN
+// refused: reads past the end of [AB]: .*in TN
 // Each letter stays in its place, when the operands change theirs.
 #include "exercise.h"
 
