@@ -149,8 +149,8 @@ inline constexpr ping_pong::Configuration<T> IN_TURN[] = {in_turn<T, 128, 128>()
 
 // Whether C is done without a product: it is empty, or K is 0.
 template <class T>
-bool done_without_product(const Gemm<T, T>& p) {
-  require_valid_epilogue(p);
+bool done_without_product(const Gemm<T, T>& p, Layouts layouts = Layouts::USUAL) {
+  require_valid_epilogue(p, layouts);
   require_aligned_rows(p);
   if (p.M == 0 || p.N == 0) return true;
   if (p.K > 0) return false;

@@ -163,8 +163,8 @@ void require_valid_epilogue_sizes(const Gemm<In, Out>& p) {
 
 // The contract of a stage with an epilogue. What that reads by rows is aligned as C is.
 template <class In, class Out>
-void require_valid_epilogue(const Gemm<In, Out>& p) {
-  require_usual_layout(p);
+void require_valid_epilogue(const Gemm<In, Out>& p, Layouts layouts = Layouts::USUAL) {
+  if (layouts == Layouts::USUAL) require_usual_layout(p);
   require_valid_matrices(p);
   require_no_groups(p);
   require_valid_epilogue_sizes(p);

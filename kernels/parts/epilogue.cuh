@@ -64,6 +64,22 @@ void with_activation(Activation activation, With with) {
   }
 }
 
+// Any of them, which the kernel learns when it runs: branches for each element, where these are few,
+// and one kernel in place of three.
+struct AnyActivation {
+  Activation activation;
+  TanhGate gate;  // GELU's or SILU's
+  explicit AnyActivation(Activation activation)
+      : activation(activation), gate(activation == Activation::SILU ? SILU : GELU) {}
+
+  __device__ __forceinline__ float operator()(float x) const {
+    if (activation == Activation::NONE) return x;
+    if (activation == Activation::RELU) return Clamp{0}(x);
+    if (activation == Activation::GELU_ERF) return ErfGate{}(x);
+    return gate(x);
+  }
+};
+
 // ---- All of it ---------------------------------------------------------------------------------
 
 // Without MATRICES no row_scale, addend or residual: nothing is read but what columns() returns.
