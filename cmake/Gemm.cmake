@@ -47,6 +47,8 @@ gemm_kernels(
   fused_fp16.cu
   layouts_bf16.cu
   layouts_fp16.cu
+  linear_bf16.cu
+  linear_fp16.cu
   products_bf16.cu
   products_fp16.cu
 )

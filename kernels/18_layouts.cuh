@@ -280,15 +280,19 @@ struct Configuration {
 };
 
 // Throws CudaError where there is no TMA.
-template <class T, int BM, int BN, Major MAJOR_A, Major MAJOR_B>
-void launch_layout(const Gemm<T, T>& p, int tiles_of_C, int blocks) {
+template <class T, int BM, int BN, Major MAJOR_A, Major MAJOR_B, class Finish>
+void launch_and_finish(const Gemm<T, T>& p, int tiles_of_C, int blocks, const Finish& finish) {
   using Shared = layouts::Shared<T, BM, BN, MAJOR_A, MAJOR_B>;
-  launch(gemm_kernel<T, BM, BN, MAJOR_A, MAJOR_B, ProductAlone>, dim3(blocks), dim3(THREADS),
+  launch(gemm_kernel<T, BM, BN, MAJOR_A, MAJOR_B, Finish>, dim3(blocks), dim3(THREADS),
          sizeof(Shared), {p.stream, p.starts_early}, p.M, p.N, p.K, tiles_of_C,
          Operand<T, BM, MAJOR_A>::map(p.A, p.M, p.K, p.lda),
          Operand<T, BN, MAJOR_B>::map(p.B, p.N, p.K, p.ldb),
          ptx::tensor_map(p.C, p.M, p.N, p.ldc, Shared::PIECE),
-         ptx::tensor_map(p.C, p.M, p.N, p.ldc, Shared::LAST_PIECE), p.C, p.ldc, ProductAlone{});
+         ptx::tensor_map(p.C, p.M, p.N, p.ldc, Shared::LAST_PIECE), p.C, p.ldc, finish);
+}
+template <class T, int BM, int BN, Major MAJOR_A, Major MAJOR_B>
+void launch_layout(const Gemm<T, T>& p, int tiles_of_C, int blocks) {
+  launch_and_finish<T, BM, BN, MAJOR_A, MAJOR_B>(p, tiles_of_C, blocks, ProductAlone{});
 }
 template <class T, int BM, int BN>
 void launch_configuration(const Gemm<T, T>& p, int tiles_of_C, int blocks) {

@@ -193,7 +193,7 @@ void launch_form(const Gemm<T, T>& p, int buffers) {
                   p.C, p.ldc, buffers, Finish{p.epilogue, AnyActivation(p.epilogue.activation)});
 }
 
-// What the launcher chooses among: some of 14's tiles.
+// What the library chooses among: 14's tiles of 64 columns.
 template <class T>
 struct Configuration {
   int BM, BN, split;
@@ -218,8 +218,9 @@ inline constexpr Configuration<T> CONFIGURATIONS[] = {
     configuration<T, 8, 1>(),   configuration<T, 8, 2>(),   configuration<T, 8, 4>(),
     configuration<T, 16, 1>(),  configuration<T, 16, 2>(),  configuration<T, 16, 4>(),
     configuration<T, 32, 1>(),  configuration<T, 32, 2>(),  configuration<T, 32, 4>(),
-    configuration<T, 64, 1>(),  configuration<T, 64, 2>(),  configuration<T, 64, 4>(),
-    configuration<T, 104, 1>(), configuration<T, 104, 2>(), configuration<T, 128, 1>(),
+    configuration<T, 56, 1>(),  configuration<T, 56, 2>(),  configuration<T, 64, 1>(),
+    configuration<T, 64, 2>(),  configuration<T, 64, 4>(),  configuration<T, 104, 1>(),
+    configuration<T, 104, 2>(), configuration<T, 104, 4>(), configuration<T, 128, 1>(),
     configuration<T, 128, 2>(), configuration<T, 128, 4>()};
 
 // Throws std::invalid_argument for an A by columns, and else what 16 throws.

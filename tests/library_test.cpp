@@ -94,16 +94,39 @@ TEST(Library, HasNoKernelOf11cInBf16) {
 }
 
 TEST(Library, FusesAnEpilogueUnlessAPassIsSoonerDone) {
-  Problem large = problem(4096, 4096, 4096), small = problem(1, 4096, 4096);
-  for (Problem* p : {&large, &small}) p->epilogue.activation = Activation::GELU;
+  // Of the last, K is so long that a tile that has no epilogue gains more than a pass takes.
+  Problem large = problem(4096, 4096, 4096), few_rows = problem(1, 4096, 4096),
+          long_k = problem(300, 16384, 16384);
+  for (Problem* p : {&large, &few_rows, &long_k}) p->epilogue.activation = Activation::GELU;
   EXPECT_EQ(Way::FUSED, plan_of(large).way);
   EXPECT_FALSE(plan_of(large).epilogue_after);
   expect_has(words(large), "stage 16, the epilogue within the kernel of ");
-  EXPECT_EQ(Way::PRODUCT, plan_of(small).way);
-  EXPECT_TRUE(plan_of(small).epilogue_after);
-  expect_has(words(small),
+  EXPECT_EQ(Way::LINEAR, plan_of(few_rows).way);
+  EXPECT_FALSE(plan_of(few_rows).epilogue_after);
+  EXPECT_TRUE(is_linear_tile(plan_of(few_rows).tile->candidate));
+  expect_has(words(few_rows), "the kernel for linear layers of few rows, with the tiles of 14 ");
+  EXPECT_EQ(Way::PRODUCT, plan_of(long_k).way);
+  EXPECT_TRUE(plan_of(long_k).epilogue_after);
+  expect_has(words(long_k),
              "then the epilogue by 16's kernel for it, in another pass over C: "
              "sooner done");
+}
+
+TEST(Library, TakesTheWeightsOfALinearLayer) {
+  for (const int m : {1, 16, 128, 4096}) {
+    Problem p = transposed_b(problem(m, 4096, 4096));
+    const Plan alone = plan_of(p);
+    EXPECT_EQ(m <= 128 ? Way::LINEAR : Way::LAYOUT, alone.way) << m;
+    p.epilogue.activation = Activation::GELU;
+    const Plan finished = plan_of(p);
+    EXPECT_EQ(alone.way, finished.way) << m;
+    EXPECT_EQ(alone.tile, finished.tile) << m;
+    EXPECT_FALSE(finished.epilogue_after) << m;
+  }
+  EXPECT_EQ(Way::PRODUCT, plan_of(problem(16, 4096, 4096)).way);  // 14's own
+  Problem p = transposed_b(problem(16, 4096, 4096));
+  p.transposed_a = true, p.lda = 16;
+  EXPECT_EQ(Way::LAYOUT, plan_of(p).way);
 }
 
 TEST(Library, StartsEarlyOnlyWhereThatPays) {
@@ -119,7 +142,7 @@ TEST(Library, StartsEarlyOnlyWhereThatPays) {
 }
 
 TEST(Library, TakesOperandsByColumns) {
-  const Problem p = transposed_b(problem(512, 512, 512));
+  const Problem p = transposed_b(problem(512, 4096, 512));
   EXPECT_EQ(Way::LAYOUT, plan_of(p).way);
   EXPECT_TRUE(is_among(plan_of(p).tile->candidate, LAYOUT_TILES));
   expect_has(words(p), "stage 18, which takes any layout");
@@ -132,8 +155,11 @@ TEST(Library, TakesOperandsByColumns) {
   const Half bias[8] = {};
   with_bias.epilogue.bias = bias;
   EXPECT_EQ(plan_of(with_bias).bias.has_value(), reinterpret_cast<uintptr_t>(bias) % 16 != 0);
+  EXPECT_FALSE(plan_of(with_bias).epilogue_after);
+  expect_has(words(with_bias), ", the epilogue within the kernel,");
+  with_bias.transposed_a = true;
   EXPECT_TRUE(plan_of(with_bias).epilogue_after);
-  expect_has(words(with_bias), "in another pass over C: 18's have none here; ladder::jit");
+  expect_has(words(with_bias), "in another pass over C: 18's have one where B alone is by columns");
 }
 
 TEST(Library, CopiesWhatDoesNotBeginOn16Bytes) {
@@ -155,6 +181,7 @@ TEST(Library, CopiesWhatDoesNotBeginOn16Bytes) {
 
 TEST(Library, KeepsWhatAnEpilogueStillReads) {
   Problem p = transposed_b(problem(100, 200, 300));
+  p.transposed_a = true, p.lda = 104;
   Half c[8];
   p.C = c;
   p.epilogue.beta = 1, p.epilogue.addend = c, p.epilogue.ld_addend = p.ldc;

@@ -90,6 +90,9 @@ void multiply(const Plan& plan, const Gemm<T, T>& p) {
     case Way::LAYOUT:
       if constexpr (sizeof(T) == 2) launch_layout(tile(), p);
       return;
+    case Way::LINEAR:
+      if constexpr (sizeof(T) == 2) launch_linear(tile(), p);
+      return;
 #endif
 #if LADDER_HAS_CLUSTERS
     case Way::FEW_ROWS:

@@ -11,13 +11,16 @@
 
 namespace ladder::library {
 
-// Of 16 bits, with wgmma: the kernel and tile that `c` says; of 11c to 14, of 16, and of 18.
+// Of 16 bits, with wgmma: the kernel and tile that `c` says; of 11c to 14, of 16, of 18 (with an
+// epilogue only where B alone is by columns), and for linear layers of few rows.
 template <class T>
 void launch_product(const tuned::Candidate& c, const Gemm<T, T>& p);
 template <class T>
 void launch_fused(const tuned::Candidate& c, const Gemm<T, T>& p);
 template <class T>
 void launch_layout(const tuned::Candidate& c, const Gemm<T, T>& p);
+template <class T>
+void launch_linear(const tuned::Candidate& c, const Gemm<T, T>& p);
 
 // 16's epilogue of a product that is in memory, its rows p.ldc apart; null is one of zeros.
 template <class T>

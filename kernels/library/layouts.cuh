@@ -17,11 +17,30 @@ constexpr bool has_all_tiles() {
 }
 static_assert(has_all_tiles(), "plan.h chooses among tiles that 18 has");
 
+// The same with 16's epilogue, of a B by columns alone.
+template <class T, int BM, int BN>
+void launch_and_finish(const Gemm<T, T>& p, int tiles_of_C, int blocks) {
+  const Fused<T, AnyActivation, true> finish{p.epilogue, AnyActivation(p.epilogue.activation)};
+  layouts::launch_and_finish<T, BM, BN, ptx::Major::K, ptx::Major::K>(p, tiles_of_C, blocks,
+                                                                      finish);
+}
+template <class T>
+inline constexpr layouts::Configuration<T> WITH_EPILOGUE[] = {
+    {64, 128, 0, 0, launch_and_finish<T, 64, 128>},
+    {128, 256, 0, 0, launch_and_finish<T, 128, 256>},
+    {160, 256, 0, 0, launch_and_finish<T, 160, 256>},
+    {168, 256, 0, 0, launch_and_finish<T, 168, 256>}};
+
 template <class T>
 void launch_layout(const tuned::Candidate& c, const Gemm<T, T>& p) {
-  for (const layouts::Configuration<T>& x : layouts::CONFIGURATIONS<T>)
-    if (x.BM == c.BM && x.BN == c.BN) return layouts::gemm_as(x, p);
-  throw std::logic_error("no kernel of 18 has the tile of " + name(c));
+  const auto find = [&](const auto& configurations) {
+    for (const layouts::Configuration<T>& x : configurations)
+      if (x.BM == c.BM && x.BN == c.BN) return &x;
+    throw std::logic_error("no kernel of 18 has the tile of " + name(c));
+  };
+  if (is_product_alone(p.epilogue)) return layouts::gemm_as(*find(layouts::CONFIGURATIONS<T>), p);
+  const auto& x = *find(WITH_EPILOGUE<T>);
+  x.launch(p, tiles(p, x), ceil_div(tiles(p, x), waves(p, x)));
 }
 
 }  // namespace ladder::library

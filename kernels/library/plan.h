@@ -46,13 +46,14 @@ enum class Way {
   PRODUCT,   // a kernel of 11c to 14, as 15 chooses
   FUSED,     // one of 16's
   LAYOUT,    // one of 18's
+  LINEAR,    // one of those for a linear layer of few rows
   FEW_ROWS,  // 05e, which leaves to 05d and 05c what they do faster
   SPLIT_K,   // 05c
   SWIZZLE,   // 07b
 };
 
-// The tiles that 16 and 18 have, each a candidate of 13's or 13b's: they are expected to take as
-// long.
+// The tiles that 16, 18 and the kernel for linear layers have, each a candidate of 13's, 13b's or
+// 14's: they are expected to take as long.
 inline constexpr tuned::Candidate FUSED_TILES[] = {
     {tuned::Kernel::FIT_THE_WAVES, 64, 128, 1, 1, 1, 1},
     {tuned::Kernel::FIT_THE_WAVES, 104, 256, 1, 1, 1, 1},
@@ -66,6 +67,10 @@ inline constexpr tuned::Candidate LAYOUT_TILES[] = {
     {tuned::Kernel::FIT_THE_WAVES, 128, 256, 1, 1, 1, 1},
     {tuned::Kernel::FIT_THE_WAVES, 160, 256, 1, 1, 1, 1},
     {tuned::Kernel::FIT_THE_WAVES, 168, 256, 1, 1, 1, 1}};
+// All of 14's with 64 columns, but for the widest clusters.
+inline bool is_linear_tile(const tuned::Candidate& c) {
+  return c.kernel == tuned::Kernel::FEW_ROWS && c.BN == 64 && c.split <= 4;
+}
 
 // A matrix that has a place in the workspace: `rows` of `columns` elements, `ld` apart.
 struct Copy {
@@ -75,7 +80,7 @@ struct Copy {
 
 struct Plan {
   Way way = Way::NOTHING;
-  const tuned::Row* tile = nullptr;  // for PRODUCT, FUSED and LAYOUT
+  const tuned::Row* tile = nullptr;  // for PRODUCT, FUSED, LAYOUT and LINEAR
   double ns = 0;                     // expected, of the kernel that multiplies; 0: nobody knows
   // Whether it pays to start early. Not where device memory is the limit, and not for blocks that
   // share a multiprocessor: those of two launches crowd together (100x18944x3584, H200: 49 us and
@@ -158,6 +163,7 @@ constexpr bool is_among(const tuned::Candidate& c, const tuned::Candidate (&all)
 inline bool is_allowed(const tuned::Candidate& c, Way way, Type type) {
   if (way == Way::FUSED) return is_among(c, FUSED_TILES);
   if (way == Way::LAYOUT) return is_among(c, LAYOUT_TILES);
+  if (way == Way::LINEAR) return is_linear_tile(c);
   return type == Type::FP16 || c.kernel != tuned::Kernel::CHOSEN_BY_SHAPE;  // 11c is of halves
 }
 
@@ -256,19 +262,23 @@ Plan plan(Gemm<In, Out> p, Type type, const Gpu& gpu, WayBytes way_bytes) {
 
   if (plan.way == Way::PRODUCT || plan.way == Way::LAYOUT) {
     Chosen first = first_done(p, gpu, plan.way, type);
-    if (plan.way == Way::PRODUCT && !is_alone) {
-      const Chosen fused = first_done(p, gpu, Way::FUSED, type);
-      if (fused.estimate.total < first.estimate.total + pass_ns(p)) {
-        first = fused;
-        plan.way = Way::FUSED;
-      }
-    }
+    // 18's kernels have an epilogue where B alone is by columns, as the weights of a layer are.
+    const bool is_linear = p.transposed_b && !p.transposed_a;
+    double pass = is_alone || is_linear ? 0 : pass_ns(p);
+    const auto consider = [&](Way way) {
+      const Chosen other = first_done(p, gpu, way, type);
+      if (other.estimate.total >= first.estimate.total + pass) return;
+      first = other, plan.way = way, pass = 0;
+    };
+    if (plan.way == Way::PRODUCT && !is_alone) consider(Way::FUSED);
+    if (is_linear || (!p.transposed_a && !is_alone)) consider(Way::LINEAR);
+    plan.epilogue_after = pass > 0;
     plan.tile = first.row;
     plan.ns = first.estimate.total;
     plan.pays_early =
         first.estimate.work > first.estimate.memory && first.row->candidate.resident == 1;
   }
-  plan.epilogue_after = !is_alone && plan.way != Way::FUSED;
+  if (plan.way == Way::SWIZZLE) plan.epilogue_after = !is_alone;
   const bool reads_c = (e.beta != 0 && e.addend == p.C) || (e.residual && e.residual == p.C);
   if (plan.epilogue_after && reads_c && !plan.c) plan.product = Copy{p.M, p.N, p.ldc};
   plan.way_bytes = way_bytes(plan.way, p);
@@ -349,7 +359,14 @@ std::string in_words(const Plan& plan, const Gemm<In, Out>& p, Type type, const 
       nearest();
       break;
     case Way::LAYOUT:
-      line("stage 18, which takes any layout, with the tiles of " + tile + ",");
+      line("stage 18, which takes any layout, with the tiles of " + tile +
+           (is_product_alone(p.epilogue) || plan.epilogue_after
+                ? ","
+                : ", the epilogue within the kernel,"));
+      nearest();
+      break;
+    case Way::LINEAR:
+      line("the kernel for linear layers of few rows, with the tiles of " + tile + ",");
       nearest();
       break;
     case Way::FEW_ROWS:
@@ -368,10 +385,10 @@ std::string in_words(const Plan& plan, const Gemm<In, Out>& p, Type type, const 
     line(plan.way == Way::ZEROS
              ? "the epilogue by 16's kernel for it"
              : std::string("then the epilogue by 16's kernel for it, in another pass over C: ") +
-                   (plan.way == Way::PRODUCT ? "sooner done than any of the kernels that have it"
-                    : plan.way == Way::LAYOUT
-                        ? "18's have none here; ladder::jit compiles them with one"
-                        : "the kernel above has none"));
+                   (plan.way == Way::PRODUCT  ? "sooner done than any of the kernels that have it"
+                    : plan.way == Way::LAYOUT ? "18's have one where B alone is by columns; "
+                                                "ladder::jit compiles the others"
+                                              : "the kernel above has none"));
   if (plan.c) line("last, a copy of C from the workspace, where its rows begin on 16 bytes");
   const uint64_t bytes = plan.workspace_bytes(sizeof(In));
   if (bytes > 0) line("workspace: " + std::to_string(bytes) + " bytes");

@@ -1,0 +1,16 @@
+#pragma once
+// The kernels for linear layers of few rows, found by their tiles.
+#include "../linear_layer.cuh"
+#include "launch.h"
+
+namespace ladder::library {
+
+template <class T>
+void launch_linear(const tuned::Candidate& c, const Gemm<T, T>& p) {
+  for (const linear_layer::Configuration<T>& x : linear_layer::CONFIGURATIONS<T>)
+    if (x.BM == c.BM && x.BN == c.BN && x.split == c.split)
+      return linear_layer::gemm_as(x, p, c.resident);
+  throw std::logic_error("no kernel for linear layers has the tile of " + name(c));
+}
+
+}  // namespace ladder::library
