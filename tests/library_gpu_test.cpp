@@ -62,7 +62,8 @@ void expect_right(const Problem<T, T>& problem, const Output<T>& reference,
 
 constexpr Shape SHAPES[] = {{1, 1, 1},      {67, 131, 45},   {1, 300, 700}, {300, 1, 70},
                             {16, 512, 300}, {257, 263, 251}, {521, 53, 71}, {128, 256, 64},
-                            {0, 5, 3},      {5, 0, 3},       {50, 70, 0},   {200, 1000, 1100}};
+                            {0, 5, 3},      {5, 0, 3},       {50, 70, 0},   {200, 1000, 1100},
+                            {768, 2000, 64}};
 
 // Rows as far apart as the stages want them, further, and as they come: on no particular byte.
 template <class T>

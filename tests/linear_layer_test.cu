@@ -1,6 +1,6 @@
-// Every configuration of the kernel for linear layers of few rows: B by rows and by columns, at
-// shapes as chance has them, with every kind of epilogue, exact and not. On the GPU or on the CPU
-// device.
+// Every configuration of the kernel for linear layers of few rows, and one of 18's with an
+// epilogue: at shapes as chance has them, with every kind of epilogue, exact and not. On the GPU or
+// on the CPU device.
 #include <gtest/gtest.h>
 
 #include <iterator>
@@ -39,21 +39,18 @@ class LinearLayer : public GpuTest<90, true> {
   }
 
   template <class T>
-  void expect_right(const Configuration<T>& c, int blocks, const EpilogueChoice& epilogue,
-                    bool transposed_b, Data data) {
-    const Shape shape = any_shape();
+  void expect_right(const std::string& name, const Variant<T, T>& variant, Shape shape,
+                    const EpilogueChoice& epilogue, bool transposed_b, Data data) {
     const auto some = [&] { return std::uniform_int_distribution(0, 2)(random_) * 8; };
     const Problem<T, T> problem(shape, data, random_(), {some(), some(), some()}, Sums::FP32,
                                 epilogue, Layout{false, transposed_b});
     const Output<T> reference = reference_output(problem);
     BufferSets<T, T> sets(problem, 1);
-    const Variant<T, T> variant("", [&](const Gemm<T, T>& p) { gemm_as(c, p, blocks); });
     const Verdict verdict =
         verify(sets.run_poisoned(variant, nullptr), reference, problem.bound(&reference));
-    const std::string where = std::to_string(c.BM) + " rows, split " + std::to_string(c.split) +
-                              ", " + std::to_string(shape.m) + "x" + std::to_string(shape.n) + "x" +
-                              std::to_string(shape.k) + (transposed_b ? " NT: " : " NN: ") +
-                              epilogue.formula();
+    const std::string where = name + " at " + std::to_string(shape.m) + "x" +
+                              std::to_string(shape.n) + "x" + std::to_string(shape.k) +
+                              (transposed_b ? " NT: " : " NN: ") + epilogue.formula();
     EXPECT_TRUE(verdict.ok) << where << ": " << verdict.message;
 #ifdef LADDER_CPU_DEVICE
     for (const cpu_device::Finding& finding : cpu_device::take_findings())
@@ -61,38 +58,59 @@ class LinearLayer : public GpuTest<90, true> {
 #endif
   }
 
+  // Every `stride`-th in both forms, each with the next epilogue and another number of buffers.
   template <class T>
-  void every_configuration() {
-    static const EpilogueChoice EXACT[] = {{},
-                                           {1, 0, true, false, Scale::NONE, Activation::RELU},
-                                           {2, -3, true, true, Scale::ROW, Activation::RELU},
-                                           {-3, 0, true, false, Scale::COLUMN, Activation::NONE},
-                                           {1, 1, false, true, Scale::NONE, Activation::NONE}};
-    static const EpilogueChoice RANDOM[] = {
-        {1, 0, true, false, Scale::NONE, Activation::GELU},
-        {0.5f, -1.5f, true, true, Scale::ROW, Activation::SILU},
-        {0.25f, 0, true, false, Scale::COLUMN, Activation::GELU_ERF}};
+  void configurations(size_t stride) {
     size_t number = 0;
-    for (const Configuration<T>& c : linear_layer::CONFIGURATIONS<T>)
-      for (const int blocks : few_rows::BLOCKS)
-        for (const bool transposed_b : {false, true}) {
-          if (c.buffers(blocks) <= 1) continue;
-          expect_right(c, blocks, EXACT[number % std::size(EXACT)], transposed_b, Data::EXACT);
-          if (number % 3 == 0)
-            expect_right(c, blocks, RANDOM[number / 3 % std::size(RANDOM)], transposed_b,
-                         Data::UNIFORM);
-          ++number;
-        }
+    for (size_t i = 0; i < std::size(linear_layer::CONFIGURATIONS<T>); i += stride)
+      for (const bool transposed_b : {false, true, false, true}) {
+        const Configuration<T>& c = linear_layer::CONFIGURATIONS<T>[i];
+        const int wanted = few_rows::BLOCKS[++number % std::size(few_rows::BLOCKS)];
+        const int blocks = c.buffers(wanted) > 1 ? wanted : 1;
+        const Variant<T, T> variant("", [&](const Gemm<T, T>& p) { gemm_as(c, p, blocks); });
+        const std::string name = std::to_string(c.BM) + " rows, split " + std::to_string(c.split);
+        const bool is_exact = number % 4 != 0;
+        expect_right(
+            name, variant, any_shape(),
+            is_exact ? EXACT[number % std::size(EXACT)] : RANDOM[number / 4 % std::size(RANDOM)],
+            transposed_b, is_exact ? Data::EXACT : Data::UNIFORM);
+      }
   }
 
+  inline static const EpilogueChoice EXACT[] = {
+      {},
+      {1, 0, true, false, Scale::NONE, Activation::RELU},
+      {2, -3, true, true, Scale::ROW, Activation::RELU},
+      {-3, 0, true, false, Scale::COLUMN, Activation::NONE},
+      {1, 1, false, true, Scale::NONE, Activation::NONE}};
+  inline static const EpilogueChoice RANDOM[] = {
+      {1, 0, true, false, Scale::NONE, Activation::GELU},
+      {0.5f, -1.5f, true, true, Scale::ROW, Activation::SILU},
+      {0.25f, 0, true, false, Scale::COLUMN, Activation::GELU_ERF}};
   std::mt19937 random_{18};
 };
 
 TEST_F(LinearLayer, EveryConfiguration) {
-  every_configuration<half>();
+  configurations<half>(1);
 }
-TEST_F(LinearLayer, EveryConfigurationInBf16) {
-  every_configuration<bf16>();
+TEST_F(LinearLayer, Bf16) {
+  configurations<bf16>(5);
+}
+
+TEST_F(LinearLayer, ByAKernelOf18) {
+  using Finish = Fused<half, AnyActivation, true>;
+  using ptx::Major;
+  const Variant<half, half> variant("", [](const Gemm<half, half>& p) {
+    constexpr int BM = 64, BN = 128;
+    const int tiles = ceil_div(p.M, BM) * ceil_div(p.N, BN);
+    const Finish finish{p.epilogue, AnyActivation(p.epilogue.activation)};
+    layouts::launch_and_finish<half, BM, BN, Major::K, Major::K>(p, tiles, ceil_div(tiles, 2),
+                                                                 finish);
+  });
+  for (const EpilogueChoice& epilogue : EXACT)
+    expect_right("18", variant, {130, 200, 136}, epilogue, true, Data::EXACT);
+  for (const EpilogueChoice& epilogue : RANDOM)
+    expect_right("18", variant, {130, 203, 136}, epilogue, true, Data::UNIFORM);
 }
 
 }  // namespace
