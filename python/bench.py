@@ -1,14 +1,17 @@
 #!/usr/bin/env python3
 """Times gemm_ladder.matmul against torch.matmul at 100 shapes in fp16 and bf16, a product with bias
-and GELU against torch.compile, and what a call takes of the host. Needs a GPU.
+and GELU against torch.compile, linear layers against torch's, and what a call takes of the host.
+Needs a GPU.
 
-usage: python/bench.py [--out FILE] [--types fp16 bf16] [--shapes N] [--only products fused host]
+usage: python/bench.py [--out FILE] [--types fp16 bf16] [--shapes N]
+                       [--only products fused layers host]
 
 Exit code: 0 done, 1 some result was wrong, 2 bad usage, 77 there is no GPU for it.
 """
 
 import argparse
 import gc
+import itertools
 import json
 import math
 import random
@@ -25,6 +28,8 @@ SQUARES = ("512", "768", "1000", "1024", "1536", "2048", "3000", "4096", "5000",
 PROJECTIONS, RAGGED = 65, 25
 # M, K, N: of a feed-forward block's first half.
 FUSED = ((512, 3072, 12288), (4096, 4096, 16384))
+# K, N of linear layers of a public model, at as many rows as the projections above.
+LAYERS = ((4096, 4096), (4096, 14336), (14336, 4096))
 # Of which a kernel takes less time than its launch.
 HOST = ((128, 128, 128), (100, 100, 100))
 HOST_CALLS, HOST_TURNS = 200, 60
@@ -170,6 +175,41 @@ def fused(types: list[str]) -> list[dict]:
     return rows
 
 
+def layers(types: list[str]) -> list[dict]:
+    """Linear layers with a bias, and with GELU by tanh behind it, against torch's."""
+    import torch
+    from torch.nn import functional
+
+    from gemm_ladder import linear
+
+    def torchs(x, w, bias, activation):
+        y = functional.linear(x, w, bias)
+        return functional.gelu(y, approximate="tanh") if activation else y
+
+    rows = []
+    for kind in types:
+        dtype = {"fp16": torch.float16, "bf16": torch.bfloat16}[kind]
+        for (k, n), m in itertools.product(LAYERS, ROWS):
+            bias = torch.rand(n, device="cuda", dtype=dtype)
+            # Weights have a row for each column of the result.
+            sets = [(a, b.view(n, k)) for a, b in operands((m, n, k), dtype)]
+            for activation in (None, "gelu_tanh"):
+                behind = (bias, activation)
+                row = {"type": kind, "shape": f"{m}x{k}->{n}", "activation": activation}
+                row["wrong"] = wrong(linear(*sets[0], *behind), torchs(*sets[0], *behind), k)
+                found = race_of(
+                    {
+                        "ladder": [lambda s=s, e=behind: linear(*s, *e) for s in sets],
+                        "torch": [lambda s=s, e=behind: torchs(*s, *e) for s in sets],
+                    }
+                )
+                row |= {f"{name}_ms": ms for name, ms in found.items()}
+                row["percent"] = 100 * found["torch"] / found["ladder"]
+                rows.append(row)
+                progress(f"{kind} {row['shape']} {activation}: {row['percent']:.1f} % of torch's")
+    return rows
+
+
 def host() -> list[dict]:
     """us a call, of calls that nobody waits for, in turns; the GPU is done before the next call."""
     import torch
@@ -214,7 +254,12 @@ def summary(found: dict) -> str:
             f"{kind}: {mean:.1f} % of torch.matmul in geometric mean of {len(rows)} shapes, worst "
             f"{worst['percent']:.1f} % at {worst['shape']}"
         )
-    bad = [row for part in ("products", "fused") for row in found.get(part, []) if row["wrong"]]
+    bad = [
+        row
+        for part in ("products", "fused", "layers")
+        for row in found.get(part, [])
+        if row["wrong"]
+    ]
     lines += [f"WRONG: {row}" for row in bad]
     return "\n".join(lines)
 
@@ -229,8 +274,8 @@ def main() -> int:
     parser.add_argument(
         "--only",
         nargs="+",
-        choices=("products", "fused", "host"),
-        default=["products", "fused", "host"],
+        choices=("products", "fused", "layers", "host"),
+        default=["products", "fused", "layers", "host"],
     )
     options = parser.parse_args()
     try:
@@ -249,6 +294,7 @@ def main() -> int:
     parts = {
         "host": host,
         "fused": lambda: fused(options.types),
+        "layers": lambda: layers(options.types),
         "products": lambda: products(options.types, options.shapes),
     }
     for name, part in parts.items():

@@ -21,8 +21,8 @@ def results(tmp_path, monkeypatch):
     monkeypatch.setattr(sources, "ROOT", tmp_path)
     (tmp_path / "docs/results").mkdir(parents=True)
 
-    def write(*products):
-        found = {"gpu": "NVIDIA H200", "torch": "2.11.0", "products": products}
+    def write(*products, layers=()):
+        found = {"gpu": "NVIDIA H200", "torch": "2.11.0", "products": products, "layers": layers}
         (tmp_path / "docs/results/operator.json").write_text(json.dumps(found))
 
     return write
@@ -57,6 +57,26 @@ def test_where_one_type_is_slower_both_are_listed(results):
     ]
 
 
+def test_a_layer_has_a_line_for_each_epilogue(results):
+    def layer(shape, activation, percent):
+        return row(shape, percent) | {"activation": activation}
+
+    results(
+        layers=(
+            layer("8x64->32", None, 101.4),
+            layer("8x64->32", "gelu_tanh", 110.0),
+            layer("1x64->32", None, 99.6),
+            layer("1x64->32", "gelu_tanh", 120.0),
+        )
+    )
+    assert operator.block("layers").splitlines() == [
+        "| K->N | type | activation | 1 row, % | 8 rows, % |",
+        "| --- | --- | --- | ---: | ---: |",
+        "| 64->32 | fp16 | none | 100 | 101 |",
+        "| 64->32 | fp16 | `gelu_tanh` | 120 | 110 |",
+    ]
+
+
 def test_an_unknown_table_is_refused():
     with pytest.raises(BadInput, match="operator tea: there are products, "):
         operator.block("tea")
@@ -67,6 +87,6 @@ def test_the_committed_results_are_complete_and_right():
     assert {
         len({r["shape"] for r in found["products"] if r["type"] == t}) for t in ("fp16", "bf16")
     } == {100}
-    assert not any(r["wrong"] for r in [*found["products"], *found["fused"]])
+    assert not any(r["wrong"] for r in [*found["products"], *found["fused"], *found["layers"]])
     for what in operator.TABLES:
         assert operator.block(what)

@@ -83,6 +83,21 @@ def fused() -> str:
     return table(head, lines)
 
 
+def layers() -> str:
+    """Percent of torch's own of each linear layer, by the number of rows."""
+    by_layer: dict[tuple, dict[int, float]] = {}
+    for row in results()["layers"]:
+        m, layer = row["shape"].split("x", 1)
+        behind = f"`{row['activation']}`" if row["activation"] else "none"
+        by_layer.setdefault((layer, row["type"], behind), {})[int(m)] = row["percent"]
+    rows = sorted({m for percents in by_layer.values() for m in percents})
+    lines = [
+        [*layer, *(f"{percents[m]:.0f}" for m in rows)] for layer, percents in by_layer.items()
+    ]
+    head = ["K->N", "type", "activation", *(f"{m} row{'s' if m > 1 else ''}, %" for m in rows)]
+    return table(head, lines)
+
+
 def host() -> str:
     lines = []
     for row in results()["host"]:
@@ -102,6 +117,7 @@ TABLES = {
     "products": products,
     "slower": slower,
     "fused": fused,
+    "layers": layers,
     "host": host,
     "versions": versions,
 }
