@@ -30,7 +30,8 @@ struct Shared {
   static constexpr int CONSUMERS = BN / BOX;  // warpgroups that multiply
   static constexpr int THREADS = CONSUMERS * WARPGROUP + 32;
   static constexpr int UNITS = BM / UNIT;
-  static constexpr int OWNED = ceil_div(UNITS, SPLIT);  // at most, by one block
+  // Units that one block adds up, at most; who is alone adds nothing up.
+  static constexpr int OWNED = SPLIT == 1 ? 1 : ceil_div(UNITS, SPLIT);
   using OperandA = layouts::Operand<T, BM, Major::K>;
   using OperandB = layouts::Operand<T, BN, MAJOR_B>;
   struct Tiles {
