@@ -118,15 +118,11 @@ void carry_out(const Plan& plan, Gemm<T, T> p) {
     free += Plan::on_lines(copy.elements() * sizeof(T));
     return matrix;
   };
-  const auto move = [&](const Copy& copy, const T* from, int64_t ld_from, T* to, int64_t ld_to) {
-    LADDER_CUDA_CHECK(cudaMemcpy2DAsync(to, ld_to * sizeof(T), from, ld_from * sizeof(T),
-                                        copy.columns * sizeof(T), copy.rows,
-                                        cudaMemcpyDeviceToDevice, p.stream));
-  };
+  AllRowsToCopy<T> copies{};
   const auto copied = [&](const std::optional<Copy>& copy, const T*& matrix, int64_t& ld) {
     if (!copy) return;
     T* const to = place(*copy);
-    move(*copy, matrix, ld, to, copy->ld);
+    copies.all[copies.count++] = {copy->rows, copy->columns, matrix, ld, to, copy->ld};
     matrix = to, ld = copy->ld;
   };
   const auto turned = [&](const std::optional<Copy>& copy, const T*& matrix, int64_t& ld,
@@ -142,6 +138,7 @@ void carry_out(const Plan& plan, Gemm<T, T> p) {
   copied(plan.a, p.A, p.lda), copied(plan.b, p.B, p.ldb);
   copied(plan.addend, e.addend, e.ld_addend), copied(plan.residual, e.residual, e.ld_residual);
   copied(plan.bias, e.bias, ld_bias);
+  launch_copies(copies, p.stream);
   turned(plan.turned_a, p.A, p.lda, p.transposed_a);
   turned(plan.turned_b, p.B, p.ldb, p.transposed_b);
   T* const c = p.C;
@@ -160,7 +157,8 @@ void carry_out(const Plan& plan, Gemm<T, T> p) {
     LADDER_CUDA_CHECK(cudaMemset2DAsync(p.C, p.ldc * sizeof(T), 0, p.N * sizeof(T), p.M, p.stream));
   if constexpr (!std::is_same_v<T, float>)
     if (plan.epilogue_after) launch_epilogue(p, plan.way == Way::ZEROS ? nullptr : product.C);
-  if (plan.c) move(*plan.c, p.C, p.ldc, c, ldc);
+  if (plan.c)
+    launch_copies<T>({{{plan.c->rows, plan.c->columns, p.C, p.ldc, c, ldc}}, 1}, p.stream);
 }
 
 }  // namespace

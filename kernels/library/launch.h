@@ -8,6 +8,7 @@
 
 #include "../contract.h"
 #include "../tuned/model.h"
+#include "copies.h"
 
 namespace ladder::library {
 
@@ -30,6 +31,10 @@ void launch_epilogue(const Gemm<T, T>& p, const T* product);
 template <class T>
 void launch_transpose(int rows, int columns, const T* from, int64_t ld_from, T* to,
                       CUstream_st* stream);
+
+// The pass that brings matrices to rows that begin on 16 bytes, or C back.
+template <class T>
+void launch_copies(const AllRowsToCopy<T>& copies, CUstream_st* stream);
 
 // 07b, 05c, and 05e with what it leaves to 05d and 05c.
 void launch_swizzle(const Gemm<half, half>& p);

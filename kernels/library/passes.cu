@@ -1,6 +1,7 @@
 // What is done before and after a product, for any GPU from compute capability 8.0 on.
 #include "../16_fused_epilogue.cuh"
 #include "../18_layouts.cuh"
+#include "copies.cuh"
 #include "launch.h"
 
 namespace ladder::library {
@@ -20,5 +21,13 @@ void launch_transpose(int rows, int columns, const T* from, int64_t ld_from, T* 
 template void launch_transpose(int, int, const half*, int64_t, half*, cudaStream_t);
 template void launch_transpose(int, int, const bf16*, int64_t, bf16*, cudaStream_t);
 template void launch_transpose(int, int, const float*, int64_t, float*, cudaStream_t);
+
+template <class T>
+void launch_copies(const AllRowsToCopy<T>& copies, cudaStream_t stream) {
+  copy_rows(copies, stream);
+}
+template void launch_copies(const AllRowsToCopy<half>&, cudaStream_t);
+template void launch_copies(const AllRowsToCopy<bf16>&, cudaStream_t);
+template void launch_copies(const AllRowsToCopy<float>&, cudaStream_t);
 
 }  // namespace ladder::library
