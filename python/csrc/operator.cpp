@@ -112,7 +112,7 @@ void by_torch_into(const Tensor& a, const Tensor& b, const OptionalTensor& bias,
 template <class T>
 ladder::Gemm<T, T> problem(const Tensor& a, const Tensor& b, const OptionalTensor& bias,
                            Activation activation, const Tensor& c) {
-  const auto of_a = stored(a), of_b = stored(b), of_c = stored(c);
+  const auto of_a = stored(a), of_b = stored(b), of_c = lies(c, false);
   ladder::Gemm<T, T> p{};
   p.M = static_cast<int>(a.size(0)), p.N = static_cast<int>(b.size(1));
   p.K = static_cast<int>(a.size(1));
@@ -153,25 +153,14 @@ void into(const Tensor& a, const Tensor& b, const OptionalTensor& bias, Activati
   }
 }
 
-// Its rows aligned; what is beyond them is not written.
-Tensor new_aligned(int64_t rows, int64_t columns, const Tensor& like) {
-  const int64_t unit = ROW_BYTES / like.element_size();
-  return at::empty({rows, (columns + unit - 1) / unit * unit}, like.options())
-      .narrow(1, 0, columns);
-}
-Tensor aligned_copy(const Tensor& t) {
-  return new_aligned(t.size(0), t.size(1), t).copy_(t);
-}
-
-void into_new(const Tensor& a, const Tensor& b, const OptionalTensor& bias, Activation activation,
-              const Way& way, const Tensor& c) {
-  const Tensor from_a = way.copy_a ? aligned_copy(a) : a, from_b = way.copy_b ? aligned_copy(b) : b;
-  const Tensor to = way.copy_c ? new_aligned(c.size(0), c.size(1), c) : c;
-  OptionalTensor from_bias = bias;
-  if (bias && (address(*bias) % ROW_BYTES != 0 || bias->stride(0) != 1))
-    from_bias = bias->clone(at::MemoryFormat::Contiguous);
-  into(from_a, from_b, from_bias, activation, to);
-  if (way.copy_c) c.copy_(to);
+// The library copies rows that do not begin on 16 bytes; what it cannot name is copied here:
+// matrices of which neither rows nor columns are contiguous, and a C that is not by rows.
+void into_any(const Tensor& a, const Tensor& b, const OptionalTensor& bias, Activation activation,
+              const Tensor& c) {
+  const auto named = [](const Tensor& t) { return stored(t) ? t : t.contiguous(); };
+  const Tensor to = lies(c, false) ? c : at::empty(c.sizes(), c.options());
+  into(named(a), named(b), bias ? OptionalTensor(bias->contiguous()) : bias, activation, to);
+  if (!to.is_same(c)) c.copy_(to);
 }
 
 bool is_hopper(const Tensor& t) {
@@ -186,11 +175,11 @@ Tensor by(const Way& way, const Tensor& a, const Tensor& b, const OptionalTensor
   if (way.by == Way::TORCH || !is_hopper(a)) return by_torch(a, b, bias, activation);
   if (a.dim() == 2) {
     const Tensor c = at::empty({a.size(0), b.size(1)}, a.options());
-    into_new(a, b, bias, activation, way, c);
+    into_any(a, b, bias, activation, c);
     return c;
   }
   const Tensor c = at::empty({a.size(0), a.size(1), b.size(2)}, a.options());
-  for (int64_t i = 0; i < a.size(0); ++i) into_new(a[i], b[i], bias, activation, way, c[i]);
+  for (int64_t i = 0; i < a.size(0); ++i) into_any(a[i], b[i], bias, activation, c[i]);
   return c;
 }
 
@@ -278,11 +267,9 @@ void matmul_out(const Tensor& a, const Tensor& b, const OptionalTensor& bias, Na
     check(a, b, bias);
     check_shape({a.size(0), b.size(1)});
     const c10::cuda::CUDAGuard guard(a.device());
-    Way way = way_of(a, b);
-    if (way.by == Way::TORCH || !is_hopper(a)) return by_torch_into(a, b, bias, activation, out);
-    const auto of_out = stored(out);
-    way.copy_c = !of_out || of_out->transposed || !of_out->aligned;
-    return into_new(a, b, bias, activation, way, out);
+    if (way_of(a, b).by == Way::TORCH || !is_hopper(a))
+      return by_torch_into(a, b, bias, activation, out);
+    return into_any(a, b, bias, activation, out);
   }
   const Tensor c = matmul(a, b, bias, name);
   check_shape(c.sizes());

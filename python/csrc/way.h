@@ -30,20 +30,22 @@ inline uintptr_t address(const at::Tensor& t) {
   return base + static_cast<uintptr_t>(t.storage_offset()) * t.element_size();
 }
 
-// Nothing where neither rows nor columns are contiguous.
+// As `count` rows, or columns, of `length` elements; nothing where these are not contiguous.
+inline std::optional<Stored> lies(const at::Tensor& t, bool transposed) {
+  const int64_t unit = ROW_BYTES / t.element_size();
+  const int64_t count = t.size(transposed), length = t.size(!transposed);
+  const int64_t between = t.stride(transposed), within = t.stride(!transposed);
+  if (length > 1 && within != 1) return std::nullopt;
+  // Nothing is beyond the only row: it may as well be as long as is needed.
+  const int64_t ld = count > 1 ? between : (length + unit - 1) / unit * unit;
+  if (ld < length) return std::nullopt;  // rows overlap
+  return Stored{transposed, ld, ld % unit == 0 && address(t) % ROW_BYTES == 0};
+}
+// In whichever way the library need not copy, if there is one.
 inline std::optional<Stored> stored(const at::Tensor& t) {
-  const int64_t rows = t.size(0), columns = t.size(1), unit = ROW_BYTES / t.element_size();
-  const auto lies = [&](bool transposed, int64_t count, int64_t length, int64_t between,
-                        int64_t within) -> std::optional<Stored> {
-    if (length > 1 && within != 1) return std::nullopt;
-    // Nothing is beyond the only row: it may as well be as long as is needed.
-    const int64_t ld = count > 1 ? between : (length + unit - 1) / unit * unit;
-    if (ld < length) return std::nullopt;  // rows overlap
-    return Stored{transposed, ld, ld % unit == 0 && address(t) % ROW_BYTES == 0};
-  };
-  const auto by_rows = lies(false, rows, columns, t.stride(0), t.stride(1));
+  const auto by_rows = lies(t, false);
   if (by_rows && by_rows->aligned) return by_rows;
-  const auto by_columns = lies(true, columns, rows, t.stride(1), t.stride(0));
+  const auto by_columns = lies(t, true);
   return by_columns ? by_columns : by_rows;
 }
 
