@@ -186,12 +186,12 @@ __global__ void __launch_bounds__(Shared<T, BM, BN, SPLIT, MAJOR_B>::THREADS, 1)
 template <class T, int BM, int BN, int SPLIT, Major MAJOR_B>
 void launch_form(const Gemm<T, T>& p, int buffers) {
   using S = Shared<T, BM, BN, SPLIT, MAJOR_B>;
-  using Finish = Fused<T, AnyActivation, true>;
+  using Finish = FusedAny<T>;
   launch_clusters(SPLIT, gemm_kernel<T, BM, BN, SPLIT, MAJOR_B, Finish>,
                   tile_grid(ceil_div(p.M, BM) * SPLIT, ceil_div(p.N, BN)), dim3(S::THREADS),
                   S::bytes(buffers), {p.stream, p.starts_early}, p.M, p.N, p.K,
                   S::OperandA::map(p.A, p.M, p.K, p.lda), S::OperandB::map(p.B, p.N, p.K, p.ldb),
-                  p.C, p.ldc, buffers, Finish{p.epilogue, AnyActivation(p.epilogue.activation)});
+                  p.C, p.ldc, buffers, Finish{p.epilogue});
 }
 
 // What the library chooses among: 14's tiles of 64 columns.

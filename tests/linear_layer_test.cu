@@ -98,12 +98,12 @@ TEST_F(LinearLayer, Bf16) {
 }
 
 TEST_F(LinearLayer, ByAKernelOf18) {
-  using Finish = Fused<half, AnyActivation, true>;
+  using Finish = FusedAny<half>;
   using ptx::Major;
   const Variant<half, half> variant("", [](const Gemm<half, half>& p) {
     constexpr int BM = 64, BN = 128;
     const int tiles = ceil_div(p.M, BM) * ceil_div(p.N, BN);
-    const Finish finish{p.epilogue, AnyActivation(p.epilogue.activation)};
+    const Finish finish{p.epilogue};
     layouts::launch_and_finish<half, BM, BN, Major::K, Major::K>(p, tiles, ceil_div(tiles, 2),
                                                                  finish);
   });

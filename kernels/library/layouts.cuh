@@ -20,7 +20,7 @@ static_assert(has_all_tiles(), "plan.h chooses among tiles that 18 has");
 // The same with 16's epilogue, of a B by columns alone.
 template <class T, int BM, int BN>
 void launch_and_finish(const Gemm<T, T>& p, int tiles_of_C, int blocks) {
-  const Fused<T, AnyActivation, true> finish{p.epilogue, AnyActivation(p.epilogue.activation)};
+  const FusedAny<T> finish{p.epilogue};
   layouts::launch_and_finish<T, BM, BN, ptx::Major::K, ptx::Major::K>(p, tiles_of_C, blocks,
                                                                       finish);
 }
