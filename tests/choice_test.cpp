@@ -70,16 +70,15 @@ double nanoseconds(const Json& c, Shape s, int multiprocessors) {
       s.m <= rows ? std::min(of("step_ns"), of("step_in_row_ns")) : of("step_ns");
   const double of_all = on_lines * (1 - part) + of("step_off_lines_ns") * part;
   const double waves = std::ceil(tiles / at_once);
-  const double step = std::max(std::min(of_all, (1.2 + part) * of("step_alone_ns")),
+  const double step = std::max(std::min(of_all, (1.25 + part / 2) * of("step_alone_ns")),
                                of_all * tiles / (waves * at_once));
   const double work = (1 + (waves - 1) * of("later")) * steps * step + (waves - 1) * of("tile_ns");
-  const bool shared = s.m > 128 || (s.m > 64 && std::fmod(s.m, rows) == 0);
-  const double reads_of_b = shared ? 1.0 : std::ceil(s.m / rows);
+  const double reads_of_b = 0.9 + 0.1 * std::ceil(s.m / rows);
   const double across = std::ceil(s.n / columns), below = std::ceil(s.m / rows) * rows - s.m;
   const double bytes = 2.0 * s.m * s.k + 2.0 * reads_of_b * s.k * s.n + 0.8 * across * below * s.k +
                        2.0 * s.m * s.n + 224 * s.m * std::ceil(s.n / of("BN"));
   const double rate = of("bytes_per_ns") * std::min(1.0, 2 * tiles * cluster / multiprocessors);
-  const double together = std::pow(std::pow(work, 8) + std::pow(bytes / rate, 8), 1.0 / 8);
+  const double together = std::pow(std::pow(work, 6) + std::pow(bytes / rate, 6), 1.0 / 6);
   const double first =
       0.35 * std::min(std::ceil(s.m / rows), at_once) * std::min(s.k, 64) / std::ceil(s.n / 64.0);
   const double cut = c.at("stage") != "14" && s.n % 8 != 0 ? 600 : 0;
@@ -242,18 +241,20 @@ std::vector<ProbeTimes> times_of(const std::vector<Candidate>& candidates,
 }
 
 TEST(Probes, ShowTheConstants) {
-  // The first waits for memory where its tiles lie in a row. The second never does, for it has too
-  // much to multiply, and then its steps in a row are as long as all.
+  // The first two never wait for memory, and then their steps in a row are as long as all. The
+  // third does where its tiles lie in a row. Elsewhere what it waits for lengthens its work by up
+  // to 1%, which is not told from the work.
   const std::vector<Candidate> candidates = {{tuned::Kernel::FEW_ROWS, 16, 64, 1, 1, 2, 1},
-                                             {tuned::Kernel::FIT_THE_WAVES, 176, 256, 1, 1, 1, 1}};
-  const std::vector<Constants> truth = {{4321, 4800, 100, 271.4, 120, 70, 1.2, 700, 4000},
-                                        {5678, 6500, 830, 830, 990, 820, 1.1, 1500, 40000}};
+                                             {tuned::Kernel::FIT_THE_WAVES, 176, 256, 1, 1, 1, 1},
+                                             {tuned::Kernel::FEW_ROWS, 16, 64, 1, 1, 2, 1}};
+  const std::vector<Constants> truth = {{4321, 4800, 100, 100, 120, 70, 1.2, 700, 40000},
+                                        {5678, 6500, 830, 830, 990, 820, 1.1, 1500, 40000},
+                                        {4321, 4800, 100, 271.4, 120, 70, 1.2, 700, 4000}};
   const std::vector<Constants> found = constants_of(candidates, times_of(candidates, truth), 132);
-  // Of work and memory the shorter one lengthens the other a little.
   const auto expect_near = [](double found, double truth) {
     EXPECT_NEAR(found, truth, 1e-3 * truth);
   };
-  for (size_t i = 0; i < candidates.size(); ++i) {
+  for (size_t i = 0; i < 2; ++i) {
     expect_near(found[i].start, truth[i].start);
     expect_near(found[i].start_alone, truth[i].start_alone);
     expect_near(found[i].step, truth[i].step);
@@ -264,7 +265,8 @@ TEST(Probes, ShowTheConstants) {
     expect_near(found[i].tile, truth[i].tile);
     EXPECT_EQ(what_is_wrong(found[i]), "");
   }
-  expect_near(found[0].bytes_per_ns, truth[0].bytes_per_ns);
+  expect_near(found[2].step_in_row, truth[2].step_in_row);
+  expect_near(found[2].bytes_per_ns, truth[2].bytes_per_ns);
 }
 
 TEST(Probes, DoNotHideNonsense) {

@@ -49,11 +49,10 @@ inline std::string name(const Candidate& c) {
 
 constexpr int STEP = 64;   // of K
 constexpr int LINE = 128;  // bytes, of L2
-// What a sweep of 313 shapes showed of memory (H200). With few rows, or with not many more where
-// the last tile is cut, each row of tiles reads B for itself; else L2 has it for most of them. Each
-// row of a tile of C is as if it had so many bytes more. Half of the multiprocessors draw all that
-// there is.
-constexpr int FEW_ROWS = 64, CUT_ROWS = 128;
+// What a sweep showed of memory (H200). Of B each further row of tiles reads a tenth from there
+// again, and the rest from L2. Each row of a tile of C is as if it had so many bytes more. Half of
+// the multiprocessors draw all that there is.
+constexpr double READ_AGAIN = 0.1;
 constexpr double ROW_OF_C = 224;
 constexpr double DRAWERS = 0.5;
 // Where rows of C end within 16 bytes, lanes store the ends of them, and not TMA, which 14 does not
@@ -72,13 +71,11 @@ inline double until_first(double below_each_other, int64_t N, int64_t K, int ele
          static_cast<double>((N * element_bytes + LINE - 1) / LINE);
 }
 // What works and what waits for memory run at the same time, and the longer of both hides the
-// shorter, though not all of it where they are nearly as long: then both together take up to 9%
-// more. The 8th root of the sum of their 8th powers, without a call of pow (fitted to the choice at
-// 427 shapes, H200).
+// shorter, though not all of it where they are nearly as long: then both together take up to 12%
+// more. The 6th root of the sum of their 6th powers (fitted to the choice at 297 shapes, H200).
 inline double together(double a, double b) {
-  const double ratio = std::min(a, b) / std::max(a, b), square = ratio * ratio;
-  const double fourth = square * square;
-  return std::max(a, b) * std::sqrt(std::sqrt(std::sqrt(1 + fourth * fourth)));
+  const double ratio = std::min(a, b) / std::max(a, b), cube = ratio * ratio * ratio;
+  return std::max(a, b) * std::cbrt(std::sqrt(1 + cube * cube));
 }
 
 // What a candidate takes on a GPU, in ns.
@@ -114,11 +111,10 @@ inline double part_off_lines(const Candidate& c, bool a_off, bool b_off) {
 }
 
 // The clock falls when all multiprocessors multiply: a step takes up to 1.15 times as long as alone
-// (H200), and waits for nothing. What takes longer waits for L2, whose bandwidth they share.
-constexpr double SLOWER_CLOCK = 1.2;
-// Alone a step was timed on the lines. Off them it takes up to so many times as long more (fitted
-// to the same sweep).
-constexpr double ALONE_OFF_LINES = 1.0;
+// (H200), and waits for nothing. What takes longer waits for L2, whose bandwidth they share. Alone
+// a step was timed on the lines; off them it takes up to half as long more. (Both fitted to the
+// same sweep.)
+constexpr double SLOWER_CLOCK = 1.25, ALONE_OFF_LINES = 0.5;
 
 // Clusters that run at the same time. Larger ones find no place on some multiprocessors: a cluster
 // is within one group of 16 or 18 of them, or of fewer (132 hold 30 clusters of 4, 15 of 8: H200).
@@ -174,8 +170,7 @@ Estimate estimate(const Gemm<In, Out>& p, const Candidate& c, const Constants& c
   e.step = std::max(e.busy * of_all, std::min(of_all, alone));
   const double wave = static_cast<double>(e.steps) * e.step;
   e.work = wave + static_cast<double>(e.waves - 1) * (constants.tile + constants.later * wave);
-  const bool for_itself = p.M <= FEW_ROWS || (p.M <= CUT_ROWS && p.M % (c.BM * c.down) != 0);
-  const double reads_of_B = for_itself ? static_cast<double>(tiles_m) : 1;
+  const double reads_of_B = 1 + READ_AGAIN * static_cast<double>(tiles_m - 1);
   const double below_A = static_cast<double>(tiles_m) * c.BM * c.down - M;
   const double bytes =
       (M * K + reads_of_B * K * N + BELOW_A * static_cast<double>(tiles_n) * below_A * K) *
