@@ -168,12 +168,15 @@ TEST(Library, CopiesWhatDoesNotBeginOn16Bytes) {
   p.lda = 301;
   const Plan made = plan_of(p);
   ASSERT_TRUE(made.a && !made.b && !made.c);
-  EXPECT_EQ(304, made.a->ld);
-  EXPECT_EQ(100U * 304 * 2, made.workspace_bytes(2) / 128 * 128);
-  expect_has(words(p), "first, a copy of A to the workspace, in rows of 304 elements");
+  EXPECT_EQ(320, made.a->ld);  // 304 would begin on 16 bytes, and 320 begins on lines
+  EXPECT_EQ(100U * 320 * 2, made.workspace_bytes(2) / 128 * 128);
+  expect_has(words(p), "first, a copy of A to the workspace, in rows of 320 elements");
   p.ldc = 201;
   EXPECT_TRUE(plan_of(p).c);
   expect_has(words(p), "last, a copy of C from the workspace");
+  p = problem(100, 30, 300);
+  p.ldb = 31;
+  EXPECT_EQ(32, plan_of(p).b->ld);  // on lines it would be twice as much
   p = problem(100, 200, 300);
   p.B = reinterpret_cast<const Half*>(uintptr_t{0x1002});
   EXPECT_TRUE(plan_of(p).b);
@@ -263,7 +266,7 @@ TEST(Library, PlansTheLargest) {
   p.lda = p.ldb = p.ldc = int64_t{1} << 40;
   EXPECT_EQ(Way::PRODUCT, plan_of(p).way);
   p.lda += 1;
-  EXPECT_EQ(uint64_t{100000} * 100000 * 2, plan_of(p).workspace_bytes(2));
+  EXPECT_EQ(uint64_t{100000} * 100032 * 2, plan_of(p).workspace_bytes(2));
 }
 
 }  // namespace

@@ -214,9 +214,11 @@ bool is_aligned(const T* matrix, int64_t ld) {
   return reinterpret_cast<uintptr_t>(matrix) % 16 == 0 &&
          static_cast<uint64_t>(ld) % (16 / sizeof(T)) == 0;
 }
-// Rows that begin on 16 bytes, whatever the type.
+// Rows that begin on lines of L2, whatever the type, so that a step takes no longer than on any
+// others; or on 16 bytes, where that would be an eighth more to copy.
 inline Copy aligned(int64_t rows, int64_t columns) {
-  return {rows, columns, (columns + 7) / 8 * 8};
+  const int64_t on_lines = (columns + 63) / 64 * 64, on_16_bytes = (columns + 7) / 8 * 8;
+  return {rows, columns, on_lines <= columns + columns / 8 ? on_lines : on_16_bytes};
 }
 
 // `way_bytes(way, p)` is what a way itself needs of the workspace. Throws as require_possible().
