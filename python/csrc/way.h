@@ -55,21 +55,25 @@ inline bool new_rows_are_aligned(int64_t M, int64_t N, int64_t element_size) {
 }
 
 // Fitted to 25 shapes on an H200, each in fp16 and bf16 (docs/results/operator.json): what copies
-// take, and what cuBLAS takes where rows are not aligned. The choice is the faster way at all of
-// them but 1640x280x1190, where it is torch's own.
-constexpr double COPY_NS = 4000, COPIED_BYTES_PER_NS = 1500;  // read and written
+// take, of A and B in one launch and of C in another, and what cuBLAS takes longer where rows are
+// not aligned.
+constexpr double COPY_NS = 1000, COPIED_BYTES_PER_NS = 3000;  // a launch; read and written
 constexpr double LIBRARY_PRODUCTS_PER_NS = 350e3;
-constexpr double UNALIGNED_PRODUCTS_PER_NS = 75e3, UNALIGNED_BYTES_PER_NS = 3000;
+constexpr double UNALIGNED_NS = 3000, UNALIGNED_PRODUCTS_PER_NS = 50e3,
+                 UNALIGNED_BYTES_PER_NS = 4000;
+constexpr double LEAST_PRODUCTS_ON_COPIES = 1 << 24;  // two launches more take the host longer
 
 // Whether copies and a fast product take less time than a slow product without them.
 inline bool copies_pay(int64_t M, int64_t N, int64_t K, bool a, bool b, bool c, int64_t size) {
   const double of_a = double(M) * double(K), of_b = double(K) * double(N),
                of_c = double(M) * double(N), products = of_a * double(N);
+  if (products < LEAST_PRODUCTS_ON_COPIES) return false;
   const double copied = (a ? of_a : 0) + (b ? of_b : 0) + (c ? of_c : 0);
-  const double with_copies = (a + b + c) * COPY_NS + 2 * copied * size / COPIED_BYTES_PER_NS +
+  const double with_copies = ((a || b) + c) * COPY_NS + 2 * copied * size / COPIED_BYTES_PER_NS +
                              products / LIBRARY_PRODUCTS_PER_NS;
-  const double without = std::max(products / UNALIGNED_PRODUCTS_PER_NS,
-                                  (of_a + of_b + of_c) * size / UNALIGNED_BYTES_PER_NS);
+  const double without =
+      UNALIGNED_NS + std::max(products / UNALIGNED_PRODUCTS_PER_NS,
+                              (of_a + of_b + of_c) * size / UNALIGNED_BYTES_PER_NS);
   return with_copies < without;
 }
 
