@@ -78,7 +78,8 @@ double nanoseconds(const Json& c, Shape s, int multiprocessors) {
   const double bytes = 2.0 * s.m * s.k + 2.0 * reads_of_b * s.k * s.n + 0.8 * across * below * s.k +
                        2.0 * s.m * s.n + 224 * s.m * std::ceil(s.n / of("BN"));
   const double rate = of("bytes_per_ns") * std::min(1.0, 2 * tiles * cluster / multiprocessors);
-  const double together = std::pow(std::pow(work, 6) + std::pow(bytes / rate, 6), 1.0 / 6);
+  const double longer = std::max(work, bytes / rate), shorter = std::min(work, bytes / rate);
+  const double together = longer * (1 + 0.12 * std::pow(shorter / longer, 6));
   const double first =
       0.35 * std::min(std::ceil(s.m / rows), at_once) * std::min(s.k, 64) / std::ceil(s.n / 64.0);
   const double cut = c.at("stage") != "14" && s.n % 8 != 0 ? 600 : 0;
