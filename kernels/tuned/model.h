@@ -110,7 +110,7 @@ inline double part_off_lines(const Candidate& c, bool a_off, bool b_off) {
   return ((a_off ? of_a : 0) + (b_off ? of_b : 0)) / (of_a + of_b);
 }
 
-// The clock falls when all multiprocessors multiply: a step takes up to 1.15 times as long as alone
+// The clock falls when all multiprocessors multiply: a step takes up to 1.18 times as long as alone
 // (H200), and waits for nothing. What takes longer waits for L2, whose bandwidth they share. Alone
 // a step was timed on the lines; off them it takes up to half as long more. (Both fitted to the
 // same sweep.)
