@@ -132,10 +132,14 @@ TEST(Library, TakesTheWeightsOfALinearLayer) {
 TEST(Library, StartsEarlyOnlyWhereThatPays) {
   EXPECT_TRUE(plan_of(problem(1000, 1000, 1000)).pays_early);
   EXPECT_TRUE(plan_of(problem(4096, 4096, 4096)).pays_early);
-  // The GPU's test of launches that start early has these: 14, 13b, 13 and 18.
+  // The GPU's test of launches that start early has these: 14, 13b, 13, linear layers and 18.
   for (const int m : {256, 1000, 1536})
     EXPECT_TRUE(plan_of(problem(m, 1024, 1024)).pays_early) << m;
-  EXPECT_TRUE(plan_of(transposed_b(problem(256, 1024, 1024))).pays_early);
+  for (const auto& [m, way] : {std::pair{256, Way::LINEAR}, std::pair{1000, Way::LAYOUT}}) {
+    const Plan made = plan_of(transposed_b(problem(m, 1024, 1024)));
+    EXPECT_EQ(way, made.way);
+    EXPECT_TRUE(made.pays_early);
+  }
   EXPECT_FALSE(plan_of(problem(100, 18944, 3584)).pays_early);  // memory is the limit
   EXPECT_FALSE(plan_of(problem(8, 14336, 4096)).pays_early);
   EXPECT_FALSE(plan_of(problem(512, 512, 512)).pays_early);  // two blocks on a multiprocessor
@@ -196,7 +200,9 @@ TEST(Library, KeepsWhatAnEpilogueStillReads) {
 // Addresses that are not there are not those of C.
 TEST(Library, NeedsNoAddressToExplain) {
   Problem p = transposed_b(problem(512, 512, 512));
+  p.transposed_a = true;
   p.epilogue.activation = Activation::GELU;
+  ASSERT_TRUE(plan_of(p).epilogue_after);
   EXPECT_EQ(0U, plan_of(p).workspace_bytes(2));
 }
 
@@ -209,6 +215,8 @@ TEST(Library, FallsBackByName) {
   ASSERT_TRUE(made.turned_b);
   EXPECT_EQ(512, made.turned_b->rows);
   EXPECT_EQ(128, made.turned_b->columns);
+  // 18's pass writes rows 8 elements apart, not 64 as a copy has them.
+  EXPECT_EQ(1000, plan_of(transposed_b(problem(64, 1000, 512)), A100).turned_b->ld);
   expect_has(words(p, A100), "18's pass that transposes B");
   const auto floats = problem<Floats>(512, 512, 512);
   const Plan of_floats = plan_on(floats, A100, Type::FP32);

@@ -68,11 +68,11 @@ class LinearLayer : public GpuTest<90, true> {
         const int blocks = c.buffers(wanted) > 1 ? wanted : 1;
         const Variant<T, T> variant("", [&](const Gemm<T, T>& p) { gemm_as(c, p, blocks); });
         const std::string name = std::to_string(c.BM) + " rows, split " + std::to_string(c.split);
-        const bool is_exact = number % 4 != 0;
-        expect_right(
-            name, variant, any_shape(),
-            is_exact ? EXACT[number % std::size(EXACT)] : RANDOM[number / 4 % std::size(RANDOM)],
-            transposed_b, is_exact ? Data::EXACT : Data::UNIFORM);
+        const bool is_exact = number % 5 != 0;
+        expect_right(name, variant, any_shape(),
+                     is_exact ? EXACT[number / 2 % std::size(EXACT)]
+                              : RANDOM[number / 5 % std::size(RANDOM)],
+                     transposed_b, is_exact ? Data::EXACT : Data::UNIFORM);
       }
   }
 
@@ -91,6 +91,17 @@ class LinearLayer : public GpuTest<90, true> {
 
 TEST_F(LinearLayer, EveryConfiguration) {
   expect_right(linear_layer::CONFIGURATIONS<half>);
+}
+// With more steps than there are buffers.
+TEST_F(LinearLayer, FillsBuffersAgain) {
+  for (const auto& c : linear_layer::CONFIGURATIONS<half>)
+    for (const bool transposed_b : {false, true}) {
+      const int blocks = c.buffers(3) > 1 ? 3 : 2;
+      const Variant<half, half> variant("", [&](const auto& p) { gemm_as(c, p, blocks); });
+      const Shape shape{9, 70, 64 * c.split * (c.buffers(blocks) + 2) - 3};
+      expect_right(std::to_string(c.BM) + " rows, split " + std::to_string(c.split), variant, shape,
+                   EXACT[1], transposed_b, Data::EXACT);
+    }
 }
 TEST_F(LinearLayer, Bf16) {
   expect_right(

@@ -214,11 +214,16 @@ bool is_aligned(const T* matrix, int64_t ld) {
   return reinterpret_cast<uintptr_t>(matrix) % 16 == 0 &&
          static_cast<uint64_t>(ld) % (16 / sizeof(T)) == 0;
 }
-// Rows that begin on lines of L2, whatever the type, so that a step takes no longer than on any
-// others; or on 16 bytes, where that would be an eighth more to copy.
+// Rows that begin on 16 bytes, whatever the type; 18's pass that transposes writes such rows.
+inline Copy turned(int64_t rows, int64_t columns) {
+  return {rows, columns, (columns + 7) / 8 * 8};
+}
+// Rows that begin on lines of L2, which takes a step less time; or on 16 bytes, where it would be
+// an eighth more to copy.
 inline Copy aligned(int64_t rows, int64_t columns) {
-  const int64_t on_lines = (columns + 63) / 64 * 64, on_16_bytes = (columns + 7) / 8 * 8;
-  return {rows, columns, on_lines <= columns + columns / 8 ? on_lines : on_16_bytes};
+  const int64_t on_lines = (columns + 63) / 64 * 64;
+  if (on_lines > columns + columns / 8) return turned(rows, columns);
+  return {rows, columns, on_lines};
 }
 
 // `way_bytes(way, p)` is what a way itself needs of the workspace. Throws as require_possible().
@@ -236,8 +241,8 @@ Plan plan(Gemm<In, Out> p, Type type, const Gpu& gpu, WayBytes way_bytes) {
     const int b_rows = turned_b ? p.N : p.K, b_columns = turned_b ? p.K : p.N;
     const bool turns = !gpu.has_wgmma || type == Type::FP32;  // who reads no matrix by columns
     // To transpose a matrix is to copy it, from rows that begin anywhere.
-    if (turns && turned_a) plan.turned_a = aligned(p.M, p.K);
-    if (turns && turned_b) plan.turned_b = aligned(p.K, p.N);
+    if (turns && turned_a) plan.turned_a = turned(p.M, p.K);
+    if (turns && turned_b) plan.turned_b = turned(p.K, p.N);
     if (!plan.turned_a && !is_aligned(p.A, p.lda)) plan.a = aligned(a_rows, a_columns);
     if (!plan.turned_b && !is_aligned(p.B, p.ldb)) plan.b = aligned(b_rows, b_columns);
     if (plan.a) p.lda = plan.a->ld;
