@@ -177,9 +177,8 @@ struct FusedAny {
 #pragma unroll
       for (int row = 0; row < ROWS; row += 8)
         if (row < rows) {
-          const bool is_row = m0 + row0 + row + lane / 4 < M;
-          const int columns = is_row ? N - (n0 + lane % 4 * 2) : 0;  // from this lane's on
-          Others::add(&acc[row / 2], factor, matrix + (row0 + row) * ld, columns);
+          const int left = m0 + row0 + row + lane / 4 < M ? N - (n0 + lane % 4 * 2) : 0;
+          Others::add(&acc[row / 2], factor, matrix + (row0 + row) * ld, left);
         }
     };
     if (e.beta != 0) add(e.beta, c.addend, e.ld_addend);
