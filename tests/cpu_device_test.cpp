@@ -426,6 +426,30 @@ TEST_P(CpuDevice, BlocksShareNoSharedMemory) {
   expect_found("reads shared memory that this block has not written");
 }
 
+// Two OS threads have a block each, and the second block is done before the first begins.
+__global__ void one_waits_kernel(float* C, volatile int* turns) {
+  if (blockIdx.x == 0) {
+    if (COL == 0)
+      while (*turns < 10000000) *turns = *turns + 1;
+    __syncthreads();
+    C[SIZE] = 1.0f;  // OF THE FIRST BLOCK
+  }
+  C[SIZE + 1 + blockIdx.x] = 1.0f;  // OF BOTH
+}
+TEST_P(CpuDevice, FindingsAreInTheOrderOfBlocks) {
+  cpu_device::settings().os_threads = 2;
+  const Numbers C(SIZE);
+  int turns = 0;
+  launch(one_waits_kernel, dim3(2), dim3(SIZE), 0, nullptr, C.get(), &turns);
+  const std::vector<cpu_device::Finding> findings = cpu_device::take_findings();
+  ASSERT_EQ(2u, findings.size());
+  const auto line = [&](int i) { return cpu_device::source_text(source_line(findings[i].place)); };
+  EXPECT_NE(std::string::npos, line(0).find("// OF THE FIRST BLOCK")) << line(0);
+  EXPECT_NE(std::string::npos, line(1).find("// OF BOTH")) << line(1);
+  EXPECT_EQ("4 bytes at byte 132 of 128", findings[1].example);
+  EXPECT_EQ(2u * SIZE, findings[1].count);
+}
+
 __global__ void int_offset_kernel(const float* A, float* C, int64_t lda) {
   C[COL] = A[static_cast<int>((COL + 1) * lda)];  // BUG
 }

@@ -1,10 +1,12 @@
 #include "findings.h"
 
+#include <algorithm>
 #include <cstring>
 #include <functional>
 #include <mutex>
 #include <set>
 #include <string_view>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 
@@ -29,25 +31,44 @@ struct Hash {
   }
 };
 
-// In the order in which they were first seen.
+// When a finding was made, if the clusters of a launch ran one after the other.
+struct Position {
+  uint64_t launch, cluster, number;
+  bool operator<(const Position& other) const {
+    return std::tie(launch, cluster, number) < std::tie(other.launch, other.cluster, other.number);
+  }
+};
+
+struct Made {
+  Position at;
+  Finding finding;
+};
+
+// Of each place and cause the first, with the number of all.
 class Findings {
  public:
-  void add(const Place& place, const std::string& cause, const std::string& example,
-           const Place& other, uint64_t count) {
-    const auto [entry, is_new] = numbers_.try_emplace({place, cause}, all_.size());
-    if (is_new)
-      all_.push_back({place, cause, example, other, count});
-    else
-      all_[entry->second].count += count;
+  void add(const Position& at, const Finding& finding) {
+    const Key key{finding.place, finding.what};
+    const auto [entry, is_new] = numbers_.try_emplace(key, all_.size());
+    if (is_new) return all_.push_back({at, finding});
+    Made& made = all_[entry->second];
+    const uint64_t count = made.finding.count + finding.count;
+    if (at < made.at) made = {at, finding};
+    made.finding.count = count;
   }
-  std::vector<Finding> all_;
+  std::vector<Made> in_order() {
+    std::sort(all_.begin(), all_.end(), [](const Made& a, const Made& b) { return a.at < b.at; });
+    return std::move(all_);
+  }
 
  private:
+  std::vector<Made> all_;
   std::unordered_map<Key, size_t, Hash> numbers_;
 };
 
 std::mutex mutex;
 __thread bool reporting = false;
+__thread Position position{};  // of this OS thread's next finding
 Findings& findings() {
   static Findings all;
   return all;
@@ -71,9 +92,14 @@ void report_finding(const Place& place, const std::string& cause, const std::str
   reporting = true;
   {
     const std::lock_guard lock(mutex);
-    findings().add(place, cause, example, other, 1);
+    findings().add(position, {place, cause, example, other, 1});
+    ++position.number;
   }
   reporting = false;
+}
+
+void findings_are_of(uint64_t launch, uint64_t cluster) {
+  position = {launch, cluster, 0};
 }
 
 bool is_reporting() {
@@ -83,9 +109,9 @@ bool is_reporting() {
 // A compiler makes several instructions of one line, in each copy of an inlined function.
 std::vector<Finding> take_findings() {
   const std::lock_guard lock(mutex);
-  const Findings by_instruction = std::exchange(findings(), {});
+  const std::vector<Made> by_instruction = std::exchange(findings(), {}).in_order();
   std::vector<const void*> instructions;
-  for (const Finding& finding : by_instruction.all_) {
+  for (const auto& [at, finding] : by_instruction) {
     instructions.push_back(finding.place.pc);
     instructions.push_back(finding.other.pc);
   }
@@ -95,12 +121,15 @@ std::vector<Finding> take_findings() {
     return known ? Place{kept(line.file), line.line, nullptr} : place;
   };
   Findings by_line;
-  for (size_t i = 0; i < by_instruction.all_.size(); ++i) {
-    const auto& [place, what, example, other, count] = by_instruction.all_[i];
-    by_line.add(by_file_and_line(place, lines[2 * i]), what, example,
-                by_file_and_line(other, lines[2 * i + 1]), count);
+  for (size_t i = 0; i < by_instruction.size(); ++i) {
+    auto [at, finding] = by_instruction[i];
+    finding.place = by_file_and_line(finding.place, lines[2 * i]);
+    finding.other = by_file_and_line(finding.other, lines[2 * i + 1]);
+    by_line.add(at, finding);
   }
-  return by_line.all_;
+  std::vector<Finding> all;
+  for (Made& made : by_line.in_order()) all.push_back(std::move(made.finding));
+  return all;
 }
 
 }  // namespace cpu_device

@@ -21,8 +21,13 @@ struct Finding {
 void report_finding(const Place& place, const std::string& cause, const std::string& example = "",
                     const Place& other = {});
 
+// This OS thread's findings from here on are of this cluster (or block that is in none). Launches
+// are numbered in their order, clusters in that of their blocks.
+void findings_are_of(uint64_t launch, uint64_t cluster);
+
 // Of everything since the last call, one for each source line and cause, in the order in which they
-// were first seen.
+// were first made. Of one launch those of the first cluster come first, whichever OS thread was
+// faster, so that who runs it again reads the same line first.
 std::vector<Finding> take_findings();
 
 // Whether this OS thread is in report_finding(), which must not be left.
