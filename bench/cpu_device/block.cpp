@@ -471,15 +471,13 @@ void run_grid(Index grid, Index block, unsigned cluster, size_t smem_bytes,
                                 std::to_string(grid.x) + " along x");
   const unsigned clusters_x = grid.x / cluster;
   const uint64_t clusters = uint64_t{clusters_x} * grid.y * grid.z;
-  static std::atomic<uint64_t> launches{0};
-  const uint64_t launch = launches++;
+  findings_of_next_launch();
   std::atomic<uint64_t> next{0};
   const auto work = [&] {
     const SignalGuard guard;
     std::unique_ptr<Team> team = take_team(cluster);
     trace_worker_begins(*team, smem_bytes);
     for (uint64_t i; (i = next++) < clusters;) {
-      findings_are_of(launch, i);
       const Outcome outcome = team->run({static_cast<unsigned>(i % clusters_x) * cluster,
                                          static_cast<unsigned>(i / clusters_x % grid.y),
                                          static_cast<unsigned>(i / clusters_x / grid.y)},
@@ -501,7 +499,6 @@ void run_grid(Index grid, Index block, unsigned cluster, size_t smem_bytes,
   for (uint64_t i = 1; i < std::min(workers, clusters); ++i) pool.emplace_back(work);
   work();
   for (std::thread& thread : pool) thread.join();
-  findings_are_of(launch, clusters);
 }
 
 }  // namespace cpu_device

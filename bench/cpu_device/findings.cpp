@@ -1,15 +1,16 @@
 #include "findings.h"
 
-#include <algorithm>
+#include <array>
 #include <cstring>
 #include <functional>
+#include <map>
 #include <mutex>
 #include <set>
 #include <string_view>
-#include <tuple>
 #include <unordered_map>
 #include <utility>
 
+#include "block.h"
 #include "symbols.h"
 
 namespace cpu_device {
@@ -31,13 +32,9 @@ struct Hash {
   }
 };
 
-// When a finding was made, if the clusters of a launch ran one after the other.
-struct Position {
-  uint64_t launch, cluster, number;
-  bool operator<(const Position& other) const {
-    return std::tie(launch, cluster, number) < std::tie(other.launch, other.cluster, other.number);
-  }
-};
+// When a finding was made, if the clusters of a launch ran one after the other: the launch, the
+// first block of the cluster, and the number of the report.
+using Position = std::array<uint64_t, 3>;
 
 struct Made {
   Position at;
@@ -48,30 +45,40 @@ struct Made {
 class Findings {
  public:
   void add(const Position& at, const Finding& finding) {
-    const Key key{finding.place, finding.what};
-    const auto [entry, is_new] = numbers_.try_emplace(key, all_.size());
-    if (is_new) return all_.push_back({at, finding});
-    Made& made = all_[entry->second];
+    const auto [entry, is_new] =
+        made_.try_emplace(Key{finding.place, finding.what}, Made{at, finding});
+    if (is_new) return;
+    Made& made = entry->second;
     const uint64_t count = made.finding.count + finding.count;
     if (at < made.at) made = {at, finding};
     made.finding.count = count;
   }
-  std::vector<Made> in_order() {
-    std::sort(all_.begin(), all_.end(), [](const Made& a, const Made& b) { return a.at < b.at; });
-    return std::move(all_);
+  const std::unordered_map<Key, Made, Hash>& all() const { return made_; }
+  std::vector<Finding> in_order() const {
+    std::map<Position, Finding> ordered;
+    for (const auto& [key, made] : made_) ordered.emplace(made.at, made.finding);
+    std::vector<Finding> result;
+    for (auto& [at, finding] : ordered) result.push_back(std::move(finding));
+    return result;
   }
 
  private:
-  std::vector<Made> all_;
-  std::unordered_map<Key, size_t, Hash> numbers_;
+  std::unordered_map<Key, Made, Hash> made_;
 };
 
 std::mutex mutex;
+uint64_t launches = 0, reports = 0;
 __thread bool reporting = false;
-__thread Position position{};  // of this OS thread's next finding
 Findings& findings() {
   static Findings all;
   return all;
+}
+
+// Of the finding that this OS thread reports now. What no block does comes after the launch.
+Position position() {
+  const uint64_t first_block =
+      this_block == nullptr ? UINT64_MAX : this_block->number() - this_block->rank();
+  return {launches, first_block, reports++};
 }
 
 // A name that stays as long as the program runs.
@@ -92,14 +99,14 @@ void report_finding(const Place& place, const std::string& cause, const std::str
   reporting = true;
   {
     const std::lock_guard lock(mutex);
-    findings().add(position, {place, cause, example, other, 1});
-    ++position.number;
+    findings().add(position(), {place, cause, example, other, 1});
   }
   reporting = false;
 }
 
-void findings_are_of(uint64_t launch, uint64_t cluster) {
-  position = {launch, cluster, 0};
+void findings_of_next_launch() {
+  const std::lock_guard lock(mutex);
+  ++launches;
 }
 
 bool is_reporting() {
@@ -109,11 +116,11 @@ bool is_reporting() {
 // A compiler makes several instructions of one line, in each copy of an inlined function.
 std::vector<Finding> take_findings() {
   const std::lock_guard lock(mutex);
-  const std::vector<Made> by_instruction = std::exchange(findings(), {}).in_order();
+  const Findings by_instruction = std::exchange(findings(), {});
   std::vector<const void*> instructions;
-  for (const auto& [at, finding] : by_instruction) {
-    instructions.push_back(finding.place.pc);
-    instructions.push_back(finding.other.pc);
+  for (const auto& [key, made] : by_instruction.all()) {
+    instructions.push_back(made.finding.place.pc);
+    instructions.push_back(made.finding.other.pc);
   }
   const std::vector<SourceLine> lines = source_lines(instructions);
   const auto by_file_and_line = [](const Place& place, const SourceLine& line) {
@@ -121,15 +128,13 @@ std::vector<Finding> take_findings() {
     return known ? Place{kept(line.file), line.line, nullptr} : place;
   };
   Findings by_line;
-  for (size_t i = 0; i < by_instruction.size(); ++i) {
-    auto [at, finding] = by_instruction[i];
-    finding.place = by_file_and_line(finding.place, lines[2 * i]);
-    finding.other = by_file_and_line(finding.other, lines[2 * i + 1]);
-    by_line.add(at, finding);
+  auto line = lines.begin();
+  for (auto [key, made] : by_instruction.all()) {
+    made.finding.place = by_file_and_line(made.finding.place, *line++);
+    made.finding.other = by_file_and_line(made.finding.other, *line++);
+    by_line.add(made.at, made.finding);
   }
-  std::vector<Finding> all;
-  for (Made& made : by_line.in_order()) all.push_back(std::move(made.finding));
-  return all;
+  return by_line.in_order();
 }
 
 }  // namespace cpu_device

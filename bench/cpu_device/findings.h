@@ -21,9 +21,8 @@ struct Finding {
 void report_finding(const Place& place, const std::string& cause, const std::string& example = "",
                     const Place& other = {});
 
-// This OS thread's findings from here on are of this cluster (or block that is in none). Launches
-// are numbered in their order, clusters in that of their blocks.
-void findings_are_of(uint64_t launch, uint64_t cluster);
+// A launch begins: findings from here on come after those of the launches before.
+void findings_of_next_launch();
 
 // Of everything since the last call, one for each source line and cause, in the order in which they
 // were first made. Of one launch those of the first cluster come first, whichever OS thread was
