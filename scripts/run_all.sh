@@ -25,13 +25,14 @@ else
 fi
 mapfile -t names < <(all_stages "$folder")
 
-mkdir -p build/results
-rm -f build/results/*.json
+# Beside the results of the run before, which bad input must not cost.
+rm -rf build/results.new
+mkdir -p build/results.new
 failed=()
 for name in "${names[@]}"; do
   say "$name"
   code=0
-  "$folder/$name" --json "build/results/$name.json" "$@" || code=$?
+  "$folder/$name" --json "build/results.new/$name.json" "$@" || code=$?
   case $code in
     0) ;;
     77) say "$name was skipped" ;;
@@ -39,6 +40,9 @@ for name in "${names[@]}"; do
     *) failed+=("$name (exit code $code)") ;;
   esac
 done
+
+rm -rf build/results
+mv build/results.new build/results
 
 say "summary"
 python3 scripts/results_table.py build/results

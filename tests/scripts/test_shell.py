@@ -54,6 +54,43 @@ def test_bad_input_is_one_line_and_code_2(command, message, tmp_path):
     assert (done.returncode, done.stderr, done.stdout) == (2, message, "")
 
 
+# What run_all.sh takes from lib.sh, for a stage that takes --size alone.
+LIB = """
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+say() { :; }
+help() { :; }
+set_up() { :; }
+build() { :; }
+have_gpu() { false; }
+all_stages() { echo 01_naive; }
+"""
+STAGE = """#!/bin/sh
+[ -z "$3" ] || [ "$3" = --size ] || exit 2
+echo new > "$2"
+"""
+
+
+@pytest.mark.parametrize(
+    "options, code, left",
+    [(["--size"], 0, {"01_naive.json": "new"}), (["--szie"], 2, {"09_wgmma.json": "old"})],
+)
+def test_run_all_keeps_earlier_results_from_bad_input(options, code, left, tmp_path):
+    for name in ("scripts", "build/results", "build/stages/cpu"):
+        (tmp_path / name).mkdir(parents=True)
+    script = tmp_path / "scripts/run_all.sh"
+    script.write_text((ROOT / "scripts/run_all.sh").read_text())
+    (tmp_path / "scripts/lib.sh").write_text(LIB)
+    (tmp_path / "scripts/results_table.py").touch()
+    (tmp_path / "build/results/09_wgmma.json").write_text("old")
+    stage = tmp_path / "build/stages/cpu/01_naive"
+    stage.write_text(STAGE)
+    stage.chmod(0o755)
+    assert subprocess.run(["bash", script, *options]).returncode == code
+    results = (tmp_path / "build/results").iterdir()
+    assert {file.name: file.read_text().strip() for file in results} == left
+
+
 def test_the_shell_reads_every_version_from_pyproject():
     tomllib = pytest.importorskip("tomllib", reason="it comes with Python 3.11")
     groups = tomllib.loads((ROOT / "pyproject.toml").read_text())["dependency-groups"]
