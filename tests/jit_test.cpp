@@ -1,9 +1,11 @@
 // Kernels that are compiled at run time, as far as that needs no GPU: compiling them, and the
 // cache.
+#include <elf.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <cstring>
@@ -86,15 +88,29 @@ class Jit : public testing::Test {
   fs::path folder;
 };
 
+// The sections of a cubin, which is an ELF file, that have instructions: bytes of the others may
+// look like some.
+std::string text_of(const std::string& cubin) {
+  Elf64_Ehdr header;
+  std::memcpy(&header, cubin.data(), sizeof header);
+  std::string text;
+  for (size_t i = 0; i < header.e_shnum; ++i) {
+    Elf64_Shdr section;
+    std::memcpy(&section, &cubin.at(header.e_shoff + i * sizeof section), sizeof section);
+    if (section.sh_flags & SHF_EXECINSTR) text += cubin.substr(section.sh_offset, section.sh_size);
+  }
+  return text;
+}
+
 using Instruction = std::array<uint64_t, 2>;
 // All that have this code in their lowest bits.
 std::vector<Instruction> instructions(const std::string& cubin, uint64_t code) {
-  std::vector<Instruction> found;
-  for (size_t i = 0; i + sizeof(Instruction) <= cubin.size(); i += sizeof(Instruction)) {
-    Instruction instruction;
-    std::memcpy(&instruction, cubin.data() + i, sizeof instruction);
-    if ((instruction[0] & 0xFFF) == code) found.push_back(instruction);
-  }
+  const std::string text = text_of(cubin);
+  std::vector<Instruction> found(text.size() / sizeof(Instruction));
+  std::memcpy(found.data(), text.data(), found.size() * sizeof(Instruction));
+  found.erase(std::remove_if(found.begin(), found.end(),
+                             [&](const Instruction& i) { return (i[0] & 0xFFF) != code; }),
+              found.end());
   return found;
 }
 
