@@ -102,17 +102,37 @@ __device__ __forceinline__ Tile tile_of_block(int index, int M, int N) {
   return tile;
 }
 
-// The producer, a warp: fills every buffer as soon as it is empty. `step` counts the tiles of
-// operands since the start: they go to buffer step % PIPE, in its round step / PIPE. One lane
-// orders the copies. It is elected: ptxas knows that instruction, and has what TMA is told in
-// uniform registers, one for the warp; in a branch of lane 0 it would have to move it there.
+// The producer's start, of one lane. It prepares each buffer's `full` and at once starts the copies
+// of the first `early` steps, one barrier after the other. All are for this block alone: the other
+// blocks of its cluster need not have any barriers yet.
+template <class T, int BM, int BN>
+__device__ __forceinline__ void start(Shared<T, BM, BN>& s, const CUtensorMap& map_A,
+                                      const CUtensorMap& map_B, Tile tile, int early) {
+  if (!ptx::elect_one()) return;
+#pragma unroll
+  for (int t = 0; t < Shared<T, BM, BN>::PIPE; ++t) {
+    ptx::mbarrier_init(&s.full[t], 1);
+    ptx::fence_mbarrier_init();  // TMA sees it, too
+    if (t >= early) continue;
+    ptx::mbarrier_arrive_expect_tx(&s.full[t], sizeof s.tiles[t]);
+    ptx::tma_load(s.tiles[t].A, &map_A, t * BK, tile.m0, &s.full[t]);
+    for (int j = 0; j < BN / BOX; ++j)
+      ptx::tma_load(s.tiles[t].B[j], &map_B, tile.n0 + j * BOX, t * BK, &s.full[t]);
+  }
+}
+
+// The producer, a warp: fills every buffer as soon as it is empty, from step t0 of the tile on.
+// `step` counts the tiles of operands since the start: they go to buffer step % PIPE, in its round
+// step / PIPE. One lane orders the copies. It is elected: ptxas knows that instruction, and has
+// what TMA is told in uniform registers, one for the warp; in a branch of lane 0 it would have to
+// move it there.
 template <Pairs PAIRS, class T, int BM, int BN>
 __device__ __forceinline__ void produce(Shared<T, BM, BN>& s, const CUtensorMap& map_A,
-                                        const CUtensorMap& map_B, Tile tile, int tiles,
+                                        const CUtensorMap& map_B, Tile tile, int t0, int tiles,
                                         bool backwards, unsigned& step) {
   constexpr int PIPE = Shared<T, BM, BN>::PIPE, DOWN = down_of(PAIRS), ACROSS = across_of(PAIRS);
   const unsigned down = blockIdx.x / ACROSS % DOWN, across = blockIdx.x % ACROSS;
-  for (int t = 0; t < tiles; ++t, ++step) {
+  for (int t = t0; t < tiles; ++t, ++step) {
     const unsigned to = step % PIPE;
     // Nobody in the cluster may still read what lies there. The first time round nobody does: the
     // phase before the first, of parity 1, counts as complete.
@@ -205,27 +225,46 @@ __global__ void __launch_bounds__(THREADS, 1)
   Shared<T, BM, BN>& s = dynamic_shared<Shared<T, BM, BN>>();
   const int tiles = ceil_div(K, BK);
 
-  if (threadIdx.x == 0) {
-    for (uint64_t& barrier : s.full) ptx::mbarrier_init(&barrier, 1);
-    for (uint64_t& barrier : s.empty) ptx::mbarrier_init(&barrier, CLUSTER * CONSUMERS);
-    ptx::fence_mbarrier_init();  // TMA sees them, too
-  }
-  ptx::cluster_sync();
+  constexpr int PIPE = Shared<T, BM, BN>::PIPE;
+  const bool is_producer = warp_of_block() == CONSUMERS * WARPGROUP / 32;
+  // All buffers are filled before any thread waits for another; in a cluster two, for a copy that
+  // is not shared asks more of L2.
+  const int early = min(tiles, CLUSTER == 1 ? PIPE : 2);
+
   ptx::let_next_grid_start();    // without Gemm::starts_early these two do nothing
   ptx::wait_for_grids_before();  // from here on, matrices are read and written
+  if (is_producer)
+    start(s, map_A, map_B, tile_of_block<BM, BN, PAIRS>(blockIdx.x / CLUSTER, M, N), early);
+  if (threadIdx.x == 0) {  // meanwhile, the other barriers
+    for (uint64_t& barrier : s.empty) ptx::mbarrier_init(&barrier, CLUSTER * CONSUMERS);
+    ptx::fence_mbarrier_init();  // the other blocks of the cluster see them, too
+  }
+  if (CLUSTER == 1) {
+    __syncthreads();
+  } else {
+    // Orders nothing but barriers. To wait until all that has been written is seen, as
+    // cluster_arrive does, takes 0.2 us.
+    ptx::cluster_arrive_relaxed();
+    ptx::cluster_wait();
+  }
 
   unsigned step = 0;
   if (threadIdx.x >= CONSUMERS * WARPGROUP) {
     ptx::setmaxnreg_dec<PRODUCER_REGISTERS>();
-    if (warp_of_block() == CONSUMERS * WARPGROUP / 32) {
+    if (is_producer) {
       // Every other tile of C from the end of K: it is mostly in the band of those before, and what
       // they have read last of the band's rows of A is still in L2.
       bool backwards = false;
+      int t0 = step = early;
       for (int index = blockIdx.x / CLUSTER; index < tiles_of_C; index += gridDim.x / CLUSTER) {
         const Tile tile = tile_of_block<BM, BN, PAIRS>(index, M, N);
-        produce<PAIRS>(s, map_A, map_B, tile, tiles, backwards, step);
+        produce<PAIRS>(s, map_A, map_B, tile, t0, tiles, backwards, step);
         backwards = !backwards;
+        t0 = 0;
       }
+      // No block may leave before the others have sent it their last arrivals.
+      for (int i = 0; CLUSTER > 1 && i < PIPE; ++i, ++step)
+        ptx::mbarrier_wait_parity(&s.empty[step % PIPE], (step / PIPE + 1) % 2);
     }
   } else {
     ptx::setmaxnreg_inc<CONSUMER_REGISTERS>();
@@ -271,7 +310,6 @@ __global__ void __launch_bounds__(THREADS, 1)
         }
     }
     if (sends) ptx::bulk_wait_group_read<0>();  // the last pieces are still read
-    ptx::cluster_sync();  // no block may leave before the other has sent it its last arrival
   }
 }
 
