@@ -116,13 +116,30 @@ struct Shared {
   uint64_t empty[PIPE];                     // completes when both consumers have multiplied it
 };
 
-// The producer, one thread: fills every buffer as soon as it is empty. `step` counts the tiles of
-// operands since the start: they go to buffer step % PIPE, in its round step / PIPE.
+// The producer's start. It prepares each buffer's `full` and at once starts the copies of the first
+// `early` steps, one barrier after the other.
+template <class Shared>
+__device__ __forceinline__ void start(Shared& s, const CUtensorMap& map_A, const CUtensorMap& map_B,
+                                      Tile tile, int early) {
+#pragma unroll
+  for (int t = 0; t < Shared::PIPE; ++t) {
+    ptx::mbarrier_init(&s.full[t], 1);
+    ptx::fence_mbarrier_init();  // TMA sees it, too
+    if (t >= early) continue;
+    ptx::mbarrier_arrive_expect_tx(&s.full[t], sizeof s.tiles[t]);
+    s.tiles[t].A.load(map_A, tile.m0, t * BK, &s.full[t]);
+    s.tiles[t].B.load(map_B, tile.n0, t * BK, &s.full[t]);
+  }
+}
+
+// The producer, one thread: fills every buffer as soon as it is empty, from step t0 of the tile on.
+// `step` counts the tiles of operands since the start: they go to buffer step % PIPE, in its round
+// step / PIPE.
 template <class Shared>
 __device__ __forceinline__ void produce(Shared& s, const CUtensorMap& map_A,
-                                        const CUtensorMap& map_B, Tile tile, int tiles,
+                                        const CUtensorMap& map_B, Tile tile, int t0, int tiles,
                                         bool backwards, unsigned& step) {
-  for (int t = 0; t < tiles; ++t, ++step) {
+  for (int t = t0; t < tiles; ++t, ++step) {
     const unsigned to = step % Shared::PIPE;
     // Nobody may still read what lies there. The first time round nobody does: the phase before the
     // first, of parity 1, counts as complete.
@@ -198,26 +215,30 @@ __global__ void __launch_bounds__(THREADS, 1)
   Shared& s = dynamic_shared<Shared>();
   const int tiles = ceil_div(K, BK);
 
-  if (threadIdx.x == 0) {
-    for (uint64_t& barrier : s.full) ptx::mbarrier_init(&barrier, 1);
-    for (uint64_t& barrier : s.empty) ptx::mbarrier_init(&barrier, CONSUMERS);
-    ptx::fence_mbarrier_init();  // TMA sees them, too
-  }
-  __syncthreads();
+  const bool is_producer = threadIdx.x == CONSUMERS * WARPGROUP;
+  const int early = min(tiles, Shared::PIPE);  // filled before any thread waits for another
+
   ptx::let_next_grid_start();    // without Gemm::starts_early these two do nothing
   ptx::wait_for_grids_before();  // from here on, matrices are read and written
+  if (is_producer) start(s, map_A, map_B, tile_of<BM, BN, BAND / BM>(blockIdx.x, M, N), early);
+  if (threadIdx.x == 0) {  // meanwhile, the other barriers
+    for (uint64_t& barrier : s.empty) ptx::mbarrier_init(&barrier, CONSUMERS);
+  }
+  __syncthreads();
 
   unsigned step = 0;
   if (threadIdx.x >= CONSUMERS * WARPGROUP) {
     ptx::setmaxnreg_dec<PRODUCER_REGISTERS>();
-    if (threadIdx.x == CONSUMERS * WARPGROUP) {
+    if (is_producer) {
       // Every other tile of C from the end of K: it is mostly in the band of those before, and what
       // they have read last of the band's rows of A is still in L2.
       bool backwards = false;
+      int t0 = step = early;
       for (int index = blockIdx.x; index < tiles_of_C; index += gridDim.x) {
         const Tile tile = tile_of<BM, BN, BAND / BM>(index, M, N);
-        produce(s, map_A, map_B, tile, tiles, backwards, step);
+        produce(s, map_A, map_B, tile, t0, tiles, backwards, step);
         backwards = !backwards;
+        t0 = 0;
       }
     }
   } else {
@@ -306,12 +327,14 @@ template <class T, int BM, int BN>
 constexpr Configuration<T> configuration(double step, double rest) {
   return {BM, BN, step, rest, launch_configuration<T, BM, BN>};
 }
-// Four of 13's, since each is compiled for four layouts and two types, with what build/tune
-// measured of 13's on an H200.
+// Five of 13's, since each is compiled for four layouts and two types, with what build/tune
+// measured of 13's on an H200; of 128x128, what that took of 18 at 4096x4096x4096 and
+// 512x4096x14336.
 template <class T>
 inline constexpr Configuration<T> CONFIGURATIONS[] = {
-    configuration<T, 64, 128>(203, 431), configuration<T, 128, 256>(653, 1038),
-    configuration<T, 160, 256>(814, 1786), configuration<T, 168, 256>(864, 1636)};
+    configuration<T, 64, 128>(203, 431), configuration<T, 128, 128>(351, 570),
+    configuration<T, 128, 256>(653, 1038), configuration<T, 160, 256>(814, 1786),
+    configuration<T, 168, 256>(864, 1636)};
 
 // "168x256".
 template <class T>

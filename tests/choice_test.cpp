@@ -70,8 +70,9 @@ double nanoseconds(const Json& c, Shape s, int multiprocessors) {
       s.m <= rows ? std::min(of("step_ns"), of("step_in_row_ns")) : of("step_ns");
   const double of_all = on_lines * (1 - part) + of("step_off_lines_ns") * part;
   const double waves = std::ceil(tiles / at_once);
-  const double step = std::max(std::min(of_all, (1.25 + part / 2) * of("step_alone_ns")),
-                               of_all * tiles / (waves * at_once));
+  const double asked = (of("BM") / of("across") + of("BN") / of("down")) / (of("BM") + of("BN"));
+  const double alone = (1.25 + part * asked / 2) * of("step_alone_ns");
+  const double step = std::max(std::min(of_all, alone), of_all * tiles / (waves * at_once));
   const double work = (1 + (waves - 1) * of("later")) * steps * step + (waves - 1) * of("tile_ns");
   const double reads_of_b = 0.9 + 0.1 * std::ceil(s.m / rows);
   const double across = std::ceil(s.n / columns), below = std::ceil(s.m / rows) * rows - s.m;

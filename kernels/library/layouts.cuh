@@ -27,6 +27,7 @@ void launch_and_finish(const Gemm<T, T>& p, int tiles_of_C, int blocks) {
 template <class T>
 inline constexpr layouts::Configuration<T> WITH_EPILOGUE[] = {
     {64, 128, 0, 0, launch_and_finish<T, 64, 128>},
+    {128, 128, 0, 0, launch_and_finish<T, 128, 128>},
     {128, 256, 0, 0, launch_and_finish<T, 128, 256>},
     {160, 256, 0, 0, launch_and_finish<T, 160, 256>},
     {168, 256, 0, 0, launch_and_finish<T, 168, 256>}};

@@ -64,6 +64,7 @@ inline constexpr tuned::Candidate FUSED_TILES[] = {
     {tuned::Kernel::PING_PONG, 176, 128, 1, 1, 1, 1}};
 inline constexpr tuned::Candidate LAYOUT_TILES[] = {
     {tuned::Kernel::FIT_THE_WAVES, 64, 128, 1, 1, 1, 1},
+    {tuned::Kernel::FIT_THE_WAVES, 128, 128, 1, 1, 1, 1},
     {tuned::Kernel::FIT_THE_WAVES, 128, 256, 1, 1, 1, 1},
     {tuned::Kernel::FIT_THE_WAVES, 160, 256, 1, 1, 1, 1},
     {tuned::Kernel::FIT_THE_WAVES, 168, 256, 1, 1, 1, 1}};

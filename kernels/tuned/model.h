@@ -110,10 +110,17 @@ inline double part_off_lines(const Candidate& c, bool a_off, bool b_off) {
   return ((a_off ? of_a : 0) + (b_off ? of_b : 0)) / (of_a + of_b);
 }
 
+// And of the rows that a block has in a step, the part that it asks L2 for: half of what a cluster
+// shares.
+inline double part_asked_for(const Candidate& c) {
+  return (static_cast<double>(c.BM) / c.across + static_cast<double>(c.BN) / c.down) /
+         (c.BM + c.BN);
+}
+
 // The clock falls when all multiprocessors multiply: a step takes up to 1.18 times as long as alone
 // (H200), and waits for nothing. What takes longer waits for L2, whose bandwidth they share. Alone
-// a step was timed on the lines; off them it takes up to half as long more. (Both fitted to the
-// same sweep.)
+// a step was timed on the lines; off them it takes up to half as long more, and less in a cluster,
+// which asks for less. (Both fitted to the same sweep.)
 constexpr double SLOWER_CLOCK = 1.25, ALONE_OFF_LINES = 0.5;
 
 // Clusters that run at the same time. Larger ones find no place on some multiprocessors: a cluster
@@ -166,7 +173,8 @@ Estimate estimate(const Gemm<In, Out>& p, const Candidate& c, const Constants& c
   const double on_lines =
       tiles_m == 1 ? std::min(constants.step, constants.step_in_row) : constants.step;
   const double of_all = on_lines + off_lines * (constants.step_off_lines - on_lines);
-  const double alone = (SLOWER_CLOCK + ALONE_OFF_LINES * off_lines) * constants.step_alone;
+  const double alone_off = ALONE_OFF_LINES * off_lines * part_asked_for(c);
+  const double alone = (SLOWER_CLOCK + alone_off) * constants.step_alone;
   e.step = std::max(e.busy * of_all, std::min(of_all, alone));
   const double wave = static_cast<double>(e.steps) * e.step;
   e.work = wave + static_cast<double>(e.waves - 1) * (constants.tile + constants.later * wave);
