@@ -73,17 +73,21 @@ double nanoseconds(const Json& c, Shape s, int multiprocessors) {
   const double asked = (of("BM") / of("across") + of("BN") / of("down")) / (of("BM") + of("BN"));
   const double alone = (1.25 + part * asked / 2) * of("step_alone_ns");
   const double step = std::max(std::min(of_all, alone), of_all * tiles / (waves * at_once));
-  const double work = (1 + (waves - 1) * of("later")) * steps * step + (waves - 1) * of("tile_ns");
+  const std::string stage = c.at("stage");
+  const double longer_later = stage != "13b" ? 1.0 : cluster > 1 ? 1.01 : 1.03;
+  const double work =
+      (1 + (waves - 1) * of("later") * longer_later) * steps * step + (waves - 1) * of("tile_ns");
   const double reads_of_b = 0.9 + 0.1 * std::ceil(s.m / rows);
   const double across = std::ceil(s.n / columns), below = std::ceil(s.m / rows) * rows - s.m;
   const double bytes = 2.0 * s.m * s.k + 2.0 * reads_of_b * s.k * s.n + 0.8 * across * below * s.k +
                        2.0 * s.m * s.n + 224 * s.m * std::ceil(s.n / of("BN"));
   const double rate = of("bytes_per_ns") * std::min(1.0, 2 * tiles * cluster / multiprocessors);
-  const double longer = std::max(work, bytes / rate), shorter = std::min(work, bytes / rate);
+  const double memory = bytes / rate * (stage == "14" ? 1.0 : 1.02);
+  const double longer = std::max(work, memory), shorter = std::min(work, memory);
   const double together = longer * (1 + 0.12 * std::pow(shorter / longer, 6));
   const double first =
       0.35 * std::min(std::ceil(s.m / rows), at_once) * std::min(s.k, 64) / std::ceil(s.n / 64.0);
-  const double cut = c.at("stage") != "14" && s.n % 8 != 0 ? 600 : 0;
+  const double cut = stage != "14" && s.n % 8 != 0 ? 600 : 0;
   const double full = std::min(1.0, tiles * of("resident") / at_once);
   const double around = of("start_alone_ns") * (1 - full) + (of("start_ns") + of("tile_ns")) * full;
   return around + first + together + cut;
