@@ -5,8 +5,8 @@
 //         add their sums through each other's shared memory: no workspace, no second kernel.
 // vs 13   one tile a cluster, of 8 to 128 rows; each block has every SPLIT-th step along K, and its
 //         share of the rows to add up and to store; st.async brings the sums to their owner. One
-//         warpgroup for 64 columns; a producer that starts at once. The lanes store C. A table of
-//         configurations, and a first choice.
+//         warpgroup for 64 columns. The lanes store C. A table of configurations, and a first
+//         choice.
 // Step    no loop over tiles of C and none of its epilogue is left; four ways for the sums to come
 //         together stand side by side.
 // Limit   device memory, 4.5 TB/s for 7.4 of 13.3 us; nothing launched takes 3.5 of the rest (H200,
