@@ -278,8 +278,9 @@ __global__ void __launch_bounds__(THREADS, 1)
         t0 = 0;
       }
       // No block may leave before the others have sent it their last arrivals.
-      for (int i = 0; CLUSTER > 1 && i < PIPE; ++i, ++step)
-        ptx::mbarrier_wait_parity(&s.empty[step % PIPE], (step / PIPE + 1) % 2);
+      if (CLUSTER > 1)
+        for (int i = 0; i < PIPE; ++i, ++step)
+          ptx::mbarrier_wait_parity(&s.empty[step % PIPE], (step / PIPE + 1) % 2);
     }
   } else {
     ptx::setmaxnreg_inc<CONSUMER_REGISTERS>();
