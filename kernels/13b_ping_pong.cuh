@@ -32,7 +32,8 @@ constexpr int WARPGROUP = 128;
 constexpr int CONSUMERS = 2;  // warpgroups that multiply
 constexpr int THREADS = (CONSUMERS + 1) * WARPGROUP;
 constexpr int MMA_K = 16;
-constexpr int BAND = 2048;  // rows of C in a band of tiles
+constexpr int BAND = 2048;  // rows of C in a band of tiles, rounded up as in 13
+constexpr int PATCH = 4;    // tiles that a patch of a band is wide
 constexpr int BK = 64;
 constexpr int BOX = 64;    // columns of a box: 128 bytes; and of C in one wgmma, its m
 constexpr int STAGED = 2;  // pieces of C a warpgroup has on their way
@@ -91,11 +92,18 @@ struct Shared {
   uint64_t empty[PIPE];  // completes when the consumers of the whole cluster have multiplied it
 };
 
-// This block's tile, when its cluster is at tile `index`.
+// This block's tile, when its cluster is at tile `index`. Blocks of neighbouring numbers are
+// neighbours on the GPU, and what both ask for at once L2 is asked for once. With numbers down a
+// column that is B; in a patch it is A, too: a quarter less is asked for (128x128 at
+// 4096x11008x4096, H200). So there are patches, but not for flat tiles, which have little of A in
+// common, nor in a single wave, where to find a tile in one takes 0.1 us, nor for clusters, which
+// are dealt out to the groups of multiprocessors in turn: neighbours in number are none.
 template <int BM, int BN, Pairs PAIRS>
-__device__ __forceinline__ Tile tile_of_block(int index, int M, int N) {
+__device__ __forceinline__ Tile tile_of_block(int index, int M, int N, int tiles_of_C) {
   constexpr int DOWN = down_of(PAIRS), ACROSS = across_of(PAIRS);
-  Tile tile = tile_of<DOWN * BM, ACROSS * BN, BAND / (DOWN * BM)>(index, M, N);
+  if (PAIRS == Pairs::NONE && BM >= BN && tiles_of_C > static_cast<int>(gridDim.x))
+    return tile_in_patch<BM, BN, ceil_div(BAND, BM), PATCH>(index, M, N);
+  Tile tile = tile_of<DOWN * BM, ACROSS * BN, ceil_div(BAND, DOWN * BM)>(index, M, N);
   tile.m0 += blockIdx.x / ACROSS % DOWN * BM;
   tile.n0 += blockIdx.x % ACROSS * BN;
   return tile;
@@ -249,7 +257,8 @@ __global__ void __launch_bounds__(THREADS, 1)
   ptx::let_next_grid_start();    // without Gemm::starts_early these two do nothing
   ptx::wait_for_grids_before();  // from here on, matrices are read and written
   if (is_producer)
-    start(s, map_A, map_B, tile_of_block<BM, BN, PAIRS>(blockIdx.x / CLUSTER, M, N), early);
+    start(s, map_A, map_B, tile_of_block<BM, BN, PAIRS>(blockIdx.x / CLUSTER, M, N, tiles_of_C),
+          early);
   if (threadIdx.x == 0) {  // meanwhile, the other barriers
     for (uint64_t& barrier : s.empty) ptx::mbarrier_init(&barrier, CLUSTER * USERS);
     ptx::fence_mbarrier_init();  // the other blocks of the cluster see them, too
@@ -272,7 +281,7 @@ __global__ void __launch_bounds__(THREADS, 1)
       bool backwards = false;
       int t0 = step = early;
       for (int index = blockIdx.x / CLUSTER; index < tiles_of_C; index += gridDim.x / CLUSTER) {
-        const Tile tile = tile_of_block<BM, BN, PAIRS>(index, M, N);
+        const Tile tile = tile_of_block<BM, BN, PAIRS>(index, M, N, tiles_of_C);
         produce<PAIRS>(s, map_A, map_B, tile, t0, tiles, backwards, step);
         backwards = !backwards;
         t0 = 0;
@@ -295,7 +304,7 @@ __global__ void __launch_bounds__(THREADS, 1)
         step += tiles;
         continue;
       }
-      const Tile tile = tile_of_block<BM, BN, PAIRS>(index, M, N);
+      const Tile tile = tile_of_block<BM, BN, PAIRS>(index, M, N, tiles_of_C);
       constexpr int BOXES = BN / BOX / USERS;
       const int first_box = USERS == 1 ? 0 : group * BOXES;
       const bool is_last = index + clusters >= tiles_of_C;

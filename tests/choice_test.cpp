@@ -74,15 +74,16 @@ double nanoseconds(const Json& c, Shape s, int multiprocessors) {
   const double alone = (1.25 + part * asked / 2) * of("step_alone_ns");
   const double step = std::max(std::min(of_all, alone), of_all * tiles / (waves * at_once));
   const std::string stage = c.at("stage");
-  const double longer_later = stage != "13b" ? 1.0 : cluster > 1 ? 1.01 : 1.03;
+  const double longer_later = stage == "13b" ? 1.015 : 1.0;
   const double work =
       (1 + (waves - 1) * of("later") * longer_later) * steps * step + (waves - 1) * of("tile_ns");
   const double reads_of_b = 0.9 + 0.1 * std::ceil(s.m / rows);
   const double across = std::ceil(s.n / columns), below = std::ceil(s.m / rows) * rows - s.m;
   const double bytes = 2.0 * s.m * s.k + 2.0 * reads_of_b * s.k * s.n + 0.8 * across * below * s.k +
                        2.0 * s.m * s.n + 224 * s.m * std::ceil(s.n / of("BN"));
-  const double rate = of("bytes_per_ns") * std::min(1.0, 2 * tiles * cluster / multiprocessors);
-  const double memory = bytes / rate * (stage == "14" ? 1.0 : 1.02);
+  const double drawn = std::min(1.0, 2 * tiles * cluster / multiprocessors);
+  const double all_on_its_way = stage == "14" ? 1.0 : drawn < 1 ? 0.95 : 1.02;
+  const double memory = bytes / (of("bytes_per_ns") * drawn) * all_on_its_way;
   const double longer = std::max(work, memory), shorter = std::min(work, memory);
   const double together = longer * (1 + 0.12 * std::pow(shorter / longer, 6));
   const double first =

@@ -61,11 +61,12 @@ constexpr double CUT_C = 600;
 // them were four tenths of one from memory (fitted to the choice at 427 shapes, H200).
 constexpr double BELOW_A = 0.4;
 // Who has all of a multiprocessor's shared memory on its way takes longer for all bytes than 14,
-// which leaves some of it empty: so many times as long (fitted to the choice at 335 shapes, H200).
-constexpr double ALL_ON_ITS_WAY = 1.02;
+// which leaves some of it empty: so many times as long. Where fewer than half of all
+// multiprocessors draw it is the other way round. (Fitted to the choice at 335 shapes, H200.)
+constexpr double ALL_ON_ITS_WAY = 1.02, FEW_DRAW = 0.95;
 // Waves after the first take so much longer in 13b, whose tiles are half as wide as those of 13
-// that take as long: alone, and in pairs, which ask L2 for less (fitted likewise).
-constexpr double IN_TURN = 0.03, IN_TURN_IN_PAIRS = 0.01;
+// that take as long (fitted likewise).
+constexpr double IN_TURN = 0.015;
 // Every tile begins with B's first rows, at the same time as all others of its column. With a
 // narrow C these are few lines, and it is as if each waited for those before it: so many ns a row
 // of B, where all tiles are one below the other and have 64 columns, and in twice as many columns
@@ -185,10 +186,7 @@ Estimate estimate(const Gemm<In, Out>& p, const Candidate& c, const Constants& c
   const double alone = (SLOWER_CLOCK + alone_off) * constants.step_alone;
   e.step = std::max(e.busy * of_all, std::min(of_all, alone));
   const double wave = static_cast<double>(e.steps) * e.step;
-  const double in_turn = c.kernel != Kernel::PING_PONG ? 0
-                         : c.cluster() > 1             ? IN_TURN_IN_PAIRS
-                                                       : IN_TURN;
-  const double later = constants.later * (1 + in_turn);
+  const double later = constants.later * (c.kernel == Kernel::PING_PONG ? 1 + IN_TURN : 1);
   e.work = wave + static_cast<double>(e.waves - 1) * (constants.tile + later * wave);
   const double reads_of_B = 1 + READ_AGAIN * static_cast<double>(tiles_m - 1);
   const double below_A = static_cast<double>(tiles_m) * c.BM * c.down - M;
@@ -199,7 +197,7 @@ Estimate estimate(const Gemm<In, Out>& p, const Candidate& c, const Constants& c
   const double drawn =
       std::min(1.0, static_cast<double>(tiles * c.cluster()) / (DRAWERS * multiprocessors));
   e.memory = bytes / (drawn * constants.bytes_per_ns);
-  if (c.kernel != Kernel::FEW_ROWS) e.memory *= ALL_ON_ITS_WAY;
+  if (c.kernel != Kernel::FEW_ROWS) e.memory *= drawn < 1 ? FEW_DRAW : ALL_ON_ITS_WAY;
   e.first = until_first(static_cast<double>(std::min(tiles_m, int64_t{places(c, multiprocessors)})),
                         p.N, p.K, sizeof(In));
   e.cut = c.kernel != Kernel::FEW_ROWS && p.N * int{sizeof(Out)} % 16 != 0 ? CUT_C : 0;
