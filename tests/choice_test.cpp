@@ -82,7 +82,7 @@ double nanoseconds(const Json& c, Shape s, int multiprocessors) {
   const double bytes = 2.0 * s.m * s.k + 2.0 * reads_of_b * s.k * s.n + 0.8 * across * below * s.k +
                        2.0 * s.m * s.n + 224 * s.m * std::ceil(s.n / of("BN"));
   const double drawn = std::min(1.0, 2 * tiles * cluster / multiprocessors);
-  const double all_on_its_way = stage == "14" ? 1.0 : drawn < 1 ? 0.95 : 1.02;
+  const double all_on_its_way = stage == "14" ? 1.0 : drawn < 1 ? 0.94 : 1.02;
   const double memory = bytes / (of("bytes_per_ns") * drawn) * all_on_its_way;
   const double longer = std::max(work, memory), shorter = std::min(work, memory);
   const double together = longer * (1 + 0.12 * std::pow(shorter / longer, 6));

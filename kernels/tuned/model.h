@@ -63,7 +63,7 @@ constexpr double BELOW_A = 0.4;
 // Who has all of a multiprocessor's shared memory on its way takes longer for all bytes than 14,
 // which leaves some of it empty: so many times as long. Where fewer than half of all
 // multiprocessors draw it is the other way round. (Fitted to the choice at 335 shapes, H200.)
-constexpr double ALL_ON_ITS_WAY = 1.02, FEW_DRAW = 0.95;
+constexpr double ALL_ON_ITS_WAY = 1.02, FEW_DRAW = 0.94;
 // Waves after the first take so much longer in 13b, whose tiles are half as wide as those of 13
 // that take as long (fitted likewise).
 constexpr double IN_TURN = 0.015;
