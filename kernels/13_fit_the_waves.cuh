@@ -48,7 +48,7 @@ constexpr int STAGED = 2;  // pieces of C a warpgroup has on their way
 // 4096 L2 is asked for 15% less (256x128, H200).
 template <int BM, int BN, int DOWN>
 __host__ __device__ constexpr int band_height(int N) {
-  return N <= 5000 && BM * BN >= 256 * 128 ? 512 / (DOWN * BM) : ceil_div(2048, DOWN * BM);
+  return N <= 5000 && BM * BN >= 104 * 256 ? 512 / (DOWN * BM) : ceil_div(2048, DOWN * BM);
 }
 
 // Registers a thread, by role. At the launch all have as many, 168: the largest multiple of 8 with
