@@ -197,7 +197,11 @@ Estimate estimate(const Gemm<In, Out>& p, const Candidate& c, const Constants& c
   const double drawn =
       std::min(1.0, static_cast<double>(tiles * c.cluster()) / (DRAWERS * multiprocessors));
   e.memory = bytes / (drawn * constants.bytes_per_ns);
-  if (c.kernel != Kernel::FEW_ROWS) e.memory *= drawn < 1 ? FEW_DRAW : ALL_ON_ITS_WAY;
+  // 14's blocks are a wave each: while one ends its tile, none of the next is on its way.
+  if (c.kernel == Kernel::FEW_ROWS)
+    e.memory += static_cast<double>(e.waves - 1) * constants.tile;
+  else
+    e.memory *= drawn < 1 ? FEW_DRAW : ALL_ON_ITS_WAY;
   e.first = until_first(static_cast<double>(std::min(tiles_m, int64_t{places(c, multiprocessors)})),
                         p.N, p.K, sizeof(In));
   e.cut = c.kernel != Kernel::FEW_ROWS && p.N * int{sizeof(Out)} % 16 != 0 ? CUT_C : 0;
