@@ -3,7 +3,7 @@
 #include <iterator>
 #include <string>
 
-#include "types.cuh"
+#include "contract.h"
 
 namespace ladder::harness {
 
