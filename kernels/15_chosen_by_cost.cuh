@@ -60,17 +60,22 @@ constexpr void for_each_candidate(Take take) {
   };
   take_tiles(Kernel::FIT_THE_WAVES, fit_the_waves::CONFIGURATIONS<half>);
   take_tiles(Kernel::PING_PONG, ping_pong::CONFIGURATIONS<half>);
-  number = 0;
-  for (const auto& c : few_rows::CONFIGURATIONS<half>) {
-    for (const int resident : few_rows::BLOCKS) {
-      const Candidate candidate{Kernel::FEW_ROWS, c.BM, c.BN, 1, 1, c.split, resident};
-      // Copies are well ahead of multiplications. Large tiles with much to send are as fast alone.
-      if (c.buffers(resident) >= 4 && (resident == 1 || c.split == 1 || c.BM <= 32) &&
-          !is_crowded(candidate))
-        take(candidate, number);
+  // GCC 13 knows how many there are only where they are an argument.
+  const auto take_few_rows = [&](const auto& configurations) {
+    number = 0;
+    for (const auto& c : configurations) {
+      for (const int resident : few_rows::BLOCKS) {
+        const Candidate candidate{Kernel::FEW_ROWS, c.BM, c.BN, 1, 1, c.split, resident};
+        // Copies are well ahead of multiplications. Large tiles with much to send are as fast
+        // alone.
+        if (c.buffers(resident) >= 4 && (resident == 1 || c.split == 1 || c.BM <= 32) &&
+            !is_crowded(candidate))
+          take(candidate, number);
+      }
+      ++number;
     }
-    ++number;
-  }
+  };
+  take_few_rows(few_rows::CONFIGURATIONS<half>);
 }
 
 constexpr size_t count_candidates() {

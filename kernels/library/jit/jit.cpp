@@ -382,7 +382,8 @@ Gemm<T> chosen(const Problem<T>& p, const Epilogue& epilogue, size_t arguments_b
   }
   const auto tuned = Cache(cache_folder()).find(stored_key(key, device));
   const Candidate tile = tuned ? from_text(*tuned) : ranked(p, epilogue, device).front();
-  const Loaded& kernel = loaded_kernel(tile, operands_of(p), epilogue, arguments_bytes);
+  const Operands operands = operands_of(p);
+  const Loaded& kernel = loaded_kernel(tile, operands, epilogue, arguments_bytes);
   remember(key, device.number, kernel);
   return Access::gemm<T>(kernel);
 }
