@@ -3,9 +3,13 @@
 // exact and not. On the GPU or on the CPU device.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <iterator>
+#include <limits>
 #include <random>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "gpu_test.h"
 #include "harness/buffers.h"
@@ -144,6 +148,40 @@ TEST_F(LinearLayer, ByAKernelOf18) {
     for (const EpilogueChoice& epilogue : RANDOM)
       expect_right("18", variant, {130, 203, 136}, epilogue, layout, Data::UNIFORM);
     expect_128(variant, layout);
+  }
+}
+
+template <class Function>
+__global__ void activation_kernel(const float* from, float* to, const Function function) {
+  to[threadIdx.x] = function(from[threadIdx.x]);
+}
+
+// As torch has it: ReLU keeps what is no number, and of minus infinity the others make 0 times it.
+TEST_F(LinearLayer, ActivationsOfWhatIsNotFinite) {
+  constexpr float INF = std::numeric_limits<float>::infinity(), LARGE = 1e30f,
+                  NONE = std::numeric_limits<float>::quiet_NaN();
+  const std::vector<float> numbers = {-INF, -LARGE, 0, LARGE, INF, NONE};
+  const std::pair<Activation, std::vector<float>> table[] = {
+      {Activation::NONE, {-INF, -LARGE, 0, LARGE, INF, NONE}},
+      {Activation::RELU, {0, 0, 0, LARGE, INF, NONE}},
+      {Activation::GELU, {NONE, 0, 0, LARGE, INF, NONE}},
+      {Activation::GELU_ERF, {NONE, 0, 0, LARGE, INF, NONE}},
+      {Activation::SILU, {NONE, 0, 0, LARGE, INF, NONE}}};
+  DeviceBuffer<float> from(numbers.size()), to(numbers.size());
+  from.upload(numbers);
+  for (const auto& [activation, expected] : table) {
+    with_activation(activation, [&](auto function) {
+      launch(activation_kernel<decltype(function)>, dim3(1),
+             dim3(static_cast<unsigned>(numbers.size())), 0, nullptr, from.get(), to.get(),
+             function);
+    });
+    LADDER_CUDA_CHECK(cudaDeviceSynchronize());
+    std::vector<float> got(numbers.size());
+    to.download(got);
+    for (size_t i = 0; i < numbers.size(); ++i)
+      for (const double y : {double{got[i]}, activate(activation, numbers[i])})
+        EXPECT_TRUE(std::isnan(expected[i]) ? std::isnan(y) : y == expected[i])
+            << static_cast<int>(activation) << " of " << numbers[i] << " is " << y;
   }
 }
 
