@@ -4,12 +4,14 @@
 #include <cuda_runtime.h>
 
 #include <cstdint>
-#include <map>
-#include <mutex>
 #include <stdexcept>
 #include <string>
 #include <type_traits>
-#include <utility>
+#ifndef __CUDACC_RTC__
+  #include <map>
+  #include <mutex>
+  #include <utility>
+#endif
 
 #include "contract.h"
 
