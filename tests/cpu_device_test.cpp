@@ -609,7 +609,8 @@ TYPED_TEST(ByValue, IsSeen) {
 // Every half and many floats: the conversions against the definition.
 TEST(Half, RoundsToNearestEvenAndBack) {
   for (unsigned bits = 0; bits < 0x7C00; ++bits) {  // all finite positive halves
-    const half h{static_cast<uint16_t>(bits)}, next{static_cast<uint16_t>(bits + 1)};
+    const half h = __ushort_as_half(static_cast<uint16_t>(bits)),
+               next = __ushort_as_half(static_cast<uint16_t>(bits + 1));
     const float value = __half2float(h);
     EXPECT_EQ(bits, __float2half(value).bits);
     EXPECT_EQ(bits | 0x8000u, __float2half(-value).bits);
