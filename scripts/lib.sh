@@ -124,7 +124,7 @@ build() {
     cat build/configure.log >&2
     die "CMake could not configure the build; its messages are above"
   }
-  grep -E '^-- (No CUDA|CUDA .* too old|GPU arch|.* left out for)|^   *(They need|[0-9.]+ or newer)' \
+  grep -E '^-- (No CUDA|This CUDA|CUDA .* too old|GPU arch|.* left out for)|^   *(They need|[0-9.]+ or newer)' \
     build/configure.log || true
   if [ $# -gt 0 ]; then targets=(--target "$@"); fi
   say "building"
@@ -161,7 +161,7 @@ stages_for() {
   set_up
   build ${TARGETS[@]+"${TARGETS[@]}"}
   mapfile -t NAMES < <(all_stages build/stages)
-  [ ${#NAMES[@]} -gt 0 ] || die "no stage was built: there is no CUDA toolkit here"
+  [ ${#NAMES[@]} -gt 0 ] || die "no stage was built: there is no CUDA toolkit here that knows this GPU"
   for name in "$@"; do
     [ -x "build/stages/$name" ] || die "no stage '$name'; there are: ${NAMES[*]}"
   done

@@ -16,7 +16,7 @@ if have_gpu && [ -n "$(all_stages build/stages)" ]; then
 else
   build ladder_cpu_stages
   if have_gpu; then
-    say "there is a GPU but no CUDA toolkit to build for it"
+    say "there is a GPU but no CUDA toolkit that knows it"
   else
     say "there is no NVIDIA GPU here (nvidia-smi finds none)"
   fi
