@@ -112,14 +112,22 @@ set_up() {
   find_cmake
 }
 
+# writable FOLDER: makes it; fails with a line where it, or what is directly in it, may not be written.
+writable() {
+  local locked
+  mkdir -p "$1" || return
+  locked=$(find -H "$1" -maxdepth 1 ! -writable -print -quit)
+  [ -z "$locked" ] || (die "no right to write to $locked")
+}
+
 # build [TARGET ...]: these targets, or all, with BUILD_OPTIONS for CMake.
 BUILD_OPTIONS=()
 build() {
   local options=(${BUILD_OPTIONS[@]+"${BUILD_OPTIONS[@]}"}) targets=()
   if [ ! -f build/CMakeCache.txt ] && command -v ninja >/dev/null; then options+=(-G Ninja); fi
   if [ "${CI:-}" = true ]; then options+=(-DCMAKE_COMPILE_WARNING_AS_ERROR=ON); fi
+  writable build || exit 1
   say "configuring"
-  mkdir -p build
   "$CMAKE" -S . -B build ${options[@]+"${options[@]}"} >build/configure.log 2>&1 || {
     cat build/configure.log >&2
     die "CMake could not configure the build; its messages are above"

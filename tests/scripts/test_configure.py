@@ -1,24 +1,10 @@
-"""The configuration as the scripts do it, beside GPUs that this machine need not have."""
+"""The configuration as the scripts do it, on machines that this one need not be."""
 
 import os
 import shutil
 import subprocess
-from pathlib import Path
 
 import pytest
-
-ROOT = Path(__file__).resolve().parents[2]
-
-
-@pytest.fixture
-def clone(tmp_path):
-    """The project with an empty build folder."""
-    folder = tmp_path / "clone"
-    folder.mkdir()
-    for entry in ROOT.iterdir():
-        if not entry.name.startswith(("build", ".git")):
-            (folder / entry.name).symlink_to(entry)
-    return folder
 
 
 @pytest.fixture
@@ -63,3 +49,42 @@ def test_it_is_left_out_beside_one_that_the_toolkit_knows(configured):
         "-- GPU architectures: 90a",
     ]
     assert "ladder_01_naive:" in done.stdout
+
+
+BUILDING = ["run_all.sh", "test.sh", "try.sh kernels/01_naive.cuh", "exercise.sh 01", "peers.sh"]
+BUILDING += ["tune.sh", "profile.sh", "sanitize.sh"]
+
+
+@pytest.mark.parametrize(
+    "command, locked, code",
+    [(command, "build", 2 if "exercise" in command else 1) for command in BUILDING]
+    + [
+        ("test.sh", "build/configure.log", 1),
+        ("docs.sh build", "build", 1),
+        ("docs.sh update", "docs", 1),
+        ("measure.sh --out results", "results", 2),
+    ],
+)
+def test_without_the_right_to_write_it_is_one_line(command, locked, code, clone, tmp_path):
+    script, *arguments = command.split()
+    for tool in ("nvidia-smi", "ncu", "compute-sanitizer"):
+        (tmp_path / tool).write_text("#!/bin/sh\n")
+        (tmp_path / tool).chmod(0o755)
+    (clone / "docs").unlink()
+    for folder in ("build", "docs", "results"):
+        (clone / folder).mkdir()
+    (clone / "build/configure.log").write_text("an earlier run's\n")
+    (clone / locked).chmod(0o555)
+    # Who is root may write everywhere, unless without this right.
+    as_user = ["setpriv", "--bounding-set=-dac_override"] if os.geteuid() == 0 else []
+    if as_user and subprocess.run([*as_user, "true"], capture_output=True).returncode != 0:
+        pytest.skip("root cannot give up a right here")
+    done = subprocess.run(
+        [*as_user, f"scripts/{script}", *arguments],
+        cwd=clone,
+        env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+    )
+    assert done.stderr == f"{script}: no right to write to {locked}\n"
+    assert done.returncode == code
