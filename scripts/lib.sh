@@ -130,7 +130,13 @@ build() {
     build/configure.log || true
   if [ $# -gt 0 ]; then targets=(--target "$@"); fi
   say "building"
-  "$CMAKE" --build build --parallel "$(nproc)" ${targets[@]+"${targets[@]}"}
+  "$CMAKE" --build build --parallel "$(nproc)" ${targets[@]+"${targets[@]}"} && return
+  local target
+  for target in "$@"; do
+    "$CMAKE" --build build --target help | grep -w -- "$target" >/dev/null ||
+      die "the GPU targets are left out, $target too"
+  done
+  return 1
 }
 
 # The ctest beside that CMake.
