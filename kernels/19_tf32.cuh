@@ -6,9 +6,8 @@
 //         itself: three products give the accuracy of fp32 back. An operand is read along K alone:
 //         what is not stored so is turned first.
 // vs 17   tf32, and C of fp32, whose pieces are 32 columns wide and filled by plain stores; the
-// maps
-//         of up to three products, the pass that makes the small parts for them, and sums of 128 of
-//         K that are added in fp32; the pass that transposes; two tiles.
+//         maps of up to three products, the pass that makes the small parts for them, and sums of
+//         128 of K that are added in fp32; the pass that transposes; two tiles.
 // Step    half of it is what is done with an operand before the kernel: turned, or split in two.
 // Limit   17's.
 #include <string>
@@ -201,7 +200,7 @@ __global__ void __launch_bounds__(THREADS<BM>, 1)
       else
         consume(s, from.products * tiles, group_m, acc, step);
 
-        // To C by way of shared memory, in pieces: each warp rounds 16 rows of one, and one thread
+        // To C by way of shared memory, in pieces: each warp writes 16 rows of one, and one thread
         // sends all of it.
 #pragma unroll
       for (int i = 0; i < PARTS<BM>; ++i)

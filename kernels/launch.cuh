@@ -147,7 +147,7 @@ void launch(void (*kernel)(Params...), dim3 grid, dim3 block, size_t smem_bytes,
 
 #endif  // __CUDACC_RTC__
 
-// The block's dynamic shared memory, seen as a T; aligned for the boxes of 08 to 11.
+// The block's dynamic shared memory, seen as a T; aligned for TMA's boxes (08).
 #if defined(LADDER_CPU_DEVICE)
 using cpu_device::dynamic_shared;
 #elif defined(__CUDACC__)
