@@ -42,7 +42,8 @@ if ! "$CMAKE" --build build --target ladder_own_kernel >$folder/log 2>&1; then
     grep -E ':[0-9]+: (fatal )?error: |:[0-9]+: undefined reference' $folder/log || true
     if ! grep -qE "^$kernel:.*error: " $folder/log; then grep -F -m 1 "$kernel:" $folder/log || true; fi
     if grep -q '<<<' "$kernel"; then echo "a kernel is launched by ladder::launch, not by <<< >>>"; fi
-  } | sed "s|.*$kernel|$given|; s|$PWD/||" | awk '!seen[$0]++' | head -n 6 >&2
+  } | sed "s|.*$kernel|$given|; s|$PWD/||
+      s/[^ ]*\(__[[:alnum:]_]*\)[^ ]* was not declared in this scope.*/the CPU device has no \1/" | awk '!seen[$0]++' | head -n 6 >&2
   bad_input "$given does not compile; all messages are in $PWD/$folder/log"
 fi
 program=$PWD/$folder/run
