@@ -225,7 +225,7 @@ static __device__ float first(Row row) { return row.v[0]; }"""
 
 
 def test_what_a_call_passes_by_value_is_seen(verdict):
-    body = RIGHT.replace("    out", "    { float (*by_pointer)(Row) = first;\n    out")
+    body = RIGHT.replace("    out", "    { float (*volatile by_pointer)(Row) = first;\n    out")
     body = body.replace("in[", "by_pointer(*(const Row*)&in[").replace("];", "]); }", 1)
     said = verdict(kernel(body, ROW))
     assert "reads past the end of in" in said.line, said.line
