@@ -346,6 +346,7 @@ __global__ void memory(int* line, const float* in, unsigned* u, float* f) {
   __stwb(&f[i], 4.0f * i);
   __stwt(&f[i], 5.0f * i);
   HOLDS(f[i] == 5 * i);
+  __syncthreads();
   float4* const quads = reinterpret_cast<float4*>(f);
   if (i < 16) {
     const float4 quad = __ldcg(&quads[i]);

@@ -35,13 +35,29 @@ class Rounding {
   int before_;
 };
 
+// A number of which the compiler knows nothing: it knows no rounding modes either, and would move
+// arithmetic from one to another.
+template <class T>
+class Opaque {
+ public:
+  Opaque(T value) : value_(value) {}
+  operator T() const {
+    T value = value_;
+    asm volatile("" : "+m"(value));
+    return value;
+  }
+
+ private:
+  T value_;
+};
+
 // What is too large becomes the largest. NaN is 0, but for 64 bits or a double the highest bit.
 template <class To, class From>
 inline To to_integer(From x, int mode) {
   if (std::isnan(x))
     return sizeof(To) == 8 || sizeof(From) == 8 ? To(uint64_t{1} << (8 * sizeof(To) - 1)) : 0;
   const Rounding rounding(mode);
-  const From rounded = std::nearbyint(x);
+  const From rounded = Opaque<From>(std::nearbyint(From(Opaque<From>(x))));
   const From end = std::ldexp(From(1), std::numeric_limits<To>::digits);
   if (rounded >= end) return std::numeric_limits<To>::max();
   if (rounded < -end || (std::is_unsigned_v<To> && rounded < 0))
@@ -245,12 +261,10 @@ inline double __hiloint2double(int high, int low) {
 
 // --- With a rounding mode -----------------------------------------------------------------------
 
-// The compiler knows no rounding modes: `volatile` keeps the arithmetic between the two changes.
 #define LADDER_ONE_ROUNDING(T, name, parameters, mode, ...) \
   inline T name parameters {                                \
     const cpu_device::Rounding rounding(mode);              \
-    const volatile T result = __VA_ARGS__;                  \
-    return result;                                          \
+    return cpu_device::Opaque<T>(__VA_ARGS__);              \
   }
 #define LADDER_ROUNDINGS(T, name, parameters, ...)                          \
   inline T name##_rn parameters {                                           \
@@ -259,24 +273,27 @@ inline double __hiloint2double(int high, int low) {
   LADDER_ONE_ROUNDING(T, name##_rz, parameters, FE_TOWARDZERO, __VA_ARGS__) \
   LADDER_ONE_ROUNDING(T, name##_ru, parameters, FE_UPWARD, __VA_ARGS__)     \
   LADDER_ONE_ROUNDING(T, name##_rd, parameters, FE_DOWNWARD, __VA_ARGS__)
-#define LADDER_OPERATIONS(T, letter, multiply_add)                              \
-  LADDER_ROUNDINGS(T, __##letter##add, (volatile T a, volatile T b), a + b)     \
-  LADDER_ROUNDINGS(T, __##letter##sub, (volatile T a, volatile T b), a - b)     \
-  LADDER_ROUNDINGS(T, __##letter##mul, (volatile T a, volatile T b), a* b)      \
-  LADDER_ROUNDINGS(T, __##letter##div, (volatile T a, volatile T b), a / b)     \
-  LADDER_ROUNDINGS(T, __##letter##rcp, (volatile T a), 1 / a)                   \
-  LADDER_ROUNDINGS(T, __##letter##sqrt, (volatile T a), std::sqrt(T(a)))        \
-  LADDER_ROUNDINGS(T, multiply_add, (volatile T a, volatile T b, volatile T c), \
+#define LADDER_OPERATIONS(T, letter, multiply_add)                                                \
+  LADDER_ROUNDINGS(T, __##letter##add, (cpu_device::Opaque<T> a, cpu_device::Opaque<T> b), a + b) \
+  LADDER_ROUNDINGS(T, __##letter##sub, (cpu_device::Opaque<T> a, cpu_device::Opaque<T> b), a - b) \
+  LADDER_ROUNDINGS(T, __##letter##mul, (cpu_device::Opaque<T> a, cpu_device::Opaque<T> b), a* b)  \
+  LADDER_ROUNDINGS(T, __##letter##div, (cpu_device::Opaque<T> a, cpu_device::Opaque<T> b), a / b) \
+  LADDER_ROUNDINGS(T, __##letter##rcp, (cpu_device::Opaque<T> a), 1 / a)                          \
+  LADDER_ROUNDINGS(T, __##letter##sqrt, (cpu_device::Opaque<T> a), std::sqrt(T(a)))               \
+  LADDER_ROUNDINGS(T, multiply_add,                                                               \
+                   (cpu_device::Opaque<T> a, cpu_device::Opaque<T> b, cpu_device::Opaque<T> c),   \
                    std::fma(T(a), T(b), T(c)))
 LADDER_OPERATIONS(float, f, __fmaf)
 LADDER_OPERATIONS(double, d, __fma)
-LADDER_ROUNDINGS(float, __double2float, (volatile double x), static_cast<float>(x))
-LADDER_ROUNDINGS(float, __int2float, (volatile int x), static_cast<float>(x))
-LADDER_ROUNDINGS(float, __uint2float, (volatile unsigned x), static_cast<float>(x))
-LADDER_ROUNDINGS(float, __ll2float, (volatile long long x), static_cast<float>(x))
-LADDER_ROUNDINGS(float, __ull2float, (volatile unsigned long long x), static_cast<float>(x))
-LADDER_ROUNDINGS(double, __ll2double, (volatile long long x), static_cast<double>(x))
-LADDER_ROUNDINGS(double, __ull2double, (volatile unsigned long long x), static_cast<double>(x))
+LADDER_ROUNDINGS(float, __double2float, (cpu_device::Opaque<double> x), static_cast<float>(x))
+LADDER_ROUNDINGS(float, __int2float, (cpu_device::Opaque<int> x), static_cast<float>(x))
+LADDER_ROUNDINGS(float, __uint2float, (cpu_device::Opaque<unsigned> x), static_cast<float>(x))
+LADDER_ROUNDINGS(float, __ll2float, (cpu_device::Opaque<long long> x), static_cast<float>(x))
+LADDER_ROUNDINGS(float, __ull2float, (cpu_device::Opaque<unsigned long long> x),
+                 static_cast<float>(x))
+LADDER_ROUNDINGS(double, __ll2double, (cpu_device::Opaque<long long> x), static_cast<double>(x))
+LADDER_ROUNDINGS(double, __ull2double, (cpu_device::Opaque<unsigned long long> x),
+                 static_cast<double>(x))
 #undef LADDER_OPERATIONS
 #undef LADDER_ROUNDINGS
 #undef LADDER_ONE_ROUNDING

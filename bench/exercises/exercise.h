@@ -18,6 +18,11 @@
 #include "ptx/wgmma.cuh"
 #include "types.cuh"
 
+#ifdef LADDER_CPU_DEVICE  // state between launches otherwise; nobody here copies to a symbol
+  #undef __constant__
+  #define __constant__ const
+#endif
+
 namespace ptx = ladder::ptx;
 namespace wmma = nvcuda::wmma;
 using ladder::ceil_div;        // ceil_div(a, b) of ints, a >= 0, b > 0

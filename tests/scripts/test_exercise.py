@@ -205,6 +205,41 @@ def test_what_kernels_say_is_not_refused(line):
     assert refusal(kernel(RIGHT, line)) == ""
 
 
+def test_what_the_cpu_device_has_may_be_used():
+    text = (ROOT / "tests/device_functions_test.cu").read_text()
+    names = set(re.findall(r"\b__[a-z]\w*", text))
+    assert len(names) > 250
+    assert {name for name in names if not exercise.CUDA.fullmatch(name)} == set()
+
+
+def test_what_the_cpu_device_lacks_is_named(verdict):
+    body = RIGHT.replace("factor *", "__half2float(__float2half_ru(factor)) *")
+    assert verdict(kernel(body)).line == (
+        "does not compile: exercise.cuh:7: the CPU device has no __float2half_ru"
+    )
+
+
+CONSTANT = "__constant__ float factors[2] = {0, 1};"
+
+
+def test_a_constant_is_no_state(verdict):
+    said = verdict(kernel(RIGHT.replace("factor *", "factor * factors[1] *"), CONSTANT))
+    assert said.ok, said.line
+    said = verdict(kernel("factors[0] += 1;" + RIGHT, CONSTANT))
+    assert "read-only" in said.line
+
+
+ROW = """struct Row { float v[8]; };
+static __device__ float first(Row row) { return row.v[0]; }"""
+
+
+def test_what_a_call_passes_by_value_is_seen(verdict):
+    body = RIGHT.replace("    out", "    { float (*volatile by_pointer)(Row) = first;\n    out")
+    body = body.replace("in[", "by_pointer(*(const Row*)&in[").replace("];", "]); }", 1)
+    said = verdict(kernel(body, ROW))
+    assert "reads past the end of in" in said.line, said.line
+
+
 def test_every_reference_and_starter_may_be_compiled():
     for e in exercise.all_exercises():
         for path in [*e.folder.glob("*.cuh"), *e.folder.glob("wrong/*.cuh")]:

@@ -128,3 +128,11 @@ def test_bad_options_are_a_stages(tried):
     done = tried(NAIVE, "--size", "x")
     assert done.returncode == 2
     assert done.stderr.startswith("my_kernel: --size: 'x' is not an integer")
+
+
+def test_what_the_cpu_device_lacks_is_named(tried):
+    text = NAIVE.replace("acc = 0.0f", "acc = __vadd4(0, 0)", 1)
+    assert text != NAIVE
+    done = tried(text)
+    assert done.returncode == 2
+    assert "error: the CPU device has no __vadd4\n" in done.stderr
