@@ -17,12 +17,14 @@ import argparse
 import hashlib
 import json
 import re
+import resource
 import secrets
 import shlex
 import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -33,6 +35,11 @@ from ladder.project import ROOT, BadInput, read_json
 
 EXERCISES = ROOT / "exercises"
 SECONDS = 60  # a program that runs longer hangs
+# What a compiler gets. A starter takes 3 s and 0.6 GB.
+LIMITS = {resource.RLIMIT_CPU: 60, resource.RLIMIT_AS: 4 << 30}
+# Bytes that a device has: of a block's __shared__ arrays, with its dynamic shared memory, and of
+# constants.
+STATIC_SHARED, SHARED, CONSTANT = 48 * 1024, 227 * 1024, 64 * 1024
 KINDS = {"write": "write it", "bug": "find the bug", "cheaper": "make it cheaper"}
 KINDS["predict"] = "predict the counter"
 
@@ -272,9 +279,13 @@ def refused_token(tokens: list[tuple[str, int]]) -> str:
 
 
 def refusal_of_object(object_file: Path) -> str:
-    """A variable of the solution that outlives a launch, or a function of the host; "" if there is
-    none. __shared__ arrays are thread-local on the CPU device: in sections of their own."""
+    """A variable of the solution that outlives a launch, a function of the host, or more memory
+    than a device has; "" if there is none. __shared__ arrays are thread-local on the CPU device: in
+    sections of their own. Raises BadInput."""
     done = subprocess.run(["nm", "-f", "sysv", object_file], capture_output=True, text=True)
+    if done.returncode != 0:
+        raise BadInput(f"nm: {done.stderr.strip()}")
+    shared, constants = Counter(), 0  # shared: by function
     for line in done.stdout.splitlines():
         cells = [cell.strip() for cell in line.rsplit("|", 6)]
         if len(cells) != 7:
@@ -284,6 +295,17 @@ def refusal_of_object(object_file: Path) -> str:
             return f"`{name.strip().split('kernels::')[-1]}` keeps its value between launches"
         if cells[2] == "U" and not C_FUNCTIONS.fullmatch(cells[0]):
             return f"`{cells[0]}`: functions of the host"
+        size = int(cells[4] or "0", 16)
+        if "7kernels" in cells[0] and cells[3] == "TLS":
+            shared[re.sub(r"E\d+\w+$", "", cells[0])] += size
+        constants += size * cells[6].startswith(".rodata")
+    if shared and max(shared.values()) > STATIC_SHARED:
+        most = f"{max(shared.values())} bytes of __shared__ arrays"
+        return (
+            f"{most}: a block has {STATIC_SHARED} at most, and more as dynamic shared memory alone"
+        )
+    if constants > CONSTANT:
+        return f"tables of {constants} bytes: a device has {CONSTANT} for constants"
     return ""
 
 
@@ -349,7 +371,10 @@ class Build:
         """Makes folder/program, whose one solution is called `yours`. Returns why it cannot."""
         command = self.command(exercise)
         source, object_file = folder / "yours.cpp", folder / "yours.o"
-        source.write_text(program_text(exercise, yours=solution))
+        solutions = {"yours": solution}
+        if exercise.limits:  # whose costs are compared where the shape is drawn
+            solutions["solution"] = exercise.solution
+        source.write_text(program_text(exercise, **solutions))
         command[command.index("-o") + 1] = str(object_file)
         command[command.index("-c") + 1] = str(source)
         done = subprocess.run(command, capture_output=True, text=True)
@@ -380,13 +405,13 @@ def compile_errors(said: str, solution: Path) -> str:
 # --- Running and judging ------------------------------------------------------------------------
 
 
-def run(program: Path, solution: str, seed: int) -> list[dict] | str:
-    """The cases as the program reports them, or how it ended instead."""
+def run(program: Path, solution: str, seed: int, *once: str) -> list[dict] | str:
+    """The cases as the program reports them, or how it ended instead. Raises BadInput."""
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.json"
         try:
             done = subprocess.run(
-                [program, solution, str(seed), report],
+                [program, solution, str(seed), report, *once],
                 capture_output=True,
                 text=True,
                 timeout=SECONDS,
@@ -421,6 +446,7 @@ COSTS = {
     "copies": (lines_with("shared", "copy"), "requests"),
     "boxes": (lines_with("global", "tma load", "tma store"), "requests"),
     "barriers": None,
+    "copies_ahead": None,
     "shared_bytes": None,
 }
 
@@ -436,8 +462,8 @@ def cost_lines(case: dict, cost: str) -> list[tuple[int, dict]]:
 
 
 def cost_of(case: dict, cost: str) -> int:
-    if cost == "barriers":
-        return case["barriers"]
+    if cost in ("barriers", "copies_ahead"):
+        return case[cost]
     if cost == "shared_bytes":
         arrays = {(x["array"], x["array_bytes"]) for x in case["memory"] if x["space"] == "shared"}
         named = sum(size for array, size in arrays if array != "dynamic")
@@ -513,6 +539,7 @@ def within(cost: int, limit) -> bool:
     return cost <= limit
 
 
+DRAWN = "a drawn shape"  # the case of check.cpp with the sizes that no kernel can know
 NAN = "An output is NaN before the launch: was this element written at all, and from what?"
 
 
@@ -569,20 +596,43 @@ def cost_table(exercise: Exercise, cases: dict) -> tuple[list[str], list[str]]:
     return table, exceeded
 
 
-def judge(exercise: Exercise, cases: list[dict] | str) -> Verdict:
-    """Of a solution that ran. Raises BadInput."""
+def dear_where_drawn(exercise: Exercise, cases: dict, reference: dict) -> list[str]:
+    """What costs more at the shape that is drawn than the limits allow beside the reference's costs
+    there, and a quarter: another good solution may begin and end otherwise."""
+    exceeded = []
+    case, limits = next(iter(exercise.limits.items()))
+    for cost, limit in limits.items():
+        n, usual = cost_of(cases[DRAWN], cost), cost_of(reference[DRAWN], cost)
+        least, most = isinstance(limit, str), int(str(limit).removeprefix("at least "))
+        allowed = usual * most / max(1, cost_of(reference[case], cost)) * (0.75 if least else 1.25)
+        if n < allowed if least else n > allowed:
+            beside = f"{cost.replace('_', ' ')} in {DRAWN}, where the reference has {usual}"
+            exceeded.append(f"{'not as asked' if least else 'too expensive'}: {n} {beside}")
+    return exceeded
+
+
+def judge(exercise: Exercise, cases: list[dict] | str, reference: list[dict] | str) -> Verdict:
+    """Of a solution that ran, as the reference did. Raises BadInput."""
     if isinstance(cases, str):
         return Verdict(False, cases)
     wrong = correctness(cases)
     if wrong:
         return wrong
-    table, exceeded = cost_table(exercise, {c["name"]: c for c in cases})
+    by_name = {c["name"]: c for c in cases}
+    most = max(cost_of(case, "shared_bytes") for case in cases)
+    if most > SHARED:
+        return Verdict(False, f"{most} bytes of shared memory: a block has {SHARED} at most")
+    table, exceeded = cost_table(exercise, by_name)
+    if exercise.limits and not exceeded:
+        if isinstance(reference, str):
+            raise BadInput(f"{exercise.name}: the reference {reference}")
+        exceeded = dear_where_drawn(exercise, by_name, {c["name"]: c for c in reference})
     return Verdict(not exceeded, exceeded[0] if exceeded else "all holds", table)
 
 
 def judge_answer(exercise: Exercise, cases: list[dict] | str, answer: Path) -> Verdict:
     """Of numbers. The verdict does not give away the right ones. Raises BadInput."""
-    wrong = judge(exercise, cases)
+    wrong = judge(exercise, cases, [])
     if not wrong.ok:
         raise BadInput(f"{exercise.name}: the kernel that is given: {wrong.line}")
     by_name = {c["name"]: c for c in cases}
@@ -615,10 +665,12 @@ def grade(exercise: Exercise, solution: Path, build: Build, seed: int) -> Verdic
         if problem:
             first, *rest = problem.splitlines()
             return Verdict(False, first, rest)
-        cases = run(Path(folder) / "program", "yours", seed)
+        program = Path(folder) / "program"
+        cases = run(program, "yours", seed)
+        reference = run(program, "solution", seed, "once") if exercise.limits else []
     if exercise.is_predict:
         return judge_answer(exercise, cases, solution)
-    return judge(exercise, cases)
+    return judge(exercise, cases, reference)
 
 
 # --- On a GPU ---------------------------------------------------------------------------------
@@ -721,8 +773,9 @@ def test(exercise: Exercise, build: Build) -> list[str]:
         refused = refusal(path.read_text())
         if refused:
             return Verdict(False, f"refused: {path.name}, {refused}")
-        return judge(exercise, run(program, path.stem, seed))
+        return judge(exercise, run(program, path.stem, seed), reference)
 
+    reference = run(program, "solution", seed, "once") if exercise.limits else []
     said = verdict_of(exercise.solution)
     if not said.ok:
         objections.append(f"{exercise.solution.name} does not pass: {said.line}")

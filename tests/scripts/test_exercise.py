@@ -107,6 +107,36 @@ CHEATS = {
         kernel(RIGHT + "\n  atomicAdd(out, 0.0f);"),
         "`atomicAdd`",
     ),
+    "fast at the shape that is named": (
+        kernel(
+            f"if (rows == 128 && columns == 256) {{ {RIGHT} return; }}"
+            "const int column = blockIdx.y * 8 + threadIdx.y;"
+            "for (int row = blockIdx.x * 32 + threadIdx.x; row < rows; row += gridDim.x * 32)"
+            " for (int c = column; c < columns; c += gridDim.y * 8)"
+            "  out[row * ld_out + c] = factor * in[row * ld_in + c];"
+        ),
+        "too expensive: .* in a drawn shape, where the reference has",
+    ),
+    "overwrites an input": (
+        kernel(RIGHT + "\n  if (row == 0 && column == 0) const_cast<float*>(in)[0] = 0;"),
+        "stray write: in is written although it is an input",
+    ),
+    "shared memory that no block has": (
+        kernel(
+            "__shared__ float s[100000]; s[threadIdx.y * 32 + threadIdx.x] = 0;"
+            f"{RIGHT} if (rows < 0) out[0] = s[rows];"
+        ),
+        "400000 bytes of __shared__ arrays: a block has 49152",
+    ),
+    "a table that no device has": (
+        kernel(
+            "out[0] = table[rows];",
+            "struct Table { float all[1 << 20]; };\nconstexpr Table made() { Table t{};"
+            " t.all[1] = 1; return t; }\nconstexpr Table the_table = made();"
+            "\nconstexpr const float* table = the_table.all;",
+        ),
+        "tables of 4[0-9]+ bytes: a device has 65536",
+    ),
     "never ends": (kernel("while (rows > 0) out[0] = 1;"), "an endless loop"),
     "puts its own in the place of the grader's": (
         kernel("out[0] = 0;", "struct Shape {}; int ceil_div(int, int) { return 1; }\n"
@@ -434,15 +464,44 @@ def test_the_grader_reports_the_other_line_of_a_race(verdict):
 
 def test_a_limit_is_the_most_or_the_least():
     e = replace(exercise.find("01"), limits={"a": {"copies": "at least 8", "sectors": 126}})
-    said = exercise.judge(e, [case(memory=MEMORY)])
+    cases = [case(memory=MEMORY), case(name=exercise.DRAWN, memory=MEMORY)]
+    said = exercise.judge(e, cases, cases)
     assert said.line == "not as asked: 7 copies in a, it takes at least 8"
     e = replace(e, limits={"a": {"copies": "at least 7", "sectors": 126}})
-    assert exercise.judge(e, [case(memory=MEMORY)]).ok
+    assert exercise.judge(e, cases, cases).ok
+
+
+@pytest.mark.parametrize(
+    "limit, reference, measured, expected",
+    [
+        # A limit of twice what the reference has, and a quarter.
+        (20, 40, 100, ""),
+        (20, 40, 101, "too expensive: 101 barriers in a drawn shape, where the reference has 40"),
+        ("at least 5", 40, 15, ""),
+        ("at least 5", 40, 14, "not as asked: 14 barriers in a drawn shape, where the reference"),
+        (10, 0, 1, "too expensive: 1 barriers in a drawn shape, where the reference has 0"),
+    ],
+)
+def test_costs_at_a_drawn_shape_stand_beside_the_references(limit, reference, measured, expected):
+    e = replace(exercise.find("01"), limits={"a": {"barriers": limit}})
+    named = case(barriers=10)
+    said = exercise.judge(
+        e,
+        [named, case(name=exercise.DRAWN, barriers=measured)],
+        [named, case(name=exercise.DRAWN, barriers=reference)],
+    )
+    assert said.line.startswith(expected or "all holds")
 
 
 def test_a_limit_of_no_case_is_bad_input():
     with pytest.raises(BadInput, match="no case 'b'"):
-        exercise.judge(replace(exercise.find("01"), limits={"b": {"sectors": 1}}), [case()])
+        exercise.judge(replace(exercise.find("01"), limits={"b": {"sectors": 1}}), [case()], [])
+
+
+def test_every_exercise_with_limits_draws_a_shape():
+    for e in exercise.all_exercises():
+        if e.limits:
+            assert f'"{exercise.DRAWN}"' in (e.folder / "check.cpp").read_text(), e.name
 
 
 def timed(seconds, cublas=0.0, **changes):
