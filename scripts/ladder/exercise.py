@@ -486,6 +486,8 @@ ADVICE = {
     "another one still has to read: is a barrier or a wait missing between the two?",
     "race: reads what another thread has written": "Nothing makes the reader wait for the writer: "
     "is a barrier or a wait missing between the two?",
+    "race: TMA overwrites what a thread has read": "Either nobody waits until all have read this, "
+    "or a thread has read it too early: before it waited for the phase of what TMA brings here.",
     "race: writes what another thread has written": "Both write one element: which of the two "
     "should, or is a barrier or a wait missing between them?",
     "^(reads|writes) (past the end|before)": "What comes here that has no element: a thread, "
@@ -551,6 +553,13 @@ def correctness(cases: list[dict]) -> Verdict | None:
     findings = [(f, c) for c in cases for f in c["findings"]]
     wrong = [c for c in cases if c["wrong"]]
     details = finding_details(findings[0][0]) if findings else []
+    if findings and "deadlock" in findings[0][0]["cause"]:  # whoever it is that should have gone on
+        others = [f for f, case in findings[1:] if case is findings[0][1]]
+        for other in [f for f in others if "deadlock" in f["cause"]]:
+            details += [
+                f"Others wait, {place_line(other)}: {other['example']}",
+                f"    {other['text']}",
+            ]
     if findings and wrong:
         details.append(wrong_line(wrong[0]))
     if findings:
