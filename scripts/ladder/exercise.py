@@ -14,8 +14,11 @@ exercise.py --protect       writes exercises/checksums.json
 """
 
 import argparse
+import errno
+import fcntl
 import hashlib
 import json
+import os
 import re
 import resource
 import secrets
@@ -93,8 +96,10 @@ def read_yaml(path: Path) -> dict:
         value = yaml.safe_load(path.read_text())
     except OSError as error:
         raise BadInput(f"{path}: {error.strerror}") from error
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, ValueError) as error:
         raise BadInput(f"{path}: {' '.join(str(error).split())}") from error
+    except RecursionError as error:
+        raise BadInput(f"{path}: is nested too deeply") from error
     if not isinstance(value, dict):
         raise BadInput(f"{path}: expected `name: value` lines, with a blank behind the colon")
     return value
@@ -106,16 +111,17 @@ def read_exercise(folder: Path) -> Exercise:
     entry = {"limits": {}} | read_yaml(path)
     try:
         exercise = Exercise(folder, **entry | {"hints": tuple(entry["hints"])})
-    except (TypeError, KeyError) as error:
+        named = [cost for costs in exercise.limits.values() for cost in costs]
+        named += [question["cost"] for question in exercise.questions.values()]
+        unknown = [cost for cost in named if cost.split(" of ")[0] not in COSTS]
+    except (TypeError, KeyError, AttributeError) as error:
         raise BadInput(f"{path}: {error}") from error
     if exercise.kind not in KINDS:
         raise BadInput(f"{path}: kind is {exercise.kind}; there are {', '.join(KINDS)}")
     if len(exercise.hints) != 3 or not all(isinstance(h, str) for h in exercise.hints):
         raise BadInput(f"{path}: three hints are expected, each a text")
-    named = [cost for costs in exercise.limits.values() for cost in costs]
-    for cost in named + [question["cost"] for question in exercise.questions.values()]:
-        if cost.split(" of ")[0] not in COSTS:
-            raise BadInput(f"{path}: there is no cost '{cost}'; there are {', '.join(COSTS)}")
+    if unknown:
+        raise BadInput(f"{path}: there is no cost '{unknown[0]}'; there are {', '.join(COSTS)}")
     return exercise
 
 
@@ -377,7 +383,7 @@ class Build:
         source.write_text(program_text(exercise, **solutions))
         command[command.index("-o") + 1] = str(object_file)
         command[command.index("-c") + 1] = str(source)
-        done = subprocess.run(command, capture_output=True, text=True)
+        done = subprocess.run(command, capture_output=True, text=True, preexec_fn=limit)
         if done.returncode != 0:
             return compile_errors(done.stderr, solution)
         refused = refusal_of_object(object_file)
@@ -386,20 +392,44 @@ class Build:
         compiler = command[1] if Path(command[0]).name == "ccache" else command[0]
         link = [compiler, object_file, "-o", folder / "program", *self.libraries]
         done = subprocess.run(link, capture_output=True, text=True)
-        return f"does not link: {done.stderr.strip().splitlines()[-1]}" if done.returncode else ""
+        if done.returncode == 0:
+            return ""
+        (missing,) = re.findall(r"undefined reference to .*", done.stderr)[:1] or [""]
+        if not missing:
+            raise BadInput(f"the linker fails: {done.stderr.strip()[-500:]}")
+        return f"does not link: {missing}"
+
+
+def limit() -> None:
+    """Of the process that becomes the compiler, and of those that it starts."""
+    for kind, most in LIMITS.items():
+        hard = resource.getrlimit(kind)[1]
+        resource.setrlimit(
+            kind, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard)
+        )
 
 
 def compile_errors(said: str, solution: Path) -> str:
+    """Raises BadInput where the reason is not the solution's."""
+    if re.search("CPU time limit exceeded|out of memory|memory exhausted|Killed signal", said):
+        most = f"{LIMITS[resource.RLIMIT_CPU]} s or {LIMITS[resource.RLIMIT_AS] / 2**30:g} GiB"
+        return (
+            f"does not compile: it takes more than {most}: is a template, or a constant, endless?"
+        )
     errors = list(
-        dict.fromkeys(re.findall(r"^(.*?):(\d+):\d+: (?:fatal )?error: (.*)$", said, re.M))
+        dict.fromkeys(
+            re.findall(r"^(.*?):(\d+):\d+: (?:fatal |internal compiler )?error: (.*)$", said, re.M)
+        )
     )
+    if not errors or os.strerror(errno.ENOSPC) in said:
+        raise BadInput(f"the compiler fails: {said.strip()[-500:]}")
     own = [
         f"{solution.name}:{line}: {text}" for file, line, text in errors if file == str(solution)
     ]
     if own:
         return "does not compile: " + "\n".join(own[:3])
-    what = errors[0][2] if errors else said.strip().splitlines()[-1]
-    return f"does not compile: are the kernel's name and parameters those of the starter? {what}"
+    asked = "are the kernel's name and parameters those of the starter?"
+    return f"does not compile: {asked} {errors[0][2]}"
 
 
 # --- Running and judging ------------------------------------------------------------------------
@@ -422,6 +452,8 @@ def run(program: Path, solution: str, seed: int, *once: str) -> list[dict] | str
             return json.loads(report.read_text())["cases"]
         except (OSError, ValueError):
             said = done.stderr.strip().splitlines()[-1:] or [""]
+            if done.returncode == 2:
+                raise BadInput(said[0]) from None
             return f"ended with code {done.returncode} before it was graded {said[0]}".strip()
 
 
@@ -827,8 +859,17 @@ class Progress:
         return {"done": False, "hints": 0, "solution": False} | self.all.get(exercise.name, {})
 
     def note(self, exercise: Exercise, **changes) -> None:
-        self.all[exercise.name] = self.of(exercise) | changes
-        self.path.write_text(json.dumps(self.all, indent=1) + "\n")
+        """Beside what others have noted by now. The old file stays until the new one is whole."""
+        with open(self.path.with_suffix(".lock"), "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            self.__init__()
+            self.all[exercise.name] = self.of(exercise) | changes
+            new = self.path.with_suffix(".new")
+            with open(new, "w") as file:
+                file.write(json.dumps(self.all, indent=1) + "\n")
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(new, self.path)
 
 
 def list_all(progress: Progress) -> None:
@@ -872,9 +913,11 @@ def grade_and_show(exercise: Exercise, build: Build, progress: Progress) -> int:
         on_gpu = gpu_verdict(exercise, exercise.edited, build)
         if on_gpu is not None:
             verdict = Verdict(on_gpu.ok, on_gpu.line, verdict.details + on_gpu.details)
-    if verdict.ok or not progress.of(exercise)["done"]:
-        progress.note(exercise, done=verdict.ok)
-    show(exercise, verdict, progress)
+    try:
+        if verdict.ok or not progress.of(exercise)["done"]:
+            progress.note(exercise, done=verdict.ok)
+    finally:  # also where it cannot be noted
+        show(exercise, verdict, progress)
     return 0 if verdict.ok else 1
 
 
@@ -966,6 +1009,8 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--build", type=Path, default=ROOT / "build", help=argparse.SUPPRESS)
     try:
         return act(parser.parse_args(arguments))
-    except BadInput as error:
+    except BrokenPipeError:
+        raise
+    except (BadInput, OSError) as error:
         print(f"exercise.sh: {error}", file=sys.stderr)
         return 2
