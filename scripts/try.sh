@@ -45,9 +45,9 @@ if ! "$CMAKE" --build build --target ladder_own_kernel >$folder/log 2>&1; then
     !at && (here = index($0, ENVIRON["HERE"])) {
       $0 = substr($0, 1, here - 1) substr($0, here + length(ENVIRON["HERE"]))
     }
-    match($0, /__[[:alnum:]_]+/) && /was not declared in this scope/ {
-      name = substr($0, RSTART, RLENGTH)
-      sub(/error: .*/, "error: the CPU device has no " name)
+    match($0, /\047__[[:alnum:]_]+\047 was not declared in this scope/) {
+      split(substr($0, RSTART), parts, "\047")
+      sub(/error: .*/, "error: the CPU device has no " parts[2])
     }
     /:[0-9]+: (fatal )?error: |:[0-9]+: undefined reference/ {
       if (at == 1) own = 1

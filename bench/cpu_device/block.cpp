@@ -26,6 +26,8 @@ Settings& settings() {
 
 namespace {
 
+std::atomic<uint64_t> copies_ahead{0};
+
 constexpr size_t STACK_BYTES = 128 * 1024;
 constexpr unsigned COLORS = 128;  // times 64 bytes
 // Where __shared__ arrays begin in a block's window: behind the dynamic part, at a multiple of
@@ -37,6 +39,13 @@ uintptr_t static_shared_begin() {
 }
 
 }  // namespace
+
+void count_ahead(uint64_t copies) {
+  copies_ahead += copies;
+}
+uint64_t take_ahead() {
+  return copies_ahead.exchange(0);
+}
 
 // --- A block ----------------------------------------------------------------------------------
 
@@ -402,6 +411,7 @@ void Team::yield(bool done) {
   while (!ready && !later_.empty()) {
     const std::function<void()> work = std::move(later_.front());
     later_.pop_front();
+    count_ahead(later_.size());
     work();
     ready = find_ready();
   }

@@ -79,6 +79,11 @@ struct FragmentOfA {
   uint32_t wgmma;  // the number of the last that reads it
 };
 
+// Copies that are still on their way when a thread has waited for earlier ones, or when another box
+// lands; added up until they are taken. 0: nothing was brought ahead of its use.
+void count_ahead(uint64_t copies);
+uint64_t take_ahead();
+
 enum class State : uint8_t { NEW, READY, WAITS, DONE };
 
 class Block;

@@ -59,6 +59,7 @@ void cp_async_wait_group() {
     cpu_device::trace_async_landed(copy.to, copy.bytes);
   }
   thread.copies.resize(kept);
+  cpu_device::count_ahead(kept);
 }
 
 // See ptx.cpp.

@@ -42,7 +42,7 @@ const char* conflict_of_write(Kind writer, const Touch& read) {
       return tma ? "race: TMA overwrites what a TMA store may still be reading"
                  : "race: writes what a TMA store may still be reading";
     default:
-      return tma ? "race: TMA overwrites what a thread has read, with no barrier between"
+      return tma ? "race: TMA overwrites what a thread has read, and nothing orders the two"
                  : "race: writes what another thread has read since the last barrier";
   }
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <exception>
@@ -77,7 +78,7 @@ struct Case::Result {
   bool counted = true;
   Json memory = Json::array(), findings = Json::array(), wrong;
   uint64_t wrong_elements = 0;
-  uint64_t launches = 0, barriers = 0, dynamic_bytes = 0;
+  uint64_t launches = 0, barriers = 0, ahead = 0, dynamic_bytes = 0;
   double seconds = 0, cublas_seconds = 0;  // on a GPU
   std::string stray, error;
 };
@@ -135,9 +136,10 @@ void Case::run(const std::function<void()>& launch, size_t smem_bytes) {
   ++result_->launches;
   barriers = 0;
   cpu_device::settings().count = result_->counted;
-  cpu_device::settings().block_seconds = 2;  // a correct block takes milliseconds
+  cpu_device::settings().block_seconds = 1;  // a correct block takes milliseconds
   launch();
   result_->barriers += barriers;
+  result_->ahead += cpu_device::take_ahead();
   result_->dynamic_bytes = std::max<uint64_t>(result_->dynamic_bytes, smem_bytes);
   for (const cpu_device::MemoryLine& line : cpu_device::take_memory_lines())
     if (result_->counted) result_->memory.push_back(json_of(line));
@@ -220,6 +222,14 @@ bool Case::is_poison(const void* bytes, size_t count) {
   return std::all_of(begin, begin + count, [](unsigned char byte) { return byte == 0xFF; });
 }
 
+void Case::compare_inputs() {
+  for (const Kept& kept : kept_) {
+    std::vector<unsigned char> now(kept.bytes.size());
+    copy_to_host(now.data(), kept.data, now.size());
+    if (now != kept.bytes) stray_write(kept.name, "although it is an input");
+  }
+}
+
 namespace {
 
 // Of each case: one that is counted, and one with other data and the threads in the
@@ -227,6 +237,10 @@ namespace {
 constexpr int RUNS = 2;
 
 }  // namespace
+
+int Exercise::drawn(int least, int most) {
+  return least + static_cast<int>(mix(seed_ + ++draws_) % static_cast<uint64_t>(most - least + 1));
+}
 
 std::string Exercise::result(const Entry& entry, uint64_t seed, int runs) {
   Json json;
@@ -239,16 +253,22 @@ std::string Exercise::result(const Entry& entry, uint64_t seed, int runs) {
     result.counted = i == 0;
     try {
       entry.body(c);
+      c.compare_inputs();
     } catch (const std::exception& error) {
       result.error = error.what();
     }
     const bool failed = !result.findings.empty() || !result.error.empty() ||
                         !result.stray.empty() || result.wrong_elements > 0;
     if (i == 0) {
-      json = {{"name", entry.name},          {"timed", entry.timed},
-              {"memory", result.memory},     {"launches", result.launches},
-              {"barriers", result.barriers}, {"dynamic_bytes", result.dynamic_bytes},
-              {"seconds", result.seconds},   {"cublas_seconds", result.cublas_seconds}};
+      json = {{"name", entry.name},
+              {"timed", entry.timed},
+              {"memory", result.memory},
+              {"launches", result.launches},
+              {"barriers", result.barriers},
+              {"copies_ahead", result.ahead},
+              {"dynamic_bytes", result.dynamic_bytes},
+              {"seconds", result.seconds},
+              {"cublas_seconds", result.cublas_seconds}};
     }
     if (i == 0 || failed) {
       json["findings"] = result.findings;
@@ -278,8 +298,11 @@ int run(Exercise& exercise, uint64_t seed, const char* report, bool once) {
   for (const size_t i : order)
     cases[i] =
         Json::parse(Exercise::result(entries[i], generator(), once || entries[i].timed ? 1 : RUNS));
-  std::ofstream(report) << Json{{"seed", seed}, {"cases", cases}}.dump(1) << "\n";
-  return 0;
+  std::ofstream file(report);
+  file << Json{{"seed", seed}, {"cases", cases}}.dump(1) << "\n";
+  if (file.flush()) return 0;
+  std::cerr << report << " cannot be written: " << std::strerror(errno) << "\n";
+  return 2;
 }
 
 Registration::Registration(const char* name, void (*check)(Exercise&)) {
@@ -295,9 +318,10 @@ int main(int argc, char** argv) {
   if (argc == 4 || once)
     for (const auto& solution : grader::solutions())
       if (std::strcmp(solution.name, argv[1]) == 0) {
-        grader::Exercise exercise;
+        const uint64_t seed = std::strtoull(argv[2], nullptr, 10);
+        grader::Exercise exercise(seed);
         solution.check(exercise);
-        return grader::run(exercise, std::strtoull(argv[2], nullptr, 10), argv[3], once);
+        return grader::run(exercise, seed, argv[3], once);
       }
   std::cerr << argv[0] << ": expects SOLUTION SEED REPORT [once]; solutions:";
   for (const auto& solution : grader::solutions()) std::cerr << " " << solution.name;

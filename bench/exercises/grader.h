@@ -89,15 +89,15 @@ class Case {
   template <class T>
   Matrix<T> input(const std::string& name, int rows, int columns, int64_t ld = 0,
                   const std::function<T(uint64_t)>& draw = uniform<T>) {
-    return make<T>(name, rows, columns, ld, [&](int64_t i) { return draw(random(i)); });
+    return unchanged(make<T>(name, rows, columns, ld, [&](int64_t i) { return draw(random(i)); }));
   }
   // An input of elements that draw(row, column) gives.
   template <class T>
   Matrix<T> input_of(const std::string& name, int rows, int columns,
                      const std::function<T(int, int)>& draw) {
-    return make<T>(name, rows, columns, 0, [&](int64_t i) {
+    return unchanged(make<T>(name, rows, columns, 0, [&](int64_t i) {
       return draw(static_cast<int>(i / columns), static_cast<int>(i % columns));
-    });
+    }));
   }
   // An output, NaN before the launch: what is not written is seen.
   template <class T>
@@ -180,6 +180,7 @@ class Case {
   void stray_write(const std::string& name, const std::string& where);
   static double product_bound(int k, double magnitude, double value, bool half_out);
   static bool is_poison(const void* bytes, size_t count);
+  void compare_inputs();
   template <class In, class Out>
   void time_cublas(const ladder::Gemm<In, Out>& problem);
 
@@ -200,6 +201,14 @@ class Case {
     const auto first = all.begin() + static_cast<std::ptrdiff_t>(GUARD);
     return {name, rows,         columns,
             ld,   base + GUARD, std::vector<T>(first, first + static_cast<std::ptrdiff_t>(size))};
+  }
+
+  // A kernel must not change an input: it is compared when the case has ended.
+  template <class T>
+  Matrix<T> unchanged(const Matrix<T>& input) {
+    const auto* const bytes = reinterpret_cast<const unsigned char*>(input.host.data());
+    kept_.push_back({input.name, input.data, {bytes, bytes + input.host.size() * sizeof(T)}});
+    return input;
   }
 
   template <class A, class B, class Out>
@@ -249,11 +258,24 @@ class Case {
   bool timed_;
   std::unique_ptr<Result> result_;
   std::vector<void*> allocations_;
+  struct Kept {
+    std::string name;
+    const void* data;
+    std::vector<unsigned char> bytes;
+  };
+  std::vector<Kept> kept_;
 };
 
 // What check.cpp gets: it adds cases, which are run in any order when it has returned.
 class Exercise {
  public:
+  explicit Exercise(uint64_t seed) : seed_(seed) {}
+
+  // A number that no kernel can know, for the case "a drawn shape". There, too, costs are looked
+  // at, beside the reference's: a kernel must not be cheap at the shape that its exercise names
+  // alone.
+  int drawn(int least, int most);
+
   void add(const std::string& name, std::function<void(Case&)> body) {
     cases_.push_back({name, std::move(body), false});
   }
@@ -276,6 +298,7 @@ class Exercise {
   };
   static std::string result(const Entry& entry, uint64_t seed, int runs);
   std::vector<Entry> cases_;
+  uint64_t seed_, draws_ = 0;
 };
 
 // A solution that is compiled into this program.

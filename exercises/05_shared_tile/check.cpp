@@ -13,8 +13,11 @@ static void check(grader::Exercise& exercise) {
       c.expect_product(C, A, B);
     };
   };
-  for (const Shape& s : {Shape{"32 x 64 x 64", 32, 64, 64}, Shape{"30 x 45 x 70", 30, 45, 70},
-                         Shape{"8 x 32 x 33", 8, 32, 33}, Shape{"1 x 17 x 3", 1, 17, 3}})
+  for (const Shape& s : {Shape{"32 x 64 x 64", 32, 64, 64},
+                         Shape{"a drawn shape", 8 * exercise.drawn(1, 4), 32 * exercise.drawn(1, 3),
+                               32 * exercise.drawn(3, 5)},
+                         Shape{"30 x 45 x 70", 30, 45, 70}, Shape{"8 x 32 x 33", 8, 32, 33},
+                         Shape{"1 x 17 x 3", 1, 17, 3}})
     exercise.add(s.name, gemm(s));
   exercise.add_timed("4096 x 4096 x 4096", gemm({"", 4096, 4096, 4096}));
 }

@@ -17,8 +17,10 @@ static void check(grader::Exercise& exercise) {
       });
     };
   };
-  for (const Shape& s : {Shape{"32 x 256", 32, 256, 256}, Shape{"13 x 101", 13, 101, 104},
-                         Shape{"9 x 130", 9, 130, 132}, Shape{"1 x 3", 1, 3, 8}})
+  for (const Shape& s :
+       {Shape{"32 x 256", 32, 256, 256},
+        Shape{"a drawn shape", 8 * exercise.drawn(1, 4), 128 * exercise.drawn(3, 5), 640},
+        Shape{"13 x 101", 13, 101, 104}, Shape{"9 x 130", 9, 130, 132}, Shape{"1 x 3", 1, 3, 8}})
     exercise.add(s.name, add(s));
   exercise.add_timed("8192 x 8192", add({"", 8192, 8192, 8192}));
 }

@@ -13,8 +13,11 @@ static void check(grader::Exercise& exercise) {
       c.expect_product(C, A, B);
     };
   };
-  for (const Shape& s : {Shape{"64 x 64 x 64", 64, 64, 64}, Shape{"70 x 90 x 20", 70, 90, 20},
-                         Shape{"33 x 64 x 16", 33, 64, 16}, Shape{"1 x 17 x 3", 1, 17, 3}})
+  for (const Shape& s : {Shape{"64 x 64 x 64", 64, 64, 64},
+                         Shape{"a drawn shape", 64 * exercise.drawn(1, 2),
+                               64 * exercise.drawn(1, 2), 16 * exercise.drawn(5, 7)},
+                         Shape{"70 x 90 x 20", 70, 90, 20}, Shape{"33 x 64 x 16", 33, 64, 16},
+                         Shape{"1 x 17 x 3", 1, 17, 3}})
     exercise.add(s.name, gemm(s));
   exercise.add_timed("4096 x 4096 x 4096", gemm({"", 4096, 4096, 4096}));
 }

@@ -12,6 +12,8 @@ static void add(grader::Exercise& exercise, const char* name, int M, int N, int 
 
 static void check(grader::Exercise& exercise) {
   add<4, 4>(exercise, "4 x 4 a thread", 64, 64, 32);
+  add<4, 4>(exercise, "a drawn shape", 64 * exercise.drawn(1, 2), 64 * exercise.drawn(1, 2),
+            16 * exercise.drawn(3, 5));
   add<8, 4>(exercise, "8 x 4 a thread", 128, 64, 16);
   add<4, 8>(exercise, "4 x 8 a thread", 64, 128, 16);
   add<2, 6>(exercise, "2 x 6 a thread", 50, 101, 19);

@@ -13,8 +13,11 @@ static void check(grader::Exercise& exercise) {
       c.expect_product(C, A, B);
     };
   };
-  for (const Shape& s : {Shape{"64 x 64 x 64", 64, 64, 64}, Shape{"30 x 45 x 50", 30, 45, 50},
-                         Shape{"16 x 16 x 16", 16, 16, 16}, Shape{"1 x 17 x 3", 1, 17, 3}})
+  for (const Shape& s : {Shape{"64 x 64 x 64", 64, 64, 64},
+                         Shape{"a drawn shape", 16 * exercise.drawn(1, 4),
+                               16 * exercise.drawn(1, 4), 16 * exercise.drawn(5, 7)},
+                         Shape{"30 x 45 x 50", 30, 45, 50}, Shape{"16 x 16 x 16", 16, 16, 16},
+                         Shape{"1 x 17 x 3", 1, 17, 3}})
     exercise.add(s.name, gemm(s));
   exercise.add_timed("4096 x 4096 x 4096", gemm({"", 4096, 4096, 4096}));
 }

@@ -3,7 +3,9 @@ static void check(grader::Exercise& exercise) {
     const char* name;
     int rows, steps;
   };
-  for (const Shape& s : {Shape{"8 steps", 2, 8}, Shape{"1 step", 3, 1}, Shape{"5 steps", 1, 5}})
+  for (const Shape& s :
+       {Shape{"8 steps", 2, 8}, Shape{"a drawn shape", exercise.drawn(1, 4), exercise.drawn(9, 14)},
+        Shape{"1 step", 3, 1}, Shape{"5 steps", 1, 5}})
     exercise.add(s.name, [s](grader::Case& c) {
       const auto in = c.input<float>("in", s.rows, 128),
                  push = c.input<float>("push", s.steps, 128);

@@ -15,8 +15,10 @@ static void check(grader::Exercise& exercise) {
     int tiles_m, tiles_n;
   };
   for (const Shape& s :
-       {Shape{"16 x 16 tiles", 16, 16}, Shape{"10 x 7 tiles", 10, 7}, Shape{"7 x 10 tiles", 7, 10},
-        Shape{"1 x 5 tiles", 1, 5}, Shape{"37 x 3 tiles", 37, 3}})
+       {Shape{"16 x 16 tiles", 16, 16},
+        Shape{"a drawn shape", 16 * exercise.drawn(1, 3), 16 * exercise.drawn(2, 3)},
+        Shape{"10 x 7 tiles", 10, 7}, Shape{"7 x 10 tiles", 7, 10}, Shape{"1 x 5 tiles", 1, 5},
+        Shape{"37 x 3 tiles", 37, 3}})
     exercise.add(s.name, [s](grader::Case& c) {
       const auto number = [](int row, int) { return static_cast<float>(row); };
       const auto rows = c.input_of<float>("tile_rows", s.tiles_m, 8, number);

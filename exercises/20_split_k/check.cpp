@@ -5,6 +5,8 @@ static void check(grader::Exercise& exercise) {
   };
   // The last has a part without any k: 5 in parts of 2.
   for (const Shape& s : {Shape{"32 x 64 x 256 in 4 parts", 32, 64, 256, 4},
+                         Shape{"a drawn shape", 8 * exercise.drawn(1, 4), 32 * exercise.drawn(1, 2),
+                               60 * exercise.drawn(2, 4), exercise.drawn(2, 5)},
                          Shape{"13 x 50 x 101 in 8 parts", 13, 50, 101, 8},
                          Shape{"3 x 5 x 5 in 4 parts", 3, 5, 5, 4}})
     exercise.add(s.name, [s](grader::Case& c) {

@@ -3,8 +3,11 @@ static void check(grader::Exercise& exercise) {
     const char* name;
     int M, N, K;
   };
-  for (const Shape& s : {Shape{"32 x 32 x 64", 32, 32, 64}, Shape{"16 x 16 x 16", 16, 16, 16},
-                         Shape{"21 x 7 x 40", 21, 7, 40}, Shape{"1 x 50 x 3", 1, 50, 3}})
+  for (const Shape& s : {Shape{"32 x 32 x 64", 32, 32, 64},
+                         Shape{"a drawn shape", 16 * exercise.drawn(1, 3),
+                               16 * exercise.drawn(1, 3), 16 * exercise.drawn(5, 7)},
+                         Shape{"16 x 16 x 16", 16, 16, 16}, Shape{"21 x 7 x 40", 21, 7, 40},
+                         Shape{"1 x 50 x 3", 1, 50, 3}})
     exercise.add(s.name, [s](grader::Case& c) {
       const int lda = ceil_div(s.K, 8) * 8, ldb = ceil_div(s.N, 8) * 8, ldc = ldb;
       const auto A = c.input<half>("A", s.M, s.K, lda), B = c.input<half>("B", s.K, s.N, ldb);

@@ -3,8 +3,11 @@ static void check(grader::Exercise& exercise) {
     const char* name;
     int M, N, K;
   };
-  for (const Shape& s : {Shape{"64 x 64 x 64", 64, 64, 64}, Shape{"32 x 32 x 16", 32, 32, 16},
-                         Shape{"45 x 20 x 50", 45, 20, 50}, Shape{"1 x 70 x 3", 1, 70, 3}})
+  for (const Shape& s : {Shape{"64 x 64 x 64", 64, 64, 64},
+                         Shape{"a drawn shape", 32 * exercise.drawn(1, 2),
+                               32 * exercise.drawn(1, 2), 16 * exercise.drawn(5, 7)},
+                         Shape{"32 x 32 x 16", 32, 32, 16}, Shape{"45 x 20 x 50", 45, 20, 50},
+                         Shape{"1 x 70 x 3", 1, 70, 3}})
     exercise.add(s.name, [s](grader::Case& c) {
       const int lda = ceil_div(s.K, 8) * 8, ldb = ceil_div(s.N, 8) * 8, ldc = ldb;
       const auto A = c.input<half>("A", s.M, s.K, lda), B = c.input<half>("B", s.K, s.N, ldb);

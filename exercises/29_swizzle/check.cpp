@@ -4,7 +4,8 @@ static void check(grader::Exercise& exercise) {
     int rows, ld_in, ld_out;
   };
   for (const Shape& s :
-       {Shape{"64 rows", 64, 32, 32}, Shape{"100 rows", 100, 40, 48}, Shape{"1 row", 1, 32, 56}})
+       {Shape{"64 rows", 64, 32, 32}, Shape{"a drawn shape", 64 * exercise.drawn(2, 5), 32, 32},
+        Shape{"100 rows", 100, 40, 48}, Shape{"1 row", 1, 32, 56}})
     exercise.add(s.name, [s](grader::Case& c) {
       const auto in = c.input<half>("in", s.rows, 32, s.ld_in);
       const auto out = c.output<half>("out", s.rows, 32, s.ld_out);

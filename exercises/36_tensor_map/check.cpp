@@ -3,8 +3,11 @@ static void check(grader::Exercise& exercise) {
     const char* name;
     int rows, columns, ld;
   };
-  for (const Shape& s : {Shape{"64 x 128", 64, 128, 128}, Shape{"64 x 128 of 160", 64, 128, 160},
-                         Shape{"5 x 70 of 72", 5, 70, 72}, Shape{"100 x 24 of 32", 100, 24, 32}})
+  for (const Shape& s :
+       {Shape{"64 x 128", 64, 128, 128},
+        Shape{"a drawn shape", 32 * exercise.drawn(3, 5), 64 * exercise.drawn(1, 3), 192},
+        Shape{"64 x 128 of 160", 64, 128, 160}, Shape{"5 x 70 of 72", 5, 70, 72},
+        Shape{"100 x 24 of 32", 100, 24, 32}})
     exercise.add(s.name, [s](grader::Case& c) {
       void* encode = nullptr;
       cudaDriverEntryPointQueryResult found{};

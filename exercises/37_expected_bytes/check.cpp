@@ -3,8 +3,10 @@ static void check(grader::Exercise& exercise) {
     const char* name;
     int rows, columns;
   };
-  for (const Shape& s : {Shape{"64 x 256", 64, 256}, Shape{"40 x 256", 40, 256},
-                         Shape{"32 x 200", 32, 200}, Shape{"1 x 8", 1, 8}})
+  for (const Shape& s :
+       {Shape{"64 x 256", 64, 256},
+        Shape{"a drawn shape", 32 * exercise.drawn(3, 5), 128 * exercise.drawn(1, 3)},
+        Shape{"40 x 256", 40, 256}, Shape{"32 x 200", 32, 200}, Shape{"1 x 8", 1, 8}})
     exercise.add(s.name, [s](grader::Case& c) {
       const auto in = c.input<half>("in", s.rows, s.columns);
       const auto out = c.output<half>("out", s.rows, s.columns, s.columns + 8);

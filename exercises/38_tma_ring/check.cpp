@@ -3,8 +3,11 @@ static void check(grader::Exercise& exercise) {
     const char* name;
     int rows, columns;
   };
-  for (const Shape& s : {Shape{"96 x 128", 96, 128}, Shape{"40 x 72", 40, 72}, Shape{"5 x 8", 5, 8},
-                         Shape{"50 x 64", 50, 64}, Shape{"149 x 64", 149, 64}})
+  for (const Shape& s :
+       {Shape{"96 x 128", 96, 128},
+        Shape{"a drawn shape", 16 * exercise.drawn(7, 10), 64 * exercise.drawn(1, 3)},
+        Shape{"40 x 72", 40, 72}, Shape{"5 x 8", 5, 8}, Shape{"50 x 64", 50, 64},
+        Shape{"149 x 64", 149, 64}})
     exercise.add(s.name, [s](grader::Case& c) {
       const auto in = c.input<half>("in", s.rows, s.columns);
       const auto out = c.output<float>("out", 1, s.columns);

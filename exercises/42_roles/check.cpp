@@ -3,8 +3,10 @@ static void check(grader::Exercise& exercise) {
     const char* name;
     int M, N, K;
   };
-  for (const Shape& s : {Shape{"128 x 64 x 256", 128, 64, 256}, Shape{"128 x 64 x 64", 128, 64, 64},
-                         Shape{"100 x 40 x 328", 100, 40, 328}, Shape{"1 x 8 x 8", 1, 8, 8}})
+  for (const Shape& s : {Shape{"128 x 64 x 256", 128, 64, 256},
+                         Shape{"a drawn shape", 128, 64, 64 * exercise.drawn(5, 7)},
+                         Shape{"128 x 64 x 64", 128, 64, 64}, Shape{"100 x 40 x 328", 100, 40, 328},
+                         Shape{"1 x 8 x 8", 1, 8, 8}})
     exercise.add(s.name, [s](grader::Case& c) {
       const auto A = c.input<half>("A", s.M, s.K), B = c.input<half>("B", s.K, s.N);
       const auto C = c.output<float>("C", s.M, s.N, s.N + 3);

@@ -3,8 +3,9 @@ static void check(grader::Exercise& exercise) {
     const char* name;
     int pairs, rows;  // of own
   };
-  for (const Shape& s : {Shape{"2 pairs", 2, 128}, Shape{"1 pair", 1, 64},
-                         Shape{"3 pairs, the last tile cut", 3, 170}})
+  for (const Shape& s :
+       {Shape{"2 pairs", 2, 128}, Shape{"a drawn shape", exercise.drawn(3, 5), 192},
+        Shape{"1 pair", 1, 64}, Shape{"3 pairs, the last tile cut", 3, 170}})
     exercise.add(s.name, [s](grader::Case& c) {
       const auto own = c.input<half>("own", s.rows, 64),
                  common = c.input<half>("common", s.pairs * 32, 64);

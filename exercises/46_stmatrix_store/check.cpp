@@ -4,7 +4,9 @@ static void check(grader::Exercise& exercise) {
     int rows, columns, ld;
   };
   for (const Shape& s :
-       {Shape{"32 x 64", 32, 64, 64}, Shape{"50 x 136", 50, 136, 144}, Shape{"1 x 8", 1, 8, 16}})
+       {Shape{"32 x 64", 32, 64, 64},
+        Shape{"a drawn shape", 32 * exercise.drawn(2, 4), 64 * exercise.drawn(1, 3), 192},
+        Shape{"50 x 136", 50, 136, 144}, Shape{"1 x 8", 1, 8, 16}})
     exercise.add(s.name, [s](grader::Case& c) {
       const auto in = c.input<float>("in", s.rows, s.columns);
       const auto out = c.output<half>("out", s.rows, s.columns, s.ld);

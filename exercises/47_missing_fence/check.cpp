@@ -4,7 +4,9 @@ static void check(grader::Exercise& exercise) {
     int rows, columns, ld;  // of out
   };
   for (const Shape& s :
-       {Shape{"64 x 128", 64, 128, 128}, Shape{"50 x 72", 50, 72, 88}, Shape{"1 x 8", 1, 8, 16}})
+       {Shape{"64 x 128", 64, 128, 128},
+        Shape{"a drawn shape", 32 * exercise.drawn(3, 5), 64 * exercise.drawn(1, 3), 192},
+        Shape{"50 x 72", 50, 72, 88}, Shape{"1 x 8", 1, 8, 16}})
     exercise.add(s.name, [s](grader::Case& c) {
       const auto in = c.input<half>("in", s.rows, s.columns);
       const auto out = c.output<half>("out", s.rows, s.columns, s.ld);

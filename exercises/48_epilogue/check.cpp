@@ -3,8 +3,11 @@ static void check(grader::Exercise& exercise) {
     const char* name;
     int M, N, K;
   };
-  for (const Shape& s : {Shape{"64 x 64 x 64", 64, 64, 64}, Shape{"50 x 37 x 40", 50, 37, 40},
-                         Shape{"1 x 1 x 8", 1, 1, 8}, Shape{"64 x 24 x 16", 64, 24, 16}})
+  for (const Shape& s : {Shape{"64 x 64 x 64", 64, 64, 64},
+                         Shape{"a drawn shape", 8 * exercise.drawn(3, 7), 8 * exercise.drawn(3, 7),
+                               8 * exercise.drawn(3, 7)},
+                         Shape{"50 x 37 x 40", 50, 37, 40}, Shape{"1 x 1 x 8", 1, 1, 8},
+                         Shape{"64 x 24 x 16", 64, 24, 16}})
     exercise.add(s.name, [s](grader::Case& c) {
       const int ld = ceil_div(s.N, 8) * 8;
       const auto A = c.input<half>("A", s.M, s.K), B = c.input<half>("B", s.K, s.N, ld);

@@ -13,9 +13,11 @@ static void check(grader::Exercise& exercise) {
     };
   };
   for (const Shape& s :
-       {Shape{"128 x 128", 128, 128, 128, 136}, Shape{"70 x 45", 70, 45, 48, 80},
-        Shape{"130 x 67, ld_in 67", 130, 67, 67, 136}, Shape{"67 x 64, ld_out 67", 67, 64, 64, 67},
-        Shape{"1 x 100", 1, 100, 104, 2}, Shape{"33 x 1", 33, 1, 1, 40}})
+       {Shape{"128 x 128", 128, 128, 128, 136},
+        Shape{"a drawn shape", 64 * exercise.drawn(3, 4), 64 * exercise.drawn(1, 3), 192, 264},
+        Shape{"70 x 45", 70, 45, 48, 80}, Shape{"130 x 67, ld_in 67", 130, 67, 67, 136},
+        Shape{"67 x 64, ld_out 67", 67, 64, 64, 67}, Shape{"1 x 100", 1, 100, 104, 2},
+        Shape{"33 x 1", 33, 1, 1, 40}})
     exercise.add(s.name, of(s));
   exercise.add_timed("8192 x 8192", of({"", 8192, 8192, 8192, 8192}));
 }

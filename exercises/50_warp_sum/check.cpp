@@ -18,7 +18,9 @@ static void check(grader::Exercise& exercise) {
     };
   };
   for (const Shape& s :
-       {Shape{"16 x 256", 16, 256}, Shape{"13 x 1000", 13, 1000}, Shape{"3 x 5", 3, 5}})
+       {Shape{"16 x 256", 16, 256},
+        Shape{"a drawn shape", 8 * exercise.drawn(3, 5), 32 * exercise.drawn(9, 16)},
+        Shape{"13 x 1000", 13, 1000}, Shape{"3 x 5", 3, 5}})
     exercise.add(s.name, of(s));
   exercise.add_timed("8192 x 8192", of({"", 8192, 8192}));
 }

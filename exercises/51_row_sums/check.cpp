@@ -17,8 +17,9 @@ static void check(grader::Exercise& exercise) {
       });
     };
   };
-  for (const Shape& s :
-       {Shape{"4 x 4096", 4, 4096}, Shape{"3 x 2051", 3, 2051}, Shape{"2 x 3", 2, 3}})
+  for (const Shape& s : {Shape{"4 x 4096", 4, 4096},
+                         Shape{"a drawn shape", exercise.drawn(2, 5), 2048 * exercise.drawn(3, 4)},
+                         Shape{"3 x 2051", 3, 2051}, Shape{"2 x 3", 2, 3}})
     exercise.add(s.name, of(s));
   exercise.add_timed("8192 x 8192", of({"", 8192, 8192}));
 }

@@ -22,7 +22,9 @@ static void check(grader::Exercise& exercise) {
     };
   };
   for (const Shape& s :
-       {Shape{"4 x 2048", 4, 2048, 100}, Shape{"3 x 1333", 3, 1333, -100}, Shape{"2 x 7", 2, 7, 0}})
+       {Shape{"4 x 2048", 4, 2048, 100},
+        Shape{"a drawn shape", exercise.drawn(5, 8), 1024 * exercise.drawn(1, 2), 0},
+        Shape{"3 x 1333", 3, 1333, -100}, Shape{"2 x 7", 2, 7, 0}})
     exercise.add(s.name, of(s));
   exercise.add_timed("32768 x 2048", of({"", 32768, 2048, 0}));
 }

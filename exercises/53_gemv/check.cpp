@@ -18,8 +18,10 @@ static void check(grader::Exercise& exercise) {
       });
     };
   };
-  for (const Shape& s : {Shape{"4 x 2048", 4, 2048}, Shape{"2 x 5127", 2, 5127},
-                         Shape{"3 x 1029", 3, 1029}, Shape{"5 x 2", 5, 2}})
+  for (const Shape& s :
+       {Shape{"4 x 2048", 4, 2048},
+        Shape{"a drawn shape", exercise.drawn(5, 7), 1024 * exercise.drawn(2, 4)},
+        Shape{"2 x 5127", 2, 5127}, Shape{"3 x 1029", 3, 1029}, Shape{"5 x 2", 5, 2}})
     exercise.add(s.name, of(s));
   exercise.add_timed("8192 x 8192", of({"", 8192, 8192}));
 }

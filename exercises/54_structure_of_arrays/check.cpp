@@ -18,5 +18,6 @@ static void check(grader::Exercise& exercise) {
     };
   };
   for (const int n : {512, 301, 1}) exercise.add(std::to_string(n) + " particles", of(n, false));
+  exercise.add("a drawn shape", of(256 * exercise.drawn(3, 5), false));
   exercise.add_timed("8388608 particles", of(1 << 23, true));
 }

@@ -18,5 +18,6 @@ static void check(grader::Exercise& exercise) {
     };
   };
   for (const int n : {4096, 1000, 5}) exercise.add(std::to_string(n) + " samples", of(n));
+  exercise.add("a drawn shape", of(256 * exercise.drawn(17, 24)));
   exercise.add_timed("67108864 samples", of(1 << 26));
 }

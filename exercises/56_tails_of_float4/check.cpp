@@ -10,5 +10,6 @@ static void check(grader::Exercise& exercise) {
     };
   };
   for (const int n : {4096, 4099, 1026, 1001, 3}) exercise.add(std::to_string(n), of(n));
+  exercise.add("a drawn shape", of(1024 * exercise.drawn(5, 8)));
   exercise.add_timed("67108864", of(1 << 26));
 }

@@ -11,6 +11,7 @@ static void check(grader::Exercise& exercise) {
     };
   };
   exercise.add("8192", of(8192, 4, false));
+  exercise.add("a drawn shape", of(1024 * exercise.drawn(9, 12), exercise.drawn(2, 4), false));
   exercise.add("5003", of(5003, 3, false));
   exercise.add("2", of(2, 2, false));
   exercise.add_timed("67108864", of(1 << 26, 1056, true));

@@ -17,7 +17,7 @@ static __device__ Choice best(int M, int N, int places) {
     const int tiles = ceil_div(M, height) * ceil_div(N, WIDTH);
     const int waves = ceil_div(tiles, places);
     const int time = waves * (height + ARRIVALS);
-    if (choice.height == 0 || time <= least) {
+    if (choice.height == 0 || time < least) {
       choice = {height, ceil_div(tiles, waves)};
       least = time;
     }

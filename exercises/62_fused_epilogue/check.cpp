@@ -3,8 +3,11 @@ static void check(grader::Exercise& exercise) {
     const char* name;
     int M, N, K;
   };
-  for (const Shape& s : {Shape{"32 x 128 x 32", 32, 128, 32}, Shape{"16 x 64 x 80", 16, 64, 80},
-                         Shape{"21 x 72 x 40", 21, 72, 40}, Shape{"1 x 8 x 5", 1, 8, 5}})
+  for (const Shape& s : {Shape{"32 x 128 x 32", 32, 128, 32},
+                         Shape{"a drawn shape", 16 * exercise.drawn(1, 3),
+                               64 * exercise.drawn(1, 3), 32 * exercise.drawn(2, 3)},
+                         Shape{"16 x 64 x 80", 16, 64, 80}, Shape{"21 x 72 x 40", 21, 72, 40},
+                         Shape{"1 x 8 x 5", 1, 8, 5}})
     exercise.add(s.name, [s](grader::Case& c) {
       // Every other bias is about 20, and every other residual about -20: what is rounded between
       // the two is off by up to 2^-7, and the result is small.

@@ -5,7 +5,9 @@ static void check(grader::Exercise& exercise) {
     bool has_signs;
   };
   for (const Shape& s :
-       {Shape{"64 x 64 x 1024", 64, 64, 1024, false}, Shape{"64 x 64 x 128", 64, 64, 128, true},
+       {Shape{"64 x 64 x 1024", 64, 64, 1024, false},
+        Shape{"a drawn shape", 64, 64, 128 * exercise.drawn(3, 7), false},
+        Shape{"64 x 64 x 128", 64, 64, 128, true},
         Shape{"64 x 64 x 384, with signs", 64, 64, 384, true},
         Shape{"33 x 24 x 272", 33, 24, 272, false}, Shape{"1 x 8 x 16", 1, 8, 16, true}})
     exercise.add(s.name, [s](grader::Case& c) {

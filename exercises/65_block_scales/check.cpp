@@ -4,8 +4,10 @@ static void check(grader::Exercise& exercise) {
     int M, N, K;
   };
   for (const Shape& s :
-       {Shape{"64 x 256 x 384", 64, 256, 384}, Shape{"41 x 200 x 272", 41, 200, 272},
-        Shape{"64 x 128 x 128", 64, 128, 128}, Shape{"1 x 8 x 16", 1, 8, 16}})
+       {Shape{"64 x 256 x 384", 64, 256, 384},
+        Shape{"a drawn shape", 64, 128 * exercise.drawn(1, 3), 128 * exercise.drawn(4, 5)},
+        Shape{"41 x 200 x 272", 41, 200, 272}, Shape{"64 x 128 x 128", 64, 128, 128},
+        Shape{"1 x 8 x 16", 1, 8, 16}})
     exercise.add(s.name, [s](grader::Case& c) {
       // Integers whose sums the tensor core does not round, and factors that differ.
       const auto draw = [](uint64_t bits) { return e4m3(static_cast<float>(bits % 17) - 8); };

@@ -27,5 +27,7 @@ static void check(grader::Exercise& exercise) {
   add<ALONG_K, ALONG_K>(exercise, "NT, 64 x 64 x 64", 64, 64, 64);
   add<ALONG_MN, ALONG_MN>(exercise, "TN, 64 x 64 x 64", 64, 64, 64);
   add<ALONG_MN, ALONG_K>(exercise, "TT, 64 x 64 x 64", 64, 64, 64);
+  add<ALONG_MN, ALONG_K>(exercise, "a drawn shape", 8 * exercise.drawn(3, 7),
+                         8 * exercise.drawn(3, 7), 8 * exercise.drawn(3, 7));
   add<ALONG_MN, ALONG_K>(exercise, "TT, 40 x 56 x 24", 40, 56, 24);
 }

@@ -6,6 +6,7 @@ static void check(grader::Exercise& exercise) {
   };
   for (const Shape& s :
        {Shape{"64 x 64 x 96", 64, 64, 96, true},
+        Shape{"a drawn shape", 64, 64, 32 * exercise.drawn(1, 2), true},
         Shape{"64 x 64 x 32, from 1 to 2", 64, 64, 32, false},
         Shape{"41 x 24 x 72, from 1 to 2", 41, 24, 72, false}, Shape{"1 x 8 x 4", 1, 8, 4, true}})
     exercise.add(s.name, [s](grader::Case& c) {

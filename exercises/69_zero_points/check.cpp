@@ -9,6 +9,7 @@ static void check(grader::Exercise& exercise) {
   for (const Problem& p :
        {Problem{"64 x 64 x 16, many halves", 64, 64, 16, -3, 50, 9, 0.5f, 2},
         Problem{"64 x 64 x 192", 64, 64, 192, -20, 7, 3, 0x1p-10f, 255},
+        Problem{"a drawn shape", 64, 64, 32 * exercise.drawn(2, 5), -20, 7, 3, 0x1p-10f, 255},
         Problem{"64 x 64 x 96, zero at -128", 64, 64, 96, 33, -5, -128, 0x1p-9f, 255},
         Problem{"41 x 23 x 80", 41, 23, 80, 100, -90, 0, 0x1p-11f, 255},
         Problem{"64 x 64 x 128, zero at 0", 64, 64, 128, 0, 0, 0, 0x1p-9f, 255},

@@ -7,6 +7,10 @@ static void check(grader::Exercise& exercise) {
   std::vector<int> five(40, 5);
   for (const Problem& p :
        {Problem{"70, 0 and 100 rows, N 128, 4 blocks", {70, 0, 100}, 128, 4},
+        Problem{"a drawn shape",
+                {32 * exercise.drawn(1, 3), 32 * exercise.drawn(1, 3), 32 * exercise.drawn(1, 3)},
+                128,
+                4},
         Problem{"0, 0, 33, 1 and 64 rows, N 100, 3 blocks", {0, 0, 33, 1, 64}, 100, 3},
         Problem{"40 groups of 5 rows, N 64, 7 blocks", five, 64, 7},
         Problem{"one group of 50 rows, N 200, 20 blocks", {50}, 200, 20},

@@ -5,6 +5,10 @@ static void check(grader::Exercise& exercise) {
     int N;
   };
   for (const Problem& p : {Problem{"40, 16 and 53 rows, N 64", {40, 16, 53}, 64},
+                           Problem{"a drawn shape",
+                                   {16 * exercise.drawn(1, 3) + 5, 16 * exercise.drawn(1, 3),
+                                    16 * exercise.drawn(1, 3) + 9},
+                                   64},
                            Problem{"3, 0, 1 and 33 rows, N 136", {3, 0, 1, 33}, 136},
                            Problem{"32 and 16 rows, N 64", {32, 16}, 64},
                            Problem{"one group of 20 rows, N 8", {20}, 8}})

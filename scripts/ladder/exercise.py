@@ -14,14 +14,19 @@ exercise.py --protect       writes exercises/checksums.json
 """
 
 import argparse
+import errno
+import fcntl
 import hashlib
 import json
+import os
 import re
+import resource
 import secrets
 import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -33,6 +38,12 @@ from ladder.project import ROOT, BadInput, read_json
 
 EXERCISES = ROOT / "exercises"
 SECONDS = 60  # a program that runs longer hangs
+# What a compiler gets. A starter takes 3 s and 0.6 GB.
+LIMITS = {resource.RLIMIT_CPU: 60, resource.RLIMIT_AS: 4 << 30}
+# Bytes that a device has: of a block's __shared__ arrays, with its dynamic shared memory, and of
+# constants.
+STATIC_SHARED, SHARED, CONSTANT = 48 * 1024, 227 * 1024, 64 * 1024
+DRAWN = "a drawn shape"  # the case of check.cpp with sizes that no kernel can know
 KINDS = {"write": "write it", "bug": "find the bug", "cheaper": "make it cheaper"}
 KINDS["predict"] = "predict the counter"
 
@@ -86,8 +97,10 @@ def read_yaml(path: Path) -> dict:
         value = yaml.safe_load(path.read_text())
     except OSError as error:
         raise BadInput(f"{path}: {error.strerror}") from error
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, ValueError) as error:
         raise BadInput(f"{path}: {' '.join(str(error).split())}") from error
+    except RecursionError as error:
+        raise BadInput(f"{path}: is nested too deeply") from error
     if not isinstance(value, dict):
         raise BadInput(f"{path}: expected `name: value` lines, with a blank behind the colon")
     return value
@@ -99,16 +112,17 @@ def read_exercise(folder: Path) -> Exercise:
     entry = {"limits": {}} | read_yaml(path)
     try:
         exercise = Exercise(folder, **entry | {"hints": tuple(entry["hints"])})
-    except (TypeError, KeyError) as error:
+        named = [cost for costs in exercise.limits.values() for cost in costs]
+        named += [question["cost"] for question in exercise.questions.values()]
+        unknown = [cost for cost in named if cost.split(" of ")[0] not in COSTS]
+    except (TypeError, KeyError, AttributeError) as error:
         raise BadInput(f"{path}: {error}") from error
     if exercise.kind not in KINDS:
         raise BadInput(f"{path}: kind is {exercise.kind}; there are {', '.join(KINDS)}")
     if len(exercise.hints) != 3 or not all(isinstance(h, str) for h in exercise.hints):
         raise BadInput(f"{path}: three hints are expected, each a text")
-    named = [cost for costs in exercise.limits.values() for cost in costs]
-    for cost in named + [question["cost"] for question in exercise.questions.values()]:
-        if cost.split(" of ")[0] not in COSTS:
-            raise BadInput(f"{path}: there is no cost '{cost}'; there are {', '.join(COSTS)}")
+    if unknown:
+        raise BadInput(f"{path}: there is no cost '{unknown[0]}'; there are {', '.join(COSTS)}")
     return exercise
 
 
@@ -276,9 +290,13 @@ def refused_token(tokens: list[tuple[str, int]]) -> str:
 
 
 def refusal_of_object(object_file: Path) -> str:
-    """A variable of the solution that outlives a launch, or a function of the host; "" if there is
-    none. __shared__ arrays are thread-local on the CPU device: in sections of their own."""
+    """A variable of the solution that outlives a launch, a function of the host, or more memory
+    than a device has; "" if there is none. __shared__ arrays are thread-local on the CPU device: in
+    sections of their own. Raises BadInput."""
     done = subprocess.run(["nm", "-f", "sysv", object_file], capture_output=True, text=True)
+    if done.returncode != 0:
+        raise BadInput(f"nm: {done.stderr.strip()}")
+    shared, constants = Counter(), 0  # shared: by function
     for line in done.stdout.splitlines():
         cells = [cell.strip() for cell in line.rsplit("|", 6)]
         if len(cells) != 7:
@@ -288,6 +306,17 @@ def refusal_of_object(object_file: Path) -> str:
             return f"`{name.strip().split('kernels::')[-1]}` keeps its value between launches"
         if cells[2] == "U" and not C_FUNCTIONS.fullmatch(cells[0]):
             return f"`{cells[0]}`: functions of the host"
+        size = int(cells[4] or "0", 16)
+        if "7kernels" in cells[0] and cells[3] == "TLS":
+            shared[re.sub(r"E\d+\w+$", "", cells[0])] += size
+        constants += size * cells[6].startswith(".rodata")
+    if shared and max(shared.values()) > STATIC_SHARED:
+        most = f"{max(shared.values())} bytes of __shared__ arrays"
+        return (
+            f"{most}: a block has {STATIC_SHARED} at most, and more as dynamic shared memory alone"
+        )
+    if constants > CONSTANT:
+        return f"tables of {constants} bytes: a device has {CONSTANT} for constants"
     return ""
 
 
@@ -347,10 +376,13 @@ class Build:
         """Makes folder/program, whose one solution is called `yours`. Returns why it cannot."""
         command = self.command(exercise)
         source, object_file = folder / "yours.cpp", folder / "yours.o"
-        source.write_text(program_text(exercise, yours=solution))
+        solutions = {"yours": solution}
+        if exercise.limits:  # whose costs are compared where the shape is drawn
+            solutions["solution"] = exercise.solution
+        source.write_text(program_text(exercise, **solutions))
         command[command.index("-o") + 1] = str(object_file)
         command[command.index("-c") + 1] = str(source)
-        done = subprocess.run(command, capture_output=True, text=True)
+        done = subprocess.run(command, capture_output=True, text=True, preexec_fn=limit)
         if done.returncode != 0:
             return compile_errors(done.stderr, solution)
         refused = refusal_of_object(object_file)
@@ -359,35 +391,59 @@ class Build:
         compiler = command[1] if Path(command[0]).name == "ccache" else command[0]
         link = [compiler, object_file, "-o", folder / "program", *self.libraries]
         done = subprocess.run(link, capture_output=True, text=True)
-        return f"does not link: {done.stderr.strip().splitlines()[-1]}" if done.returncode else ""
+        if done.returncode == 0:
+            return ""
+        (missing,) = re.findall(r"undefined reference to .*", done.stderr)[:1] or [""]
+        if not missing:
+            raise BadInput(f"the linker fails: {done.stderr.strip()[-500:]}")
+        return f"does not link: {missing}"
+
+
+def limit() -> None:
+    """Of the process that becomes the compiler, and of those that it starts."""
+    for kind, most in LIMITS.items():
+        hard = resource.getrlimit(kind)[1]
+        resource.setrlimit(
+            kind, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard)
+        )
 
 
 def compile_errors(said: str, solution: Path) -> str:
+    """Raises BadInput where the reason is not the solution's."""
     said = re.sub(
         r"\W(__\w+)\W was not declared in this scope.*", r"the CPU device has no \1", said
     )
+    if re.search("CPU time limit exceeded|out of memory|memory exhausted|Killed signal", said):
+        most = f"{LIMITS[resource.RLIMIT_CPU]} s or {LIMITS[resource.RLIMIT_AS] / 2**30:g} GiB"
+        return (
+            f"does not compile: it takes more than {most}: is a template, or a constant, endless?"
+        )
     errors = list(
-        dict.fromkeys(re.findall(r"^(.*?):(\d+):\d+: (?:fatal )?error: (.*)$", said, re.M))
+        dict.fromkeys(
+            re.findall(r"^(.*?):(\d+):\d+: (?:fatal |internal compiler )?error: (.*)$", said, re.M)
+        )
     )
+    if not errors or os.strerror(errno.ENOSPC) in said:
+        raise BadInput(f"the compiler fails: {said.strip()[-500:]}")
     own = [
         f"{solution.name}:{line}: {text}" for file, line, text in errors if file == str(solution)
     ]
     if own:
         return "does not compile: " + "\n".join(own[:3])
-    what = errors[0][2] if errors else said.strip().splitlines()[-1]
-    return f"does not compile: are the kernel's name and parameters those of the starter? {what}"
+    asked = "are the kernel's name and parameters those of the starter?"
+    return f"does not compile: {asked} {errors[0][2]}"
 
 
 # --- Running and judging ------------------------------------------------------------------------
 
 
-def run(program: Path, solution: str, seed: int) -> list[dict] | str:
-    """The cases as the program reports them, or how it ended instead."""
+def run(program: Path, solution: str, seed: int, *once: str) -> list[dict] | str:
+    """The cases as the program reports them, or how it ended instead. Raises BadInput."""
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.json"
         try:
             done = subprocess.run(
-                [program, solution, str(seed), report],
+                [program, solution, str(seed), report, *once],
                 capture_output=True,
                 text=True,
                 timeout=SECONDS,
@@ -395,9 +451,14 @@ def run(program: Path, solution: str, seed: int) -> list[dict] | str:
         except subprocess.TimeoutExpired:
             return f"still runs after {SECONDS} s"
         try:
-            return json.loads(report.read_text())["cases"]
+            cases = json.loads(report.read_text())["cases"]
+            return sorted(
+                cases, key=lambda case: case["name"] == DRAWN
+            )  # what is named comes first
         except (OSError, ValueError):
             said = done.stderr.strip().splitlines()[-1:] or [""]
+            if done.returncode == 2:
+                raise BadInput(said[0]) from None
             return f"ended with code {done.returncode} before it was graded {said[0]}".strip()
 
 
@@ -422,6 +483,7 @@ COSTS = {
     "copies": (lines_with("shared", "copy"), "requests"),
     "boxes": (lines_with("global", "tma load", "tma store"), "requests"),
     "barriers": None,
+    "copies_ahead": None,
     "shared_bytes": None,
 }
 
@@ -437,8 +499,8 @@ def cost_lines(case: dict, cost: str) -> list[tuple[int, dict]]:
 
 
 def cost_of(case: dict, cost: str) -> int:
-    if cost == "barriers":
-        return case["barriers"]
+    if cost in ("barriers", "copies_ahead"):
+        return case[cost]
     if cost == "shared_bytes":
         arrays = {(x["array"], x["array_bytes"]) for x in case["memory"] if x["space"] == "shared"}
         named = sum(size for array, size in arrays if array != "dynamic")
@@ -461,6 +523,8 @@ ADVICE = {
     "another one still has to read: is a barrier or a wait missing between the two?",
     "race: reads what another thread has written": "Nothing makes the reader wait for the writer: "
     "is a barrier or a wait missing between the two?",
+    "race: TMA overwrites what a thread has read": "Either nobody waits until all have read this, "
+    "or a thread has read it too early: before it waited for the phase of what TMA brings here.",
     "race: writes what another thread has written": "Both write one element: which of the two "
     "should, or is a barrier or a wait missing between them?",
     "^(reads|writes) (past the end|before)": "What comes here that has no element: a thread, "
@@ -525,6 +589,13 @@ def correctness(cases: list[dict]) -> Verdict | None:
     findings = [(f, c) for c in cases for f in c["findings"]]
     wrong = [c for c in cases if c["wrong"]]
     details = finding_details(findings[0][0]) if findings else []
+    if findings and "deadlock" in findings[0][0]["cause"]:  # whoever it is that should have gone on
+        others = [f for f, case in findings[1:] if case is findings[0][1]]
+        for other in [f for f in others if "deadlock" in f["cause"]]:
+            details += [
+                f"Others wait, {place_line(other)}: {other['example']}",
+                f"    {other['text']}",
+            ]
     if findings and wrong:
         details.append(wrong_line(wrong[0]))
     if findings:
@@ -570,20 +641,43 @@ def cost_table(exercise: Exercise, cases: dict) -> tuple[list[str], list[str]]:
     return table, exceeded
 
 
-def judge(exercise: Exercise, cases: list[dict] | str) -> Verdict:
-    """Of a solution that ran. Raises BadInput."""
+def dear_where_drawn(exercise: Exercise, cases: dict, reference: dict) -> list[str]:
+    """What costs more at the shape that is drawn than the limits allow beside the reference's costs
+    there, and a quarter: another good solution may begin and end otherwise."""
+    exceeded = []
+    case, limits = next(iter(exercise.limits.items()))
+    for cost, limit in limits.items():
+        n, usual = cost_of(cases[DRAWN], cost), cost_of(reference[DRAWN], cost)
+        least, most = isinstance(limit, str), int(str(limit).removeprefix("at least "))
+        allowed = usual * most / max(1, cost_of(reference[case], cost)) * (0.75 if least else 1.25)
+        if n < allowed if least else n > allowed:
+            beside = f"{cost.replace('_', ' ')} in {DRAWN}, where the reference has {usual}"
+            exceeded.append(f"{'not as asked' if least else 'too expensive'}: {n} {beside}")
+    return exceeded
+
+
+def judge(exercise: Exercise, cases: list[dict] | str, reference: list[dict] | str) -> Verdict:
+    """Of a solution that ran, as the reference did. Raises BadInput."""
     if isinstance(cases, str):
         return Verdict(False, cases)
     wrong = correctness(cases)
     if wrong:
         return wrong
-    table, exceeded = cost_table(exercise, {c["name"]: c for c in cases})
+    by_name = {c["name"]: c for c in cases}
+    most = max(cost_of(case, "shared_bytes") for case in cases)
+    if most > SHARED:
+        return Verdict(False, f"{most} bytes of shared memory: a block has {SHARED} at most")
+    table, exceeded = cost_table(exercise, by_name)
+    if exercise.limits and not exceeded:
+        if isinstance(reference, str):
+            raise BadInput(f"{exercise.name}: the reference {reference}")
+        exceeded = dear_where_drawn(exercise, by_name, {c["name"]: c for c in reference})
     return Verdict(not exceeded, exceeded[0] if exceeded else "all holds", table)
 
 
 def judge_answer(exercise: Exercise, cases: list[dict] | str, answer: Path) -> Verdict:
     """Of numbers. The verdict does not give away the right ones. Raises BadInput."""
-    wrong = judge(exercise, cases)
+    wrong = judge(exercise, cases, [])
     if not wrong.ok:
         raise BadInput(f"{exercise.name}: the kernel that is given: {wrong.line}")
     by_name = {c["name"]: c for c in cases}
@@ -616,10 +710,12 @@ def grade(exercise: Exercise, solution: Path, build: Build, seed: int) -> Verdic
         if problem:
             first, *rest = problem.splitlines()
             return Verdict(False, first, rest)
-        cases = run(Path(folder) / "program", "yours", seed)
+        program = Path(folder) / "program"
+        cases = run(program, "yours", seed)
+        reference = run(program, "solution", seed, "once") if exercise.limits else []
     if exercise.is_predict:
         return judge_answer(exercise, cases, solution)
-    return judge(exercise, cases)
+    return judge(exercise, cases, reference)
 
 
 # --- On a GPU ---------------------------------------------------------------------------------
@@ -722,8 +818,9 @@ def test(exercise: Exercise, build: Build) -> list[str]:
         refused = refusal(path.read_text())
         if refused:
             return Verdict(False, f"refused: {path.name}, {refused}")
-        return judge(exercise, run(program, path.stem, seed))
+        return judge(exercise, run(program, path.stem, seed), reference)
 
+    reference = run(program, "solution", seed, "once") if exercise.limits else []
     said = verdict_of(exercise.solution)
     if not said.ok:
         objections.append(f"{exercise.solution.name} does not pass: {said.line}")
@@ -766,8 +863,17 @@ class Progress:
         return {"done": False, "hints": 0, "solution": False} | self.all.get(exercise.name, {})
 
     def note(self, exercise: Exercise, **changes) -> None:
-        self.all[exercise.name] = self.of(exercise) | changes
-        self.path.write_text(json.dumps(self.all, indent=1) + "\n")
+        """Beside what others have noted by now. The old file stays until the new one is whole."""
+        with open(self.path.with_suffix(".lock"), "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            self.__init__()
+            self.all[exercise.name] = self.of(exercise) | changes
+            new = self.path.with_suffix(".new")
+            with open(new, "w") as file:
+                file.write(json.dumps(self.all, indent=1) + "\n")
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(new, self.path)
 
 
 def list_all(progress: Progress) -> None:
@@ -811,9 +917,11 @@ def grade_and_show(exercise: Exercise, build: Build, progress: Progress) -> int:
         on_gpu = gpu_verdict(exercise, exercise.edited, build)
         if on_gpu is not None:
             verdict = Verdict(on_gpu.ok, on_gpu.line, verdict.details + on_gpu.details)
-    if verdict.ok or not progress.of(exercise)["done"]:
-        progress.note(exercise, done=verdict.ok)
-    show(exercise, verdict, progress)
+    try:
+        if verdict.ok or not progress.of(exercise)["done"]:
+            progress.note(exercise, done=verdict.ok)
+    finally:  # also where it cannot be noted
+        show(exercise, verdict, progress)
     return 0 if verdict.ok else 1
 
 
@@ -905,6 +1013,8 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--build", type=Path, default=ROOT / "build", help=argparse.SUPPRESS)
     try:
         return act(parser.parse_args(arguments))
-    except BadInput as error:
+    except BrokenPipeError:
+        raise
+    except (BadInput, OSError) as error:
         print(f"exercise.sh: {error}", file=sys.stderr)
         return 2

@@ -3,6 +3,8 @@
 import json
 import re
 import subprocess
+import sys
+from contextlib import nullcontext
 from dataclasses import replace
 
 import pytest
@@ -115,6 +117,36 @@ CHEATS = {
     "atomics, which are not counted": (
         kernel(RIGHT + "\n  atomicAdd(out, 0.0f);"),
         "`atomicAdd`",
+    ),
+    "fast at the shape that is named": (
+        kernel(
+            f"if (rows == 128 && columns == 256) {{ {RIGHT} return; }}"
+            "const int column = blockIdx.y * 8 + threadIdx.y;"
+            "for (int row = blockIdx.x * 32 + threadIdx.x; row < rows; row += gridDim.x * 32)"
+            " for (int c = column; c < columns; c += gridDim.y * 8)"
+            "  out[row * ld_out + c] = factor * in[row * ld_in + c];"
+        ),
+        "too expensive: .* in a drawn shape, where the reference has",
+    ),
+    "overwrites an input": (
+        kernel(RIGHT + "\n  if (row == 0 && column == 0) const_cast<float*>(in)[0] = 0;"),
+        "stray write: in is written although it is an input",
+    ),
+    "shared memory that no block has": (
+        kernel(
+            "__shared__ float s[100000]; s[threadIdx.y * 32 + threadIdx.x] = 0;"
+            f"{RIGHT} if (rows < 0) out[0] = s[rows];"
+        ),
+        "400000 bytes of __shared__ arrays: a block has 49152",
+    ),
+    "a table that no device has": (
+        kernel(
+            "out[0] = table[rows];",
+            "struct Table { float all[1 << 20]; };\nconstexpr Table made() { Table t{};"
+            " t.all[1] = 1; return t; }\nconstexpr Table the_table = made();"
+            "\nconstexpr const float* table = the_table.all;",
+        ),
+        "tables of 4[0-9]+ bytes: a device has 65536",
     ),
     "never ends": (kernel("while (rows > 0) out[0] = 1;"), "an endless loop"),
     "puts its own in the place of the grader's": (
@@ -295,6 +327,111 @@ def test_a_kernel_that_is_given_is_counted(build):
     assert exercise.judge_answer(e, cases, e.solution).ok
     said = exercise.judge_answer(e, cases, e.folder / "wrong/all_aligned.yaml")
     assert said == Verdict(False, "load_sectors is not 17")
+
+
+ENDLESS = """template <int DEPTH, long I> struct Tree {
+  static constexpr long value = Tree<DEPTH - 1, 2 * I>::value + Tree<DEPTH - 1, 2 * I + 1>::value;
+};
+template <long I> struct Tree<0, I> { static constexpr long value = I; };
+constexpr long sum = Tree<30, 0>::value;"""
+
+
+@pytest.mark.parametrize("kind, most", [("RLIMIT_CPU", 3), ("RLIMIT_AS", 1 << 29)])
+def test_a_compiler_that_does_not_end_is_ended(verdict, monkeypatch, kind, most):
+    monkeypatch.setitem(exercise.LIMITS, getattr(exercise.resource, kind), most)
+    said = verdict(kernel(RIGHT, ENDLESS))
+    assert said.line.startswith("does not compile: it takes more than "), said.line
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "c++: fatal error: cannot execute 'as': No such file or directory",
+        "/tmp/x.cpp:1:2: fatal error: error writing to x.s: No space left on device",
+    ],
+)
+def test_what_the_machine_lacks_is_no_verdict(build, tmp_path, monkeypatch, said):
+    compiler = tmp_path / "c++"
+    compiler.write_text(f'#!/bin/sh\necho "{said}" >&2\nexit 1\n')
+    compiler.chmod(0o755)
+    usual = build.command
+    monkeypatch.setattr(build, "command", lambda e: [str(compiler), *usual(e)])
+    e = exercise.find("01")
+    with pytest.raises(BadInput, match=re.escape(f"the compiler fails: {said}")):
+        exercise.grade(e, e.solution, build, seed=1)
+
+
+def test_a_report_that_cannot_be_written_is_no_verdict(build, monkeypatch):
+    e = exercise.find("02")
+    if not (build.folder / "exercises" / e.name).is_file():
+        pytest.skip("02 is not built")
+    monkeypatch.setattr(exercise.tempfile, "TemporaryDirectory", lambda: nullcontext("/nowhere"))
+    with pytest.raises(BadInput, match="cannot be written: No such file"):
+        exercise.run(build.program(e), "exercise", 1)
+
+
+def test_those_who_note_at_the_same_time_lose_nothing(copied):
+    # Both have read the file before one of them writes it.
+    first, second = exercise.Progress(), exercise.Progress()
+    first.note(exercise.find("01"), hints=1)
+    second.note(exercise.find("02"), hints=2)
+    now = exercise.Progress()
+    assert [now.of(exercise.find(name))["hints"] for name in ("01", "02")] == [1, 2]
+
+
+def test_the_old_progress_stays_where_the_new_cannot_be_written(copied, capsys, monkeypatch):
+    exercise.Progress().note(exercise.find("01"), hints=1)
+
+    def full(_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(exercise.os, "fsync", full)
+    assert exercise.main(["02", "--hint"]) == 2
+    assert "No space left on device" in capsys.readouterr().err
+    assert exercise.Progress().of(exercise.find("01"))["hints"] == 1
+
+
+def test_two_commands_side_by_side_lose_nothing(copied):
+    script = "import sys; from pathlib import Path; from ladder import exercise\n"
+    script += "exercise.EXERCISES = Path(sys.argv[1])\n"
+    script += "for _ in range(100): exercise.Progress().note(exercise.find(sys.argv[2]), hints=3)"
+    both = [
+        subprocess.Popen(
+            [sys.executable, "-c", script, copied, name], env={"PYTHONPATH": ROOT / "scripts"}
+        )
+        for name in ("01", "02")
+    ]
+    assert [one.wait() for one in both] == [0, 0]
+    assert len(exercise.Progress().all) == 2
+
+
+@pytest.mark.parametrize(
+    "answer, said",
+    [(b"\xff\xfe", "codec can't decode"), (b"[" * 20000, "nested too deeply"), (b"[]", "expected")],
+)
+def test_an_answer_that_is_none_is_bad_input(copied, build, capsys, answer, said):
+    (copied / "02_predict_sectors/answer.yaml").write_bytes(answer)
+    assert exercise.main(["02", "--build", str(ROOT / "build")]) == 2
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("entry", ["limits: []", "questions: {a: 1}", "questions: [1]", "hints: 1"])
+def test_an_exercise_of_the_wrong_shape_is_bad_input(copied, capsys, entry):
+    path = copied / "01_thread_mapping/exercise.yaml"
+    path.write_text(path.read_text() + "\n" + entry + "\n")
+    assert exercise.main(["01", "--hint"]) == 2
+    assert str(path) in capsys.readouterr().err
+
+
+def test_a_deadlock_shows_all_who_wait():
+    cause = "deadlock: threads wait here, for a phase of an mbarrier that never completes"
+    consumer = finding(cause=cause, line=37, text="wait(full)")
+    producer = finding(
+        cause=cause, line=26, text="wait(empty)", example="phase 0, 0 of 64 arrivals"
+    )
+    said = exercise.correctness([case(findings=[consumer, producer])])
+    assert "Others wait, x.cuh:26: phase 0, 0 of 64 arrivals" in said.details
+    assert "    wait(empty)" in said.details
 
 
 def test_hints_come_one_at_a_time(copied, capsys):
@@ -478,15 +615,44 @@ def test_the_grader_reports_the_other_line_of_a_race(verdict):
 
 def test_a_limit_is_the_most_or_the_least():
     e = replace(exercise.find("01"), limits={"a": {"copies": "at least 8", "sectors": 126}})
-    said = exercise.judge(e, [case(memory=MEMORY)])
+    cases = [case(memory=MEMORY), case(name=exercise.DRAWN, memory=MEMORY)]
+    said = exercise.judge(e, cases, cases)
     assert said.line == "not as asked: 7 copies in a, it takes at least 8"
     e = replace(e, limits={"a": {"copies": "at least 7", "sectors": 126}})
-    assert exercise.judge(e, [case(memory=MEMORY)]).ok
+    assert exercise.judge(e, cases, cases).ok
+
+
+@pytest.mark.parametrize(
+    "limit, reference, measured, expected",
+    [
+        # A limit of twice what the reference has, and a quarter.
+        (20, 40, 100, ""),
+        (20, 40, 101, "too expensive: 101 barriers in a drawn shape, where the reference has 40"),
+        ("at least 5", 40, 15, ""),
+        ("at least 5", 40, 14, "not as asked: 14 barriers in a drawn shape, where the reference"),
+        (10, 0, 1, "too expensive: 1 barriers in a drawn shape, where the reference has 0"),
+    ],
+)
+def test_costs_at_a_drawn_shape_stand_beside_the_references(limit, reference, measured, expected):
+    e = replace(exercise.find("01"), limits={"a": {"barriers": limit}})
+    named = case(barriers=10)
+    said = exercise.judge(
+        e,
+        [named, case(name=exercise.DRAWN, barriers=measured)],
+        [named, case(name=exercise.DRAWN, barriers=reference)],
+    )
+    assert said.line.startswith(expected or "all holds")
 
 
 def test_a_limit_of_no_case_is_bad_input():
     with pytest.raises(BadInput, match="no case 'b'"):
-        exercise.judge(replace(exercise.find("01"), limits={"b": {"sectors": 1}}), [case()])
+        exercise.judge(replace(exercise.find("01"), limits={"b": {"sectors": 1}}), [case()], [])
+
+
+def test_every_exercise_with_limits_draws_a_shape():
+    for e in exercise.all_exercises():
+        if e.limits:
+            assert f'"{exercise.DRAWN}"' in (e.folder / "check.cpp").read_text(), e.name
 
 
 def timed(seconds, cublas=0.0, **changes):
