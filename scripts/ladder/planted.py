@@ -28,8 +28,8 @@ import tempfile
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from ladder import build_folder
 from ladder.files import (
-    COMMANDS,
     Closed,
     a_name,
     at_least_1,
@@ -178,14 +178,11 @@ class Build:
 
     def __init__(self, folder: Path):
         self.commands = {
-            Path(c["file"]).name: shlex.split(c["command"])
-            for c in read_json(folder / "compile_commands.json", COMMANDS)
-            if "_untraced_object" not in c["command"]
+            file.name: words
+            for file, words in build_folder.commands(folder)
+            if not any("_untraced_object" in word for word in words)
         }
-        libraries = folder / "cpu/libraries"
-        if not libraries.is_file():
-            raise BadInput(f"{libraries} is not there; configure a build with CMake")
-        self.libraries = read_text(libraries).split()
+        self.libraries = build_folder.libraries(folder / "cpu/libraries")
 
     def compile(self, edit: Edit, kernels: Path, program: Path) -> str:
         """Makes the edit's variant of its stage with another kernels/. Returns what the compiler
