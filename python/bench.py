@@ -22,6 +22,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "scripts"))
 
+from ladder.command import run
+from ladder.project import BadInput
 from ladder.sweep_shapes import ROWS, SEED, model_shapes, random_shapes, sizes
 
 SQUARES = ("512", "768", "1000", "1024", "1536", "2048", "3000", "4096", "5000", "8192")
@@ -264,7 +266,7 @@ def summary(found: dict) -> str:
     return "\n".join(lines)
 
 
-def main() -> int:
+def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -277,7 +279,11 @@ def main() -> int:
         choices=("products", "fused", "layers", "host"),
         default=["products", "fused", "layers", "host"],
     )
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
+    if not 1 <= options.shapes <= 100:
+        raise BadInput("--shapes: from 1 to 100")
+    if options.out and not options.out.parent.is_dir():
+        raise BadInput(f"{options.out}: there is no folder {options.out.parent}")
     try:
         import torch
 
@@ -307,4 +313,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run("bench"))

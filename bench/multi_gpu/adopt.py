@@ -7,41 +7,42 @@ adopt.py [--times FILE [--operation all-gather]]    of multi_gpu --check --round
          [--async-tp FILE]                          of async_tp.py --rounds 40 --json FILE
          [--beside FILE]                     of multi_gpu_cublasmp --rest 3 --rounds 40 --json FILE
          [--four FILE]                of multi_gpu --ranks 4 --check --rounds 20 --json FILE
+
+Exit code: 0 all right, 2 bad input; then nothing was changed.
 """
 
 import argparse
 import json
-import subprocess
 import sys
 from pathlib import Path
 
 import tables
 
-OPERATIONS = ["all-gather", "reduce-scatter"]
-
-
-def write(name, results):
-    tables.RESULTS.mkdir(parents=True, exist_ok=True)
-    (tables.RESULTS / f"{name}.json").write_text(json.dumps(results, indent=1) + "\n")
+from ladder.command import run
+from ladder.files import one_line, read_json, read_text
+from ladder.project import BadInput
+from ladder.sweep import keep
 
 
 def checked(results):
     checks = results.get("checks", [])
     wrong = [check["what"] for check in checks if check["wrong"]]
     if wrong or not checks:
-        sys.exit(f"adopt.py: {', '.join(wrong) or 'nothing was checked'}")
+        raise BadInput(", ".join(wrong) or "nothing was checked")
     return results | {"checks": {"checked": len(checks), "wrong": 0}}
 
 
-def take_times(times, operations):
-    times = checked(times)
-    for operation in operations:
-        write(f"times_{operation}", times | {"timings": tables.timings(times, operation)})
+def times(results, operations):
+    results = checked(results)
+    return {
+        f"times_{operation}": results | {"timings": tables.timings(results, operation)}
+        for operation in operations
+    }
 
 
-def take_timelines(results):
+def timelines(results):
     """Those that a page shows."""
-    text = "".join(page.read_text() for page in tables.pages())
+    text = "".join(read_text(page) for page in tables.pages())
     shown = {
         tuple(argument.strip() for argument in match["arguments"].split("|"))
         for match in tables.BLOCK.finditer(text)
@@ -52,43 +53,51 @@ def take_timelines(results):
         for entry in results["timelines"]
         if (entry["operation"], entry["variant"], tables.shape(entry)) in shown
     ]
-    write("timelines", {"timelines": kept})
+    return {"timelines": {"timelines": kept}}
 
 
-def take_async_tp(results):
+def async_tp(results):
     for result in results["timings"]:
         # Of sums in fp16, which are added in another order.
         if not result["largest_difference"] <= 2**-7 * result["k"] ** 0.5:
-            sys.exit(f"adopt.py: AsyncTP's {tables.shape(result)} is wrong")
-    write("async_tp", results)
+            raise BadInput(f"AsyncTP's {tables.shape(result)} is wrong")
+    return {"async_tp": results}
 
 
-def take_four(results):
+def four(results):
     if (results["ranks"], results["gpus"]) != (4, 4):
-        sys.exit(f"adopt.py: {results['ranks']} ranks on {results['gpus']} GPUs are not four")
-    write("four", checked(results))
+        raise BadInput(f"{results['ranks']} ranks on {results['gpus']} GPUs are not four")
+    return {"four": checked(results)}
 
 
-def main():
+MEASURED = tables.TIMINGS | {"checks?": [{"what": one_line, "wrong": int}]}
+
+
+def main(arguments):
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     for name in ("times", "timelines", "async-tp", "beside", "four"):
-        parser.add_argument(f"--{name}", type=lambda path: json.loads(Path(path).read_text()))
-    parser.add_argument("--operation", choices=OPERATIONS)
-    options = parser.parse_args()
+        parser.add_argument(f"--{name}", type=Path)
+    parser.add_argument("--operation", choices=tables.OPERATIONS)
+    options = parser.parse_args(arguments)
+    taken = {}
     if options.times:
-        take_times(options.times, [options.operation] if options.operation else OPERATIONS)
+        operations = [options.operation] if options.operation else tables.OPERATIONS
+        taken |= times(read_json(options.times, MEASURED), operations)
     if options.timelines:
-        take_timelines(options.timelines)
+        taken |= timelines(read_json(options.timelines, tables.TIMELINES))
     if options.async_tp:
-        take_async_tp(options.async_tp)
+        taken |= async_tp(read_json(options.async_tp, tables.ASYNC_TP))
     if options.beside:
-        write("beside", checked(options.beside))
+        taken["beside"] = checked(read_json(options.beside, MEASURED))
     if options.four:
-        take_four(options.four)
-    return subprocess.run([sys.executable, tables.__file__], check=False).returncode
+        taken |= four(read_json(options.four, MEASURED))
+    tables.RESULTS.mkdir(parents=True, exist_ok=True)
+    for name, results in taken.items():
+        keep(json.dumps(results, indent=1) + "\n", tables.RESULTS / f"{name}.json")
+    return tables.main([])
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run("adopt"))

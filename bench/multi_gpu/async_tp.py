@@ -1,15 +1,28 @@
 """PyTorch's AsyncTP and its plain counterpart (NCCL, then cuBLAS) at the shapes of the multi_gpu
-benchmark: torchrun --nproc-per-node=2 async_tp.py [--rounds 40] [--json FILE]."""
+benchmark: torchrun --nproc-per-node=2 async_tp.py [--rounds 40] [--json FILE]. Exit code: 0 all
+right, 2 bad input, 77 there is no PyTorch."""
 
 import argparse
 import json
 import os
 import statistics
+import sys
 import time
+from pathlib import Path
 
-import torch
-import torch.distributed as dist
-import torch.distributed._symmetric_memory
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
+
+from ladder.command import run as run_script
+from ladder.project import BadInput
+
+try:
+    import torch
+    import torch.distributed as dist
+    import torch.distributed._symmetric_memory
+except ImportError as error:
+    missing = error
+else:
+    missing = None
 
 SHAPES = [
     "8192x8192x8192",
@@ -102,11 +115,18 @@ def run(name, m, cols, depth, rounds, group, ranks):
     return {"operation": name, "largest_difference": difference, "ms": times}
 
 
-def main():
-    parser = argparse.ArgumentParser()
+def main(arguments):
+    parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=40)
     parser.add_argument("--json")
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(arguments)
+    if arguments.rounds < 1:
+        raise BadInput("--rounds: at least 1")
+    if missing:
+        print(f"async_tp.py: {missing}", file=sys.stderr)
+        return 77
+    if "LOCAL_RANK" not in os.environ:
+        raise BadInput("torchrun starts it: torchrun --nproc-per-node=2 async_tp.py")
     torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
     dist.init_process_group("nccl")
     group = dist.group.WORLD
@@ -129,7 +149,8 @@ def main():
         with open(arguments.json, "w") as file:
             json.dump({"torch": torch.__version__, "timings": results}, file, indent=2)
     dist.destroy_process_group()
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(run_script("async_tp"))

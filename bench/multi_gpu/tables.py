@@ -6,17 +6,42 @@ stands beside that, and four.json, of four GPUs.
 
 tables.py [--check]     --check: writes nothing, exit code 1 where a page is not up to date
 
+Exit code: 0 all right, 1 see --check, 2 bad input.
+
 A table stands between <!--gpus KIND ARGUMENTS--> and <!--/gpus-->.
 """
 
 import argparse
-import json
 import re
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
+
+from ladder.command import run
+from ladder.files import at_least_1, one_line, positive, read_json, read_text
+from ladder.project import ROOT, BadInput
+
 RESULTS = ROOT / "docs/results/multi_gpu"
+OPERATIONS = ("all-gather", "reduce-scatter")
+PRODUCT = {"operation": OPERATIONS, "m": at_least_1, "n": at_least_1, "k": at_least_1}
+VARIANT = {"name": one_line, "ms": positive, "percent_of_ideal?": positive}
+TIMING = PRODUCT | {
+    **{f"{name}_ms": positive for name in ("multiplication", "communication", "ideal")},
+    "bytes_per_rank": positive,
+    "variants": [VARIANT, ...],
+}
+# What multi_gpu --json writes; the same of four GPUs, and of cuBLASMp.
+TIMINGS = {"ranks?": int, "gpus?": int, "timings": [TIMING, ...]}
+TIMELINE = PRODUCT | {"variant": one_line, "times": [{"what": one_line, "us": float}]}
+TIMELINES = {"timelines": [TIMELINE]}
+WAYS = ("multiplication", "NCCL alone", "NCCL, then cuBLAS", "AsyncTP")
+ASYNC_TP = {
+    "timings": [
+        PRODUCT | {"largest_difference": float, "ms": {name: positive for name in WAYS}},
+        ...,
+    ]
+}
 BLOCK = re.compile(
     r"<!--gpus (?P<kind>[a-z]+) ?(?P<arguments>[^\n]*?)-->\n.*?<!--/gpus-->", re.DOTALL
 )
@@ -36,6 +61,13 @@ def shape(timing):
     return f"{sizes[0]}^3" if len(set(sizes)) == 1 else "x".join(map(str, sizes))
 
 
+def at(by_shape, timing):
+    """What there is of the same shape."""
+    if shape(timing) not in by_shape:
+        raise BadInput(f"{RESULTS}: nothing of {shape(timing)}")
+    return by_shape[shape(timing)]
+
+
 def times(results, operation, *variants):
     """Milliseconds of the best parts alone, then those of each variant and its percent of ideal."""
     of = timings(results, operation)
@@ -50,7 +82,7 @@ def times(results, operation, *variants):
         for t in of:
             found = [v for v in t["variants"] if v["name"] == name]
             if not found:
-                sys.exit(f"{RESULTS}: no '{name}' of {shape(t)}")
+                raise BadInput(f"{RESULTS}: no '{name}' of {shape(t)}")
             percent = found[0].get("percent_of_ideal")  # a part alone has none
             cells.append(f"{found[0]['ms']:.3f}" + (f" ({percent:.1f}%)" if percent else ""))
         rows.append([name, *cells])
@@ -61,7 +93,7 @@ def timeline(results, operation, variant, size):
     for entry in results["timelines"]:
         if [entry["operation"], entry["variant"], shape(entry)] == [operation, variant, size]:
             return table(["us", ""], [[f"{t['us']:.0f}", t["what"]] for t in entry["times"]])
-    return sys.exit(f"{RESULTS}: no times of {variant} of {size}")
+    raise BadInput(f"{RESULTS}: no times of {variant} of {size}")
 
 
 def others(results, operation, *ours):
@@ -84,7 +116,7 @@ def others(results, operation, *ours):
 
     def of_torch(name):
         for t in of:
-            ms = torch[shape(t)]["ms"]
+            ms = at(torch, t)["ms"]
             yield ms[name], max(ms["multiplication"], t["communication_ms"])
 
     rows = [
@@ -101,7 +133,7 @@ def law(results):
     """By the law alone, for more GPUs than were there."""
     network = 45.0
     m, n, k = 16384, 8192, 8192
-    [two] = [t for t in timings(results, "all-gather") if (t["m"], t["n"], t["k"]) == (m, n, k)]
+    two = at({shape(t): t for t in timings(results, "all-gather")}, {"m": m, "n": n, "k": k})
     rate = 2.0 * m * n * k / 2 / two["multiplication_ms"]
     link = two["bytes_per_rank"] / two["communication_ms"] / 1e6
     rows = []
@@ -141,11 +173,11 @@ def computed(results, operation, variant):
     def milliseconds(values):
         return [f"{ms:.3f}" for ms in values]
 
-    two = [by_shape[shape(t)] for t in of]
+    two = [at(by_shape, t) for t in of]
     multiplication = [t["multiplication_ms"] / 2 for t in two]
     # The same rate for three quarters of what all ranks have, where two GPUs have a half of it.
     communication = [t["communication_ms"] * 3 / 2 for t in two]
-    ran = [next(v["ms"] for v in t["variants"] if v["name"] == variant) for t in of]
+    ran = [at({shape(t): v["ms"] for v in t["variants"] if v["name"] == variant}, t) for t in of]
     rows = [
         ["multiplication, computed", *milliseconds(multiplication)],
         ["multiplication alone", *milliseconds(t["multiplication_ms"] for t in of)],
@@ -172,37 +204,40 @@ def pages():
     return sorted((ROOT / "docs").glob("12*.md"))
 
 
-def load(name):
-    return json.loads((RESULTS / f"{name}.json").read_text())
+def load(name, kind):
+    return read_json(RESULTS / f"{name}.json", kind)
 
 
-def main():
+def main(arguments):
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--check", action="store_true")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     results = {
         "timings": [
             timing
-            for operation in ("all-gather", "reduce-scatter")
-            for timing in load(f"times_{operation}")["timings"]
+            for operation in OPERATIONS
+            for timing in load(f"times_{operation}", TIMINGS)["timings"]
         ],
-        "timelines": load("timelines")["timelines"],
-        "beside": load("beside"),
-        "async_tp": load("async_tp"),
-        "four": load("four"),
+        "timelines": load("timelines", TIMELINES)["timelines"],
+        "beside": load("beside", TIMINGS),
+        "async_tp": load("async_tp", ASYNC_TP),
+        "four": load("four", TIMINGS),
     }
 
     def block(match):
         arguments = [a.strip() for a in match["arguments"].split("|")] if match["arguments"] else []
-        body = KINDS[match["kind"]](results, *arguments)
+        try:
+            body = KINDS[match["kind"]](results, *arguments)
+        except (KeyError, TypeError) as error:  # no such kind, or another number of arguments
+            raise BadInput(f"gpus {match['kind']} {match['arguments']}: {error}") from error
         space = " " if match["arguments"] else ""
         return f"<!--gpus {match['kind']}{space}{match['arguments']}-->\n{body}\n<!--/gpus-->"
 
     stale = []
     for page in pages():
-        text = page.read_text()
+        text = read_text(page)
         written = BLOCK.sub(block, text)
         if written != text:
             stale.append(page)
@@ -214,4 +249,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run("tables"))

@@ -17,23 +17,15 @@ changed.
 
 import argparse
 import json
-import shutil
 import sys
 from pathlib import Path
 
-from ladder import manifest, steps
+from ladder import manifest, steps, written
+from ladder.files import one_line, read_json, read_text
 from ladder.ncu import with_short_lists
-from ladder.project import GPU_NAMES, ROOT, BadInput, read_json
-from ladder.results import (
-    COUNTERS,
-    EXPERIMENTS,
-    PRODUCTS,
-    counters_at_shapes,
-    load,
-    report_files,
-    shape,
-)
-from ladder.sweep import DOCUMENTED
+from ladder.project import GPU_NAMES, ROOT, BadInput
+from ladder.results import COUNTERS, EXPERIMENTS, NO_REPORTS, is_report, shape
+from ladder.sweep import DOCUMENTED, keep
 
 FACTS = ("gpu", "driver", "toolkit", "date", "commit")
 
@@ -47,135 +39,142 @@ def gone(stage: str, variants: list[str], root: Path) -> str | None:
     return f"{stage} has no variant {', '.join(lost)}" if lost else None
 
 
-def measured(folder: Path, root: Path) -> list[Path]:
-    """What there is to take over. Raises BadInput when a part of the measurement failed or when it
-    is of another GPU than it says, or of other stages than there are."""
+def measured(folder: Path, gpu: str, root: Path) -> dict[Path, dict]:
+    """What there is to take over, each file with what it has. Raises BadInput when a part of the
+    measurement failed, a file is damaged, or it is of another GPU or of stages that are not
+    there."""
     failed = [path.name.split(".")[0] for path in sorted(folder.glob("*.failed"))]
     if failed and failed != ["claims"]:
         raise BadInput(f"{folder}: {', '.join(failed)} failed")
-    gpu = read_json(folder / "environment.json").get("gpu")
-    for report in load(folder):
-        if report["device"]["name"] != gpu:
-            raise BadInput(f"{folder} says {gpu}, but has results of {report['device']['name']}")
-        why = gone(report["stage"], [v["name"] for v in report["variants"]], root)
-        if why:
-            raise BadInput(f"{folder} has results at {shape(report)} of what is not there: {why}")
-    counters = sorted(folder.glob("counters*.json"))
-    for path in counters:
-        if read_json(path)["device"] != gpu:
-            raise BadInput(f"{folder} says {gpu}, but its {path.name} is of another GPU")
-    experiments = [folder / name for name in EXPERIMENTS if (folder / name).exists()]
-    products = [path for begin in PRODUCTS for path in folder.glob(f"{begin}*.json")]
-    return sorted([*report_files(folder), *counters, *experiments, *products])
+    files = {path: written.read(path) for path in sorted(folder.glob("*.json")) if is_taken(path)}
+    if not any(is_report(path) for path in files):
+        raise BadInput(f"no reports in {folder}")
+    for path, its in files.items():
+        device = its.get("device", its.get("gpu"))
+        name = device["name"] if isinstance(device, dict) else device
+        if name != gpu:
+            raise BadInput(f"{folder} says {gpu}, but its {path.name} is of {name}")
+        if is_report(path) and (why := gone_of(its, root)):
+            raise BadInput(f"{folder} has results at {shape(its)} of what is not there: {why}")
+    return files
 
 
-def prune(target: Path, root: Path) -> list[str]:
-    """Removes what is left of stages and variants that there are no more. What it says of it."""
-    said = []
-    for path in report_files(target):
-        report = read_json(path)
-        why = gone(report["stage"], [v["name"] for v in report["variants"]], root)
-        if why:
-            path.unlink()
-            said.append(f"removed {path.name}: {why}")
-    for path in [target / "counters.json", *counters_at_shapes(target)]:
-        if path.exists():
-            said += prune_counters(path, root)
-    return said
+def is_taken(path: Path) -> bool:
+    return path.name not in NO_REPORTS or path.name in EXPERIMENTS
 
 
-def prune_counters(path: Path, root: Path) -> list[str]:
-    said, counters = [], read_json(path)
-    for stage, variants in list(counters.get("counters", {}).items()):
-        for variant in list(variants):
-            why = gone(stage, [variant], root)
-            if why:
-                del variants[variant]
-                said.append(f"removed counters of {stage}/{variant}: {why}")
-        if not variants:
-            del counters["counters"][stage]
-    path.write_text(json.dumps(counters, indent=2) + "\n")
-    return said
+def gone_of(report: dict, root: Path) -> str | None:
+    return gone(report["stage"], [v["name"] for v in report["variants"]], root)
 
 
-def missing(target: Path, root: Path) -> list[str]:
+def pruned(counters: dict, root: Path) -> tuple[dict, list[str]]:
+    """Without what is of stages and variants that there are no more, and what it says of it."""
+    said, kept = [], {}
+    for stage, variants in counters["counters"].items():
+        why = {variant: gone(stage, [variant], root) for variant in variants}
+        said += [f"removed counters of {stage}/{v}: {why[v]}" for v in variants if why[v]]
+        if left := {v: numbers for v, numbers in variants.items() if not why[v]}:
+            kept[stage] = left
+    return counters | {"counters": kept}, said
+
+
+def missing(reports: list[dict], counted: dict, at_128: bool) -> list[str]:
     """What the tables, plots and claims need and do not find."""
-    there = {(report["stage"], shape(report)) for report in load(target)}
+    there = {(report["stage"], shape(report)) for report in reports}
     wanted = [(name, size) for name in manifest.at_squares() for size in DOCUMENTED]
     said = [f"missing: {name} at {size}" for name, size in wanted if (name, size) not in there]
-    path = target / "counters.json"
-    counted = read_json(path).get("counters", {}) if path.exists() else {}
     said += [
         f"missing: counters of {name}" for name in manifest.at_squares() if name not in counted
     ]
-    if not (root / f"tests/data/ncu_{target.name}.json").exists():
-        said.append("missing: counters at 128")
-    return said
+    return said + ["missing: counters at 128"] * (not at_128)
 
 
-def merged_counters(source: Path, place: Path) -> str:
-    """A file of counters with those of `source` in the place of what it has of the same variants,
-    or new."""
-    new, there = read_json(source), read_json(place)
+def merged(new: dict, there: dict, place: Path) -> dict:
+    """Counters with the new ones in the place of what there is of the same variants."""
     if any(new.get(key) != there.get(key) for key in ("size", "names")):
-        raise BadInput(f"{source} and {place} are of different sizes or counters")
-    counters = there["counters"]
+        raise BadInput(f"{place} has another size or other counters than are to be taken over")
+    counters = dict(there["counters"])
     for stage, variants in new["counters"].items():
         counters[stage] = counters.get(stage, {}) | variants
     in_order = sorted(counters.items(), key=lambda stage: manifest.place(stage[0]))
-    return with_short_lists(there | {"counters": dict(in_order)})
+    return there | {"counters": dict(in_order)}
 
 
 def adopt(folder: Path, root: Path, name: str, commit: str | None, replace: bool) -> list[str]:
-    """What there is to say of it."""
-    environment = read_json(folder / "environment.json")
+    """What there is to say of it. All is read, and found to be right, before anything is
+    written."""
+    facts = {f"{fact}?": (one_line, None) for fact in FACTS}
+    environment = read_json(folder / "environment.json", facts)
     if commit:
         environment["commit"] = commit
     if any(not environment.get(fact) for fact in FACTS):
         raise BadInput(f"{folder}/environment.json has to name {', '.join(FACTS)}")
     if environment["commit"].startswith("unknown"):
         raise BadInput("what was measured was no git checkout; say --commit HASH")
-    sources = measured(folder, root)
+    sources = measured(folder, environment["gpu"], root)
     target = root / "docs/results" / name
-    places = {path: target / path.name for path in sources}
-    if folder / "counters_128.json" in places:
-        places[folder / "counters_128.json"] = root / f"tests/data/ncu_{name}.json"
-    if folder / "counters_shapes.json" in places:
-        places[folder / "counters_shapes.json"] = root / f"tests/data/ncu_{name}_shapes.json"
-    provenance = target / "provenance.json"
-    before = read_json(provenance) if provenance.exists() else []
-
-    texts = {
-        place: merged_counters(source, place)
-        for source, place in places.items()
-        if source.name.startswith(COUNTERS) and place.exists() and not replace
+    at_128 = root / f"tests/data/ncu_{name}.json"
+    elsewhere = {
+        "counters_128.json": at_128,
+        "counters_shapes.json": root / f"tests/data/ncu_{name}_shapes.json",
     }
-    said = [f"{len(places)} files are taken over into {target}"]
-    target.mkdir(parents=True, exist_ok=True)
-    for source, place in places.items():
-        place.parent.mkdir(parents=True, exist_ok=True)
-        if place in texts:
-            place.write_text(texts[place])
-        else:
-            shutil.copyfile(source, place)
-    if replace:
-        for path in sorted({*report_files(target)} - {*places.values()}):
-            path.unlink()
-            said.append(f"removed {path.name}: not measured again")
-    said += prune(target, root)
+    places = {elsewhere.get(path.name, target / path.name): path for path in sources}
+    provenance = target / "provenance.json"
+    before = read_json(provenance, written.PROVENANCE) if provenance.exists() else []
 
-    new = {place.relative_to(root).as_posix() for place in places.values()}
+    said = [f"{len(places)} files are taken over into {target}"]
+    stays = (path for path in target.glob("*.json") if is_taken(path) and path not in places)
+    content = {path: written.read(path) for path in stays}
+    texts, removed = {}, []
+    for place, source in places.items():
+        its = sources[source]
+        if source.name.startswith(COUNTERS) and place.exists() and not replace:
+            its = merged(its, read_json(place, written.expected(source.name)), place)
+            texts[place] = with_short_lists(its)
+        else:
+            texts[place] = read_text(source)
+        if place.parent == target:
+            content[place] = its
+    for place in sorted(content):
+        if is_report(place) and replace and place not in places:
+            removed.append(place)
+            said.append(f"removed {place.name}: not measured again")
+        elif is_report(place) and (why := gone_of(content[place], root)):
+            removed.append(place)
+            said.append(f"removed {place.name}: {why}")
+        elif place.name.startswith(COUNTERS):
+            content[place], lost = pruned(content[place], root)
+            if lost:
+                said += lost
+                texts[place] = json.dumps(content[place], indent=2) + "\n"
+    for place in removed:
+        del content[place]
+
+    new = {place.relative_to(root).as_posix() for place in places}
     entries = [*before, {fact: environment[fact] for fact in FACTS} | {"files": []}]
     for entry in entries:
         entry["files"] = [file for file in entry["files"] if in_root(file, target, root) not in new]
     entries[-1]["files"] = sorted(shown(file, target, root) for file in new)
     for entry in entries:
-        entry["files"] = [f for f in entry["files"] if (root / in_root(f, target, root)).exists()]
-    text = json.dumps([entry for entry in entries if entry["files"]], indent=2)
-    provenance.write_text(text + "\n")
+        files = {file: root / in_root(file, target, root) for file in entry["files"]}
+        entry["files"] = [
+            file
+            for file, path in files.items()
+            if path not in removed and (path in texts or path.exists())
+        ]
+    texts[provenance] = json.dumps([e for e in entries if e["files"]], indent=2) + "\n"
     if (folder / "claims.txt.failed").exists():
         said.append("not all claims hold with these results; see scripts/claims.py")
-    return said + missing(target, root)
+    reports = [its for place, its in content.items() if is_report(place)]
+    counted = content.get(target / "counters.json", {"counters": {}})["counters"]
+    said += missing(reports, counted, at_128 in texts or at_128.exists())
+
+    for place, text in texts.items():
+        place.parent.mkdir(parents=True, exist_ok=True)
+        keep(text, place)
+    for place in removed:
+        place.unlink()
+    return said
 
 
 def in_root(file: str, target: Path, root: Path) -> str:

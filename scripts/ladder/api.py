@@ -8,6 +8,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
+from ladder.files import read_text
 from ladder.project import ROOT, BadInput
 
 WIDTH = 100
@@ -17,7 +18,7 @@ def read(root: Path) -> list[Element]:
     """Files, namespaces and classes, as Doxygen has them from the Doxyfile in `root`. Raises
     BadInput with its messages: of what is public and has no comment, for one."""
     with tempfile.TemporaryDirectory() as output:
-        settings = f"{(root / 'Doxyfile').read_text()}OUTPUT_DIRECTORY = {output}\n"
+        settings = f"{read_text(root / 'Doxyfile')}OUTPUT_DIRECTORY = {output}\n"
         try:
             done = subprocess.run(
                 ["doxygen", "-"], input=settings, cwd=root, capture_output=True, text=True
@@ -79,7 +80,7 @@ def reference(root: Path = ROOT) -> str:
     """A part for each header, as the Doxyfile has them; in it everything in the header's order.
     Raises BadInput."""
     found = read(root)
-    settings = (root / "Doxyfile").read_text()
+    settings = read_text(root / "Doxyfile")
     things = [(f, of_class) for f in found if f.get("kind") in ("class", "struct")]
     for namespace in (f for f in found if f.get("kind") == "namespace"):
         things += [(member, of_member) for member in namespace.iter("memberdef")]

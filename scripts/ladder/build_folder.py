@@ -4,12 +4,13 @@ import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
-from ladder.project import BadInput, read_json
+from ladder.files import COMMANDS, read_json
+from ladder.project import BadInput
 
 
 def commands(folder: Path) -> Iterator[tuple[Path, list[str]]]:
     """The files that are compiled, and the words of each command. Raises BadInput."""
-    for entry in read_json(folder / "compile_commands.json"):
+    for entry in read_json(folder / "compile_commands.json", COMMANDS):
         # CMake writes the `$` of a path as it tells it to Ninja.
         yield Path(entry["file"]), shlex.split(entry["command"].replace("\\$$", "$"))
 

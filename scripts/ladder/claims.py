@@ -48,7 +48,6 @@ bad input.
 
 import argparse
 import ast
-import json
 import operator
 import re
 import subprocess
@@ -56,16 +55,11 @@ import sys
 import tempfile
 from pathlib import Path
 
-try:
-    import yaml
-except ModuleNotFoundError:
-    print("claims.py needs PyYAML; ./scripts/test.sh installs it into .venv", file=sys.stderr)
-    raise SystemExit(2) from None
-
 from ladder import manifest, peers, power
 from ladder.counters import LIMITS, PREDICTED, PREDICTED_SIZE, STALL, TIME, load_counters
+from ladder.files import Closed, a_name, one_line, read_json, read_text, read_yaml
 from ladder.project import GPUS, ROOT, BadInput
-from ladder.results import counters_at_shapes, counters_of, load, percent_of_best, shape
+from ladder.results import VARIANT, counters_at_shapes, counters_of, load, percent_of_best, shape
 
 CLAIMS = ROOT / "docs/claims.yaml"
 COUNTERS_AT_128 = ROOT / "tests/data/ncu_h200.json"  # where the results have none of their own
@@ -120,8 +114,18 @@ OPERATORS = {
     ast.GtE: operator.ge,
     ast.Eq: operator.eq,
 }
-REQUIRED = {"id", "claim", "holds"}
-OPTIONAL = {"on", "why_not_elsewhere", "wide", "given", "not_predicted"}
+CLAIM = Closed(
+    {
+        "id": one_line,
+        "claim": str,
+        "holds": str,
+        "on?": [a_name, ...],
+        "why_not_elsewhere?": str,
+        "wide?": str,
+        "given?": [float],
+        "not_predicted?": str,
+    }
+)
 
 
 def counter_of(name: str) -> str | None:
@@ -217,8 +221,8 @@ def parse(text: str) -> ast.expr:
     quoted = re.sub(rf"(?<=\w\()\s*(\w+/\w+)|\b({shapes})\b", r'"\1\2"', text)
     try:
         return ast.parse(quoted, mode="eval").body
-    except SyntaxError as error:
-        raise Untold(f"'{text}' is no expression: {error.msg}") from error
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise Untold(f"'{text:.80}' is no expression: {error}") from error
 
 
 def argument(rest: list[ast.expr]) -> str | None:
@@ -228,17 +232,25 @@ def argument(rest: list[ast.expr]) -> str | None:
             return str(value)
         case [ast.Name(name)]:
             return name
-    return None
+        case []:
+            return None
+    raise Untold(f"'{', '.join(map(ast.unparse, rest))}' is neither a shape nor a kind of data")
 
 
 def evaluate(node: ast.expr, measured: Measurements, numbers: dict):
     """The value of an expression; `numbers` collects those it is made of."""
+    try:
+        return value_of(node, measured, numbers)
+    except (ArithmeticError, RecursionError) as error:
+        raise Untold(f"it has no value: {error}") from error
 
+
+def value_of(node: ast.expr, measured: Measurements, numbers: dict):
     def value(part):
-        return evaluate(part, measured, numbers)
+        return value_of(part, measured, numbers)
 
     match node:
-        case ast.Constant(value=int() | float() as number):
+        case ast.Constant(value=int() | float() as number) if not isinstance(number, bool):
             return number
         case ast.BinOp(left, op, right) if type(op) in OPERATORS:
             return OPERATORS[type(op)](value(left), value(right))
@@ -261,15 +273,14 @@ def evaluate(node: ast.expr, measured: Measurements, numbers: dict):
 
 def calls(claim: dict) -> list[tuple[str, str, str | None]]:
     """The numbers that a claim is made of: function, stage/variant, shape."""
+    found = []
     try:
-        parts = ast.walk(parse(claim["holds"]))
+        for part in ast.walk(parse(claim["holds"])):
+            match part:
+                case ast.Call(ast.Name(name), [ast.Constant(str() as variant), *rest]):
+                    found.append((name, variant, argument(rest)))
     except Untold:
         return []
-    found = []
-    for part in parts:
-        match part:
-            case ast.Call(ast.Name(name), [ast.Constant(str() as variant), *rest]):
-                found.append((name, variant, argument(rest)))
     return found
 
 
@@ -291,33 +302,16 @@ def shapes_claimed(claims: list[dict]) -> set[tuple[str, str, str]]:
         (*variant.split("/"), at or "4096")
         for claim in claims
         for name, variant, at in calls(claim)
-        if name in RESULTS
+        if name in RESULTS and re.fullmatch(r"\w+/\w+", variant)
     }
 
 
-def with_on(claim: object) -> object:
-    """YAML takes the key `on` for a truth value."""
-    if not isinstance(claim, dict):
-        return claim
-    return {"on" if key is True else key: value for key, value in claim.items()}
-
-
 def load_claims(path: Path) -> list[dict]:
-    try:
-        claims = yaml.safe_load(path.read_text())
-    except (OSError, yaml.YAMLError) as error:
-        raise BadInput(f"{path}: {' '.join(str(error).split())}") from error
     seen = set()
-    claims = [with_on(claim) for claim in claims] if isinstance(claims, list) else [None]
+    claims = read_yaml(path, [CLAIM, ...])
     for claim in claims:
-        if not isinstance(claim, dict) or set(claim) - OPTIONAL != REQUIRED:
-            raise BadInput(f"{path}: a claim has an id, a claim and holds; found: {claim}")
-        if not isinstance(claim["holds"], str):
-            raise BadInput(f"{path}: '{claim['id']}' holds no expression: {claim['holds']}")
         if ("on" in claim) != ("why_not_elsewhere" in claim):
             raise BadInput(f"{path}: '{claim['id']}' has one of on and why_not_elsewhere alone")
-        if not isinstance(claim.get("on", []), list) or not claim.get("on", ["all"]):
-            raise BadInput(f"{path}: '{claim['id']}': on is a list of GPUs, [h200]")
         if claim["id"] in seen:
             raise BadInput(f"{path}: the id '{claim['id']}' stands twice")
         seen.add(claim["id"])
@@ -335,7 +329,7 @@ def verdict(claim: dict, measured: Measurements) -> tuple[str, dict[str, float]]
         holds = evaluate(parse(claim["holds"]), measured, numbers)
         if not isinstance(holds, bool):
             raise Untold(f"'{claim['holds']}' is a number, not a comparison")
-    except (Untold, ZeroDivisionError) as reason:
+    except Untold as reason:
         return f"ERROR: {reason}", numbers
     return "holds" if holds else "FALSE", numbers
 
@@ -378,7 +372,7 @@ def cpu_report(stages: Path, name: str) -> dict[str, dict]:
             raise BadInput(f"{stages / name}: {error.strerror}") from error
         if done.returncode != 0:
             raise BadInput(done.stderr.strip() or f"{name} ends with {done.returncode}")
-        return {v["name"]: v for v in json.loads(report.read_text())["variants"]}
+        return {v["name"]: v for v in read_json(report, {"variants": [VARIANT, ...]})["variants"]}
 
 
 def predicted_counters(stages: Path, wanted: set[str]) -> dict:
@@ -397,7 +391,7 @@ def adopted() -> dict[str, Measurements]:
 
 def cited(root: Path) -> set[str]:
     """The claims that pages show."""
-    pages = "".join(path.read_text() for path in sorted((root / "docs").rglob("*.md")))
+    pages = "".join(read_text(path) for path in sorted((root / "docs").rglob("*.md")))
     blocks = re.findall(r"<!-- claims ([^>]*) -->", pages)
     return {name for block in blocks for name in block.split()}
 
@@ -406,7 +400,9 @@ def by_stage(claims: list[dict]) -> str:
     """A table: each stage with the claims whose last stage it is, which is where they are told."""
     told: dict[str, list[str]] = {stage: [] for stage in manifest.load()}
     for claim in claims:
-        last = max(stages_of(claim), key=manifest.place)
+        last = max(stages_of(claim), key=manifest.place, default=None)
+        if last not in told:
+            raise BadInput(f"'{claim['id']}' is about no stage")
         told[last].append(f"`{claim['id']}`")
     rows = [f"| {stage} | {' '.join(ids)} |" for stage, ids in told.items()]
     return "\n".join(["| stage | claims |", "| --- | --- |", *rows])

@@ -239,7 +239,7 @@ def measured_value(quantity: ast.AST, measured: Measurements) -> float | None:
     """None where it cannot be told, which claims.py says."""
     try:
         return evaluate(quantity, measured, {})
-    except (Untold, ZeroDivisionError):
+    except Untold:
         return None
 
 
@@ -247,6 +247,7 @@ def findings_of(claim: dict, measured: dict[str, Measurements]) -> list[str]:
     try:
         parts = comparisons(claim)
         intervals = [bounds(part) for part in parts]
+        found = [f"'{normalized(p)}' {why}" for p in parts if (why := follows_from_its_form(p))]
     except Untold as reason:
         return [str(reason)]
     about = {gpu: its for gpu, its in measured.items() if is_about(claim, gpu)}
@@ -255,7 +256,6 @@ def findings_of(claim: dict, measured: dict[str, Measurements]) -> list[str]:
         for quantity, low, high in intervals
         for its in about.values()
     ]
-    found = [f"'{normalized(p)}' {why}" for p in parts if (why := follows_from_its_form(p))]
     found += unsupported(claim, told) + unseen(claim)
     if "wide" in claim:
         return found

@@ -2,10 +2,9 @@
 scripts/ncu_counters.py writes them.
 """
 
-import json
 from pathlib import Path
 
-from ladder.project import BadInput
+from ladder.files import one_line, read_json
 
 # What the CPU device predicts, too, by the names that claims use.
 PREDICTED_SIZE = 128
@@ -127,12 +126,22 @@ def stalls(counted: dict[str, float]) -> dict[str, float]:
 LATER = "counters_later.json"
 
 
+# Of a problem: what ladder.ncu writes.
+COUNTED = {
+    "device?": one_line,
+    "size?": (int, one_line),
+    "counters": {str: {str: {str: float}}},
+}
+# Of the ten problems above.
+COUNTED_AT_SHAPES = {
+    "device": one_line,
+    "names": [one_line],
+    "counters": {str: {str: {str: [float]}}},
+}
+
+
 def load_counters(path: Path) -> dict:
-    try:
-        counters = json.loads(path.read_text())
-        _ = counters["counters"], counters["size"]
-    except (OSError, ValueError, KeyError) as error:
-        raise BadInput(f"{path} holds no counters: {error!r}") from error
+    counters = read_json(path, COUNTED)
     later = path.with_name(LATER)
     if path.name == "counters.json" and later.exists():
         for stage, variants in load_counters(later)["counters"].items():

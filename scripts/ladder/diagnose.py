@@ -12,7 +12,6 @@ the last. Exit code: 0 a diagnosis, 2 bad input.
 import argparse
 import csv
 import io
-import json
 import math
 import subprocess
 import sys
@@ -22,8 +21,9 @@ from functools import cache
 from pathlib import Path
 
 from ladder import manifest
-from ladder.counters import LIMITS, PREDICTED, STALL, TIME
-from ladder.project import ROOT, BadInput, read_json
+from ladder.counters import COUNTED, LIMITS, PREDICTED, STALL, TIME
+from ladder.files import a_name, one_line, parse_json, read_json, read_text
+from ladder.project import ROOT, BadInput
 
 # What a warp can wait for that something can be done about. `wait` is the latency that every
 # instruction has, and `gmma` a short part of the wait for wgmma.
@@ -175,10 +175,19 @@ STOPS = Threshold(0.05, "measured: 0.06 in 05, less than 0.03 in 05b")
 
 # --- what is found ---
 
-REMEDIES = {
-    name: Remedy(remedy["means"], tuple(remedy["stages"]))
-    for name, remedy in read_json(ROOT / "stages/remedies.json").items()
-}
+
+class Remedies(dict):
+    def __missing__(self, name: str) -> Remedy:
+        raise BadInput(f"{REMEDIES_FILE} has no '{name}'")
+
+
+def read_remedies(path: Path) -> Remedies:
+    found = read_json(path, {str: {"means": one_line, "stages": [a_name, ...]}})
+    return Remedies({name: Remedy(r["means"], tuple(r["stages"])) for name, r in found.items()})
+
+
+REMEDIES_FILE = ROOT / "stages/remedies.json"
+REMEDIES = read_remedies(REMEDIES_FILE)
 
 # --- the questions, the last one first ---
 
@@ -417,15 +426,11 @@ def seconds(value: float, unit: str) -> float:
 
 
 def from_json(text: str, path: Path) -> list[Kernel]:
-    try:
-        stages = json.loads(text)["counters"]
-        return [
-            Kernel(f"{stage}/{variant}", {name: float(value) for name, value in counted.items()})
-            for stage, variants in stages.items()
-            for variant, counted in variants.items()
-        ]
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise BadInput(f"{path} holds no counters: {error!r}") from error
+    return [
+        Kernel(f"{stage}/{variant}", counted)
+        for stage, variants in parse_json(text, path, COUNTED)["counters"].items()
+        for variant, counted in variants.items()
+    ]
 
 
 def numbers(cells: dict[str, str], units: dict[str, str]) -> dict[str, float]:
@@ -444,9 +449,13 @@ def from_csv(text: str, path: Path) -> list[Kernel]:
     """ncu's table follows whatever the program printed. It has a row a kernel below a row of units,
     or a row a counter."""
     lines = [line for line in text.splitlines() if line.startswith('"')]
-    rows = list(csv.DictReader(io.StringIO("\n".join(lines))))
-    if not rows or "Kernel Name" not in rows[0]:
-        raise BadInput(f"{path} is no table of ncu's: no column 'Kernel Name'")
+    try:
+        rows = list(csv.DictReader(io.StringIO("\n".join(lines)), restval=""))
+    except csv.Error as error:
+        raise BadInput(f"{path} is no table of ncu's: {error}") from error
+    needed = ["Kernel Name", *(["Metric Value"] if rows and "Metric Name" in rows[0] else [])]
+    if missing := [column for column in needed if not rows or column not in rows[0]]:
+        raise BadInput(f"{path} is no table of ncu's: no column '{missing[0]}'")
     if "Metric Name" not in rows[0]:
         units = rows[0] if not rows[0]["Kernel Name"] else {}
         measured = rows[1:] if units else rows
@@ -479,10 +488,7 @@ def exported(path: Path) -> str:
 def kernels_of(path: Path) -> list[Kernel]:
     if path.suffix == ".ncu-rep":
         return from_csv(exported(path), path)
-    try:
-        text = path.read_text()
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadInput(f"{path}: {getattr(error, 'strerror', 'is no text')}") from error
+    text = read_text(path)
     kernels = from_json(text, path) if path.suffix == ".json" else from_csv(text, path)
     if not kernels:
         raise BadInput(f"{path} has no kernel")

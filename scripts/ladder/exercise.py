@@ -34,7 +34,8 @@ from pathlib import Path
 import yaml
 
 from ladder import build_folder
-from ladder.project import ROOT, BadInput, read_json
+from ladder.files import one_line, read_json
+from ladder.project import ROOT, BadInput
 
 EXERCISES = ROOT / "exercises"
 SECONDS = 60  # a program that runs longer hangs
@@ -160,13 +161,13 @@ def checksums() -> dict:
 
 def is_starter(exercise: Exercise) -> bool:
     path = str(exercise.edited.relative_to(EXERCISES))
-    known = read_json(EXERCISES / "checksums.json")
+    known = read_json(EXERCISES / "checksums.json", {str: one_line})
     return known.get(path, checksum(exercise.edited)) == checksum(exercise.edited)
 
 
 def edited_files(exercise: Exercise) -> list[str]:
     """The grader's files that are not as they were, or not known."""
-    known = read_json(EXERCISES / "checksums.json")
+    known = read_json(EXERCISES / "checksums.json", {str: one_line})
     names = ["check.cpp", "exercise.yaml"] + ["exercise.cuh"] * exercise.is_predict
     return [
         name
@@ -851,13 +852,16 @@ def test(exercise: Exercise, build: Build) -> list[str]:
 # --- What the learner sees ----------------------------------------------------------------------
 
 
+PROGRESS = {str: {"done": bool, "hints": int, "solution": bool}}
+
+
 class Progress:
     """exercises/progress.json: of each exercise that was begun, the hints seen, and whether it is
     done and the solution was asked for."""
 
     def __init__(self):
         self.path = EXERCISES / "progress.json"
-        self.all = read_json(self.path) if self.path.is_file() else {}
+        self.all = read_json(self.path, PROGRESS) if self.path.is_file() else {}
 
     def of(self, exercise: Exercise) -> dict:
         return {"done": False, "hints": 0, "solution": False} | self.all.get(exercise.name, {})

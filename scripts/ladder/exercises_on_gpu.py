@@ -16,7 +16,6 @@ a tool has findings or a counter differs, 2 bad input.
 """
 
 import argparse
-import json
 import shutil
 import subprocess
 import sys
@@ -27,6 +26,7 @@ from pathlib import Path
 from ladder import exercise, ncu
 from ladder.counters import PREDICTED
 from ladder.exercise import Build, Exercise, lines_with
+from ladder.files import one_line, read_json
 from ladder.project import ROOT, BadInput
 
 SEED = 1
@@ -100,13 +100,20 @@ def compared(on_cpu: list[dict], on_gpu: list[dict], rows: list[dict]) -> dict:
     return result
 
 
+CASE = {
+    "name": one_line,
+    "launches": int,
+    "memory": ([{"space": one_line, "operation": one_line, "requests": int, "cost": int}], None),
+}
+
+
 def once(program: Path, solution: str, report: Path, *before: str) -> tuple[list[dict], str]:
     """The cases, and what was printed, when the program runs behind `before`. Raises BadInput."""
     command = [*before, str(program), solution, str(SEED), str(report), "once"]
     done = subprocess.run(command, capture_output=True, text=True)
     if not report.is_file():
         raise BadInput(f"{' '.join(command)}: {(done.stderr + done.stdout).strip()[-600:]}")
-    return json.loads(report.read_text())["cases"], done.stdout
+    return read_json(report, {"cases": [CASE]})["cases"], done.stdout
 
 
 def compiled(one: Exercise, build: Build, folder: Path, architecture: str = "") -> Path:

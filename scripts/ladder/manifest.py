@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from ladder.project import ROOT, BadInput, read_json
+from ladder.files import a_name, one_line, read_json
+from ladder.project import ROOT, BadInput
 
 MANIFEST = ROOT / "stages/manifest.json"
 
@@ -66,13 +67,23 @@ def stage_of(entry: dict) -> Stage:
     )
 
 
+ENTRY = {
+    "name": a_name,
+    "parent": (a_name, None),
+    "types": [a_name, ...],
+    "needs": {"compute_capability": int, "features": [a_name]},
+    "aligned_rows": bool,
+    "page": one_line,
+    "any_layout?": bool,
+    "also_at?": [one_line],
+    "power_with?": [a_name],
+    "groups?": bool,
+}
+
+
 @cache
 def read(path: Path) -> dict[str, Stage]:
-    text = read_json(path)
-    try:
-        stages = [stage_of(entry) for entry in text["stages"]]
-    except (KeyError, TypeError) as error:
-        raise BadInput(f"{path} is no manifest of stages: {error!r}") from error
+    stages = [stage_of(entry) for entry in read_json(path, {"stages": [ENTRY]})["stages"]]
     by_name: dict[str, Stage] = {}
     for stage in stages:
         if stage.name in by_name:

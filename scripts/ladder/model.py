@@ -13,6 +13,7 @@ stages/model.yaml names. docs/model.md explains the rules. Exit code: 0 all righ
 import argparse
 import json
 import math
+import re
 import subprocess
 import sys
 import tempfile
@@ -20,11 +21,11 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-import yaml
-
 from ladder import access_figure, manifest, sass
 from ladder.counters import LIMITS, PREDICTED, TIME, load_counters
-from ladder.project import CPU_STAGES, GPUS, RESULTS, ROOT, STAGES, BadInput, read_json
+from ladder.files import Closed, a_name, at_least_1, one_line, positive, read_json, read_yaml
+from ladder.project import CPU_STAGES, GPUS, RESULTS, ROOT, STAGES, BadInput
+from ladder.results import DEVICE, VARIANT, read_report
 
 REQUESTS = ROOT / "docs/results/requests.json"
 SASS = ROOT / "docs/results/sass.json"
@@ -51,7 +52,8 @@ class Constant:
 def of_device(name: str, gpu: str) -> float:
     """What differs from GPU to GPU of one architecture, as the harness reports it."""
     first = next(iter(manifest.load()))
-    device = read_json(GPUS[gpu] / f"{first}_4096.json")["device"]
+    path = GPUS[gpu] / f"{first}_4096.json"
+    device = read_json(path, {"device": DEVICE})["device"]
     return {"multiprocessors": device["multiprocessors"], "clock": device["clock_mhz"] * 1e6}[name]
 
 
@@ -122,10 +124,33 @@ class Shape:
     calibrates: str | None = None
 
 
-def read_shapes() -> tuple[dict[str, Shape], dict[str, str]]:
+SHAPE = Closed(
+    {
+        "tile": [at_least_1, at_least_1, at_least_1],
+        "kernel": one_line,
+        "multiply?": ("ffma", "mma", "wgmma"),
+        "warps?": at_least_1,
+        "loads?": ("ahead", "waited", "direct"),
+        "waits?": at_least_1,
+        "together?": bool,
+        "fragments_waited?": bool,
+        "asked_late?": float,
+        "merged?": [a_name],
+        "stays?": bool,
+        "stores_ahead?": bool,
+        "divides?": bool,
+        "counts_as?": one_line,
+        "calibrates?": a_name,
+    }
+)
+
+
+def read_shapes(path: Path) -> tuple[dict[str, Shape], dict[str, str]]:
     """And the stages that are not predicted, with the reasons."""
-    entries = yaml.safe_load((ROOT / "stages/model.yaml").read_text())
+    entries = read_yaml(path, {"not_predicted": {str: one_line}, str: SHAPE})
     not_predicted = entries.pop("not_predicted")
+    if bad := [name for name in entries if not re.fullmatch(r"\w+/\w+", name)]:
+        raise BadInput(f"{path}: '{bad[0]}' is no STAGE/VARIANT")
     shapes = {
         variant: Shape(**entry | {"merged": frozenset(entry.get("merged", ()))})
         for variant, entry in entries.items()
@@ -133,7 +158,7 @@ def read_shapes() -> tuple[dict[str, Shape], dict[str, str]]:
     return shapes, not_predicted
 
 
-SHAPES, NOT_PREDICTED = read_shapes()
+SHAPES, NOT_PREDICTED = read_shapes(ROOT / "stages/model.yaml")
 
 
 def shape_of(variant: str) -> Shape:
@@ -250,9 +275,21 @@ def by_formula(shape: Shape) -> tuple[Counts, Counts]:
     return Counts(shared_loads=reads), Counts(c, c, c, requests)
 
 
+REQUEST = {
+    "line": int,
+    "op": one_line,
+    "array": one_line,
+    "bytes": at_least_1,
+    "requests": at_least_1,
+}
+OF_GLOBAL = {"space": "global", "sectors": float, "lines": int}
+OF_SHARED = {"space": "shared", "wavefronts": float, "wavefronts_of_four?": int}
+
+
 @cache
 def requests(path: Path) -> dict:
-    return read_json(path)["variants"]
+    lines = [(REQUEST | OF_GLOBAL, REQUEST | OF_SHARED)]
+    return read_json(path, {"variants": {str: {str(k): lines for k in MEASURED_K}}})["variants"]
 
 
 def step_and_tile(variant: str) -> tuple[Counts, Counts]:
@@ -269,7 +306,8 @@ def step_and_tile(variant: str) -> tuple[Counts, Counts]:
 
 @cache
 def loops(path: Path) -> dict:
-    return read_json(path)["loops"]
+    loop = {"instructions": at_least_1, "multiplications": at_least_1, "dispatch": at_least_1}
+    return read_json(path, {"loops": {str: loop}})["loops"]
 
 
 def multiplications(shape: Shape) -> float:
@@ -456,7 +494,7 @@ def predict(variant: str, size: int, blocks: int, gpu: str = PAGES_GPU) -> Predi
 @cache
 def report(stage: str, size: int, gpu: str = PAGES_GPU) -> dict | None:
     path = GPUS[gpu] / f"{stage}_{size}.json"
-    return read_json(path) if path.exists() else None
+    return read_report(path) if path.exists() else None
 
 
 def measured(variant: str, size: int, gpu: str = PAGES_GPU) -> dict | None:
@@ -643,10 +681,7 @@ def rows(variant: str) -> list[Row]:
 
 def reasons() -> dict[str, dict[str, str]]:
     """By variant, then by the first word of a quantity (docs/model.yaml)."""
-    try:
-        return yaml.safe_load(WHY.read_text()) or {}
-    except (OSError, yaml.YAMLError) as error:
-        raise BadInput(f"{WHY}: {error}") from error
+    return read_yaml(WHY, {str: {str: str}})
 
 
 def key(quantity: str) -> str:
@@ -748,7 +783,7 @@ def wavefront_table() -> tuple[list[str], list[list[str]]]:
 def first_table() -> tuple[list[str], list[list[str]]]:
     """Variants whose times were predicted before anyone had measured them, as they were then."""
     found = []
-    for variant, predicted in read_json(FIRST)["ms"].items():
+    for variant, predicted in read_json(FIRST, {"ms": {str: positive}})["ms"].items():
         told = measured(variant, PAGE_SIZE)
         ms = told["time_ms"]["median"] if told and "time_ms" in told else None
         later = (
@@ -812,7 +847,7 @@ def run_on_cpu(stage: str, k: int) -> list[dict]:
         )
         if done.returncode != 0:
             raise BadInput(f"{stage} failed: {(done.stderr or done.stdout).strip()[-200:]}")
-        return read_json(path)["variants"]
+        return read_json(path, {"variants": [VARIANT, ...]})["variants"]
 
 
 def read_requests() -> dict:

@@ -13,6 +13,7 @@ kernels has their sum, also of cycles, or for ratios and percentages the average
 OUTPUT.partial holds what an interrupted run has; the same command goes on from there. With --shapes
 the output is {"device": name, "names": [counter, ...], "counters": {stage: {variant: {"MxNxK":
 [value, ...]}}}}.
+Exit code: 0 all right, 1 ncu or a stage failed, 2 bad input.
 """
 
 import argparse
@@ -37,6 +38,7 @@ from ladder.counters import (
     STALL,
     TIME,
 )
+from ladder.files import one_line, read_json
 from ladder.project import BadInput
 from ladder.sweep import problem, split
 
@@ -155,9 +157,15 @@ def selected(stages: dict[str, Path], only: list[str]) -> dict[str, list[str]]:
     for entry in only:
         name, _, variant = entry.partition("/")
         if name not in stages:
-            raise SystemExit(f"no stage '{name}'; there are: {' '.join(stages)}")
+            raise BadInput(f"no stage '{name}'; there are: {' '.join(stages)}")
         wanted.setdefault(name, []).extend([variant] if variant else [])
     return wanted
+
+
+PARTIAL = {
+    "device": (one_line, None),
+    "counters": {str: {str: ({str: float}, {str: [float]})}},
+}
 
 
 def main(arguments: list[str]) -> int:
@@ -171,10 +179,7 @@ def main(arguments: list[str]) -> int:
     which.add_argument("--shapes", action="store_true")
     parser.add_argument("--only", nargs="+", default=[], metavar="STAGE[/VARIANT]")
     options = parser.parse_args(arguments)
-    try:
-        split(options.size)
-    except BadInput as error:
-        raise SystemExit(str(error)) from None
+    split(options.size)
     size = int(options.size) if options.size.isdigit() else options.size
     stages = manifest.built(options.build / "stages")
     if options.shapes:
@@ -182,10 +187,10 @@ def main(arguments: list[str]) -> int:
     else:
         result = {"device": None, "size": size, "counters": {}}
     if not stages:
-        raise SystemExit(f"no stage in {options.build / 'stages'}")
+        raise BadInput(f"no stage in {options.build / 'stages'}")
     partial = options.output.with_suffix(".partial")
     if partial.exists():
-        before = json.loads(partial.read_text())
+        before = read_json(partial, PARTIAL)
         if all(before.get(key) == result.get(key) for key in ("size", "names")):
             result = before
     for name, only in selected(stages, options.only).items():

@@ -27,8 +27,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ladder.files import absent, check, one_line, parse_json, positive, read_text
 from ladder.project import ROOT, BadInput
-from ladder.sweep_shapes import USUAL, USUAL_FP32, full, sizes, sweep_shapes
+from ladder.sweep_shapes import USUAL, USUAL_FP32, a_shape, full, sizes, sweep_shapes
 
 PROGRAM = ROOT / "build/peers"
 TRITON = ROOT / "bench/peers/triton_matmul.py"
@@ -46,14 +47,34 @@ LIBRARIES = ("cuBLAS", "cublasLt", "CUTLASS")
 # ---- records -----------------------------------------------------------------------------------
 
 
+TIMED = {"ms", "cublas_ms"}
+TRITON_TIMES = {"ms?": positive, "cublas_ms?": positive}
+LEFT_OUT = {"family": one_line, "name": one_line}
+COMPETITOR = LEFT_OUT | {"own": bool, "ms": positive, "note?": str}
+OF_SHAPE = {"shape": a_shape, "type": ("fp16", "fp32")}
+RECORD = (
+    OF_SHAPE
+    | {"competitors": [COMPETITOR], "left_out?": [LEFT_OUT | {"why": str}], "failed?": str}
+    | {"triton?": TRITON_TIMES},
+    OF_SHAPE | {"triton": TRITON_TIMES},
+    {"gpu": one_line, "type?": absent},
+    {"lost": (one_line, None), "type?": absent},
+)
+
+
 def read_lines(path: Path) -> list[dict]:
-    """The whole lines of JSON in a file; of the last one a part may be there."""
+    """The whole records in a file; where a measurement was cut off, there is a part of one.
+    Raises BadInput."""
     if not path.exists():
         return []
     lines = []
-    for line in path.read_text().splitlines():
-        with contextlib.suppress(json.JSONDecodeError):
-            lines.append(json.loads(line))
+    for number, text in enumerate(read_text(path).splitlines(), 1):
+        try:
+            json.loads(text)
+        except (ValueError, RecursionError):
+            if text.startswith("{"):
+                continue
+        lines.append(parse_json(text, f"{path}:{number}", RECORD))
     return lines
 
 
@@ -79,13 +100,13 @@ class Log:
         self.lines = read_lines(path)
         if path.exists():
             # Behind a line that was cut off, a whole one.
-            text = path.read_text()
+            text = read_text(path)
             if text and not text.endswith("\n"):
                 with path.open("a") as file:
                     file.write("\n")
 
     def add(self, line: dict) -> None:
-        self.lines.append(line)
+        self.lines.append(check(line, RECORD, self.path))
         with self.path.open("a") as file:
             file.write(json.dumps(line) + "\n")
 
@@ -129,8 +150,8 @@ def lines_of(process: subprocess.Popen, silence_s: float) -> Iterator[dict]:
             raise Silence from None
         if line is None:
             return
-        with contextlib.suppress(json.JSONDecodeError):
-            yield json.loads(line)
+        with contextlib.suppress(BadInput):  # whatever else it prints
+            yield parse_json(line, process.args[0], {})
 
 
 @dataclass
@@ -300,7 +321,11 @@ def row_of(record: dict) -> Row | None:
         if best is None or c["ms"] < best:
             best, best_name = c["ms"], f"{family}: {c['name']}"
     triton = record.get("triton")
-    percent = 100 * triton["cublas_ms"] / triton["ms"] if triton and "ms" in triton else None
+    percent = (
+        100 * triton["cublas_ms"] / triton["ms"] if triton and triton.keys() >= TIMED else None
+    )
+    if "cuBLAS" not in libraries:
+        raise BadInput(f"{record['shape']} has no time of cuBLAS")
     return Row(record["shape"], libraries["cuBLAS"], libraries, stages, best, best_name, percent)
 
 
@@ -432,11 +457,7 @@ def troubles(records: list[dict]) -> list[str]:
 
 
 def shapes_from(path: Path) -> list[str]:
-    try:
-        lines = path.read_text().splitlines()
-    except OSError as error:
-        raise BadInput(f"{path}: {error.strerror}") from error
-    return [word for line in lines for word in line.split("#")[0].split()]
+    return [word for line in read_text(path).splitlines() for word in line.split("#")[0].split()]
 
 
 def wanted_shapes(options: argparse.Namespace) -> list[str]:
@@ -543,7 +564,7 @@ def main(arguments: list[str]) -> int:
                 lines = map(json.dumps, [*heads, *map(thin, records)])
                 options.thin.write_text("".join(f"{line}\n" for line in lines))
             print(report(records))
-        except (BadInput, OSError) as error:
+        except BadInput as error:
             print(f"peers.py: {error}", file=sys.stderr)
             return 2
         except ProgramFailed as failure:

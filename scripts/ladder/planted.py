@@ -19,7 +19,6 @@ expected, 2 bad input.
 """
 
 import argparse
-import json
 import re
 import shlex
 import shutil
@@ -29,9 +28,17 @@ import tempfile
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import yaml
-
 from ladder import build_folder
+from ladder.files import (
+    Closed,
+    a_name,
+    at_least_1,
+    is_a,
+    one_line,
+    read_json,
+    read_text,
+    read_yaml,
+)
 from ladder.project import ROOT, BadInput
 
 EDITS = ROOT / "tests/planted_edits"
@@ -77,44 +84,66 @@ class Outcome:
     ended: str = ""
 
 
+def pattern(value: object) -> bool:
+    """a regular expression"""
+    try:
+        return re.compile(value) is not None
+    except (TypeError, re.error, RecursionError, OverflowError):
+        return False
+
+
+def options(value: object) -> bool:
+    """options of a program"""
+    try:
+        return is_a(value, str) and shlex.split(value) is not None
+    except ValueError:
+        return False
+
+
+def kernel_file(value: object) -> bool:
+    """a file in kernels/"""
+    return is_a(value, str) and re.fullmatch(r"(\w+/)*\w+\.\w+", value) is not None
+
+
+EDIT = Closed(
+    {
+        "id": one_line,
+        "mistake": one_line,
+        "file?": kernel_file,
+        "old": str,
+        "new": str,
+        "shape": [at_least_1, at_least_1, at_least_1],
+        "variant?": a_name,
+        "finds": (Closed({"cause": pattern, "line": one_line, "file?": kernel_file}), WRONG_RESULT),
+        "options?": options,
+        "follows?": pattern,
+        "kernel?": one_line,
+    }
+)
+
+
 def read_edits(path: Path) -> list[Edit]:
     """Raises BadInput."""
-    stage = path.stem
-    own_file, own_variant = f"{stage}.cuh", stage.split("_", 1)[1]
-
-    def edit_of(entry: dict) -> Edit:
-        edit = Edit(**({"stage": stage, "file": own_file, "variant": own_variant} | entry))
-        finds = edit.finds
-        if finds != WRONG_RESULT:
-            if set(finds) - {"file"} != {"cause", "line"}:
-                raise ValueError(f"{finds} has not the keys cause and line")
-            re.compile(finds["cause"] + edit.follows)
-            finds.setdefault("file", edit.file)
-        return replace(edit, shape=tuple(edit.shape))
-
-    edits = []
-    try:
-        for entry in yaml.safe_load(path.read_text()):
-            edits.append(edit_of(entry))
-    except OSError as error:
-        raise BadInput(f"{path}: {error.strerror}") from error
-    except yaml.YAMLError as error:
-        raise BadInput(f"{path}: {' '.join(str(error).split())}") from error
-    except (ValueError, KeyError, TypeError, re.error) as error:
-        raise BadInput(f"{path}, edit {len(edits) + 1}: {error!r}") from error
+    stage, edits = path.stem, []
+    own = {"stage": stage, "file": f"{stage}.cuh", "variant": stage.partition("_")[2]}
+    for entry in read_yaml(path, [EDIT, ...]):
+        edit = Edit(**(own | entry))
+        if edit.finds != WRONG_RESULT:
+            edit.finds.setdefault("file", edit.file)
+        edits.append(replace(edit, shape=tuple(edit.shape)))
     return edits
 
 
 def plant(edit: Edit, kernels: Path) -> None:
     """Edits a copy of kernels/. Raises BadInput."""
     path = kernels / edit.file
-    text = path.read_text()
+    text = read_text(path)
     if text.count(edit.old) != 1:
         raise BadInput(f"{edit.id}: {edit.file} has `old` {text.count(edit.old)} times, not once")
     path.write_text(text.replace(edit.old, edit.new))
     if edit.finds != WRONG_RESULT:
         line, file = edit.finds["line"], edit.finds["file"]
-        times = (kernels / file).read_text().count(line)
+        times = read_text(kernels / file).count(line)
         if times != 1:
             raise BadInput(f"{edit.id}: the edited {file} has '{line}' {times} times, not once")
 
@@ -163,7 +192,7 @@ class Build:
             raise BadInput(f"{edit.stage} is no stage that this build makes for the CPU device")
         command = list(self.commands[name])
         source = program.with_suffix(".cpp")
-        source.write_text(main_of((ROOT / f"stages/{edit.stage}.cu").read_text(), edit))
+        source.write_text(main_of(read_text(ROOT / f"stages/{edit.stage}.cu"), edit))
         command[command.index("-c") + 1] = str(source)
         command[command.index(f"-I{ROOT / 'kernels'}")] = f"-I{kernels}"
         object_file = program.with_suffix(".o")
@@ -181,11 +210,22 @@ class Build:
         return command[1] if Path(command[0]).name == "ccache" else command[0]
 
 
+FINDING = re.compile(r"(.*?):(\d{1,9}): (.*)", re.DOTALL)
+
+
+def a_finding(value: object) -> bool:
+    """a finding, FILE:LINE: CAUSE"""
+    return is_a(value, str) and FINDING.match(value) is not None
+
+
+RUN = {"check": {"ok": bool}, "findings": [a_finding]}
+
+
 def finding_of(text: str) -> Finding:
     """Of a report's 'file:line: cause: text of the line', without what it conflicts with."""
     text, _, _ = text.partition("; the other: ")
-    file, line, rest = re.fullmatch(r"(.*?):(\d+): (.*)", text, re.DOTALL).groups()
-    lines = Path(file).read_text().splitlines() if Path(file).is_file() else []
+    file, line, rest = FINDING.fullmatch(text).groups()
+    lines = read_text(Path(file)).splitlines() if Path(file).is_file() else []
     code = lines[int(line) - 1].strip() if 0 < int(line) <= len(lines) else ""
     return Finding(Path(file).name, int(line), rest.removesuffix(code).removesuffix(": "), code)
 
@@ -205,10 +245,10 @@ def run(program: Path, edit: Edit) -> Outcome:
     if done.returncode not in (0, 1) or not report.is_file():
         said = done.stderr.strip().splitlines() or ["nothing"]
         return Outcome(ended=f"ends with code {done.returncode} and says {said[-1]}")
-    (variant,) = json.loads(report.read_text())["variants"]
+    variant = read_json(report, {"variants": [RUN, ...]})["variants"][0]
     return Outcome(
         tuple(finding_of(text) for text in variant["findings"]),
-        wrong=variant["check"] is not None and not variant["check"]["ok"],
+        wrong=not variant["check"]["ok"],
     )
 
 
@@ -271,7 +311,9 @@ def unedited(edits: list[Edit], build: Build) -> list[str]:
                 )
                 said = build.compile(edit, ROOT / "kernels", program)
                 if said:
-                    raise BadInput(f"{edit.stage}, {variant}, does not compile:\n{said}")
+                    raise BadInput(
+                        f"{edit.stage}, {variant}, does not compile:", *said.splitlines()
+                    )
             outcome = run(program, edit)
             if outcome != Outcome():
                 what = "x".join(map(str, shape))

@@ -22,8 +22,9 @@ from pathlib import Path
 
 from ladder import manifest, ncu
 from ladder.counters import LIMITS, TIME
-from ladder.project import STAGES, BadInput, read_json
-from ladder.results import own
+from ladder.files import one_line, positive, read_json
+from ladder.project import STAGES, BadInput
+from ladder.results import DEVICE, VARIANT, own
 from ladder.sweep import StageFailed, keep, same_commit, write_environment
 
 FILE = "power.json"
@@ -51,22 +52,45 @@ FUNCTIONS: dict[str, tuple[tuple[str, ...], float]] = {
 }
 
 
+PACE = {f"{name}?": float for name in ("tflops", "watts", "sm_mhz", "power_cap", "thermal")}
+CONTENDER = {"bursts?": PACE, "sustained?": PACE}
+RUN = {
+    "tflops?": float,
+    "cublas_tflops?": float,
+    "stage?": CONTENDER,
+    "cublas?": CONTENDER,
+    "launch?": {"sm_mhz?": float, "tensor_pipe?": float},
+}
+MEASURED = {
+    "device?": one_line,
+    "size?": int,
+    "limit_watts?": positive,
+    "runs": {str: {str: RUN}},
+}
+
+
+# Of a stage's report.
+POWERED = (
+    {"sensor": one_line, "limit_watts": positive, "stage": CONTENDER, "cublas": CONTENDER},
+    {"unavailable": str},
+)
+
+
 def load(path: Path) -> dict:
     """Raises BadInput where nothing was measured yet."""
     if not path.exists():
         raise BadInput(f"no {path}; on a GPU, scripts/power.py measures it")
-    return read_json(path)
+    return read_json(path, MEASURED)
 
 
 def number(power: dict, function: str, variant: str, data: str) -> float:
     """A number of power.json for claims: of FUNCTIONS, of a stage/variant, of a kind of data."""
     path, factor = FUNCTIONS[function]
-    try:
-        found = power["runs"][variant][data]
-        for key in path:
-            found = found[key]
-    except KeyError as error:
-        raise BadInput(f"no {function} of {variant} with {data}: {error} is missing") from error
+    found = power
+    for key in ("runs", variant, data, *path):
+        if key not in found:
+            raise BadInput(f"no {function} of {variant} with {data}: '{key}' is missing")
+        found = found[key]
     return found * factor
 
 
@@ -80,7 +104,7 @@ def report(executable: Path, variant: str, data: str) -> dict:
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode != 0:
             raise StageFailed(done.stderr.strip() or done.stdout.strip(), done.returncode)
-        return json.loads(path.read_text())
+        return read_json(path, {"device": DEVICE, "variants": [VARIANT | {"power": POWERED}, ...]})
 
 
 def launch(executable: Path, variant: str, data: str) -> dict:

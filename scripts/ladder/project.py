@@ -1,6 +1,5 @@
 """Where things are, and the one kind of error that is the user's to put right."""
 
-import json
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -17,17 +16,16 @@ STAGES = ROOT / "build/stages"
 CPU_STAGES = ROOT / "build/stages/cpu"
 
 
+def printable(text: str) -> str:
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+
+
 class BadInput(Exception):
-    """Something the user can put right. Each argument is a message of one line."""
+    """Something the user can put right. Each argument is a message of one line, whatever characters
+    a file has brought into it."""
+
+    def __init__(self, *lines: object):
+        super().__init__(*(printable(str(line)) for line in lines))
 
     def __str__(self) -> str:
         return "\n".join(self.args)
-
-
-def read_json(path: Path) -> object:
-    try:
-        return json.loads(path.read_text())
-    except OSError as error:
-        raise BadInput(f"{path}: {error.strerror}") from error
-    except ValueError as error:
-        raise BadInput(f"{path}: {error}") from error

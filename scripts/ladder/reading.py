@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ladder import manifest, steps
-from ladder.project import ROOT, BadInput, read_json
+from ladder.files import one_line, read_json, read_text
+from ladder.project import ROOT
 
 ORDER = ROOT / "docs/order.json"
 WORDS_A_MINUTE, LINES_A_MINUTE, ROUNDED_TO = 150, 10, 5
@@ -24,11 +25,8 @@ class Part:
 
 def order(path: Path = ORDER) -> list[Part]:
     """Raises BadInput."""
-    entries = read_json(path)
-    try:
-        return [Part(entry["title"], tuple(entry["pages"])) for entry in entries]
-    except (KeyError, TypeError) as error:
-        raise BadInput(f"{path} is no reading order: {error!r}") from error
+    entries = read_json(path, [{"title": one_line, "pages": [one_line]}])
+    return [Part(entry["title"], tuple(entry["pages"])) for entry in entries]
 
 
 @dataclass(frozen=True)
@@ -75,7 +73,7 @@ def new_lines(stage: manifest.Stage) -> int:
     """Lines of code of the stage's kernel file that its parent's does not have."""
 
     def code(name: str) -> list[str]:
-        text = steps.code((ROOT / f"kernels/{name}.cuh").read_text())
+        text = steps.code(read_text(ROOT / f"kernels/{name}.cuh"))
         return [line.strip() for line in text.splitlines() if line.strip()]
 
     parent = code(stage.parent) if stage.parent else []
@@ -84,7 +82,7 @@ def new_lines(stage: manifest.Stage) -> int:
 
 def minutes(stage: manifest.Stage) -> int:
     """To read page and kernel, in steps of five."""
-    prose = words((ROOT / stage.page).read_text()) / WORDS_A_MINUTE
+    prose = words(read_text(ROOT / stage.page)) / WORDS_A_MINUTE
     code = new_lines(stage) / LINES_A_MINUTE
     return math.ceil((prose + code) / ROUNDED_TO) * ROUNDED_TO
 

@@ -1,15 +1,17 @@
 """Prints a table of all variants in the stages' JSON reports.
 
 results_table.py DIR
+
+Exit code: 0 all right, 2 bad input.
 """
 
 import argparse
-import json
 import sys
 from pathlib import Path
 
 from ladder import manifest
 from ladder.counters import LATER, load_counters
+from ladder.files import a_name, at_least_1, one_line, positive, read_json
 from ladder.project import GPUS, ROOT, BadInput
 
 # What build/around_gemm --json writes.
@@ -26,25 +28,81 @@ NO_REPORTS = {"environment.json", "provenance.json", *EXPERIMENTS}
 PRODUCTS = ("library_", "jit_")
 COUNTERS = "counters"  # and so begin the names of ncu's files: at 4096, at 128, at other shapes
 
+# What bench/harness/json.cpp writes.
+LINE = {
+    "file": str,
+    "line": int,
+    "text": str,
+    "array": one_line,
+    "op": one_line,
+    "bytes": at_least_1,
+    "requests": at_least_1,
+}
+SAMPLE = {"sample?": [int] * 32}
+OF_GLOBAL = {"space": "global", "sectors_per_request": positive, "ideal_sectors": float}
+OF_SHARED = {"space": "shared", "wavefronts_per_request": positive, "ideal_wavefronts": float}
+MEMORY = (LINE | SAMPLE | OF_GLOBAL, LINE | SAMPLE | OF_SHARED)
+VARIANT = {
+    "name": a_name,
+    "check?": {"ok": bool},
+    "time_ms?": {"median": positive},
+    "tflops?": float,
+    "percent_of_cublas?": float,
+    "percent_of_best?": float,
+    "percent_of_peak?": (float, None),
+    "sustained?": {"percent_of_cublas?": float, "percent_of_best?": float},
+    "registers?": at_least_1,
+    "shared_bytes?": int,
+    "threads?": at_least_1,
+    "occupancy?": float,
+    "findings?": [str],
+    "memory?": [MEMORY],
+    "totals?": {str: float},
+}
+DEVICE = {
+    "kind?": one_line,
+    "name?": one_line,
+    "sm?": int,
+    "multiprocessors?": at_least_1,
+    "clock_mhz?": positive,
+    "peak_tflops?": (positive, None),
+    "memory_gb_s?": positive,
+    "driver?": one_line,
+    "toolkit?": one_line,
+}
+REPORT = {
+    "stage": a_name,
+    "device?": DEVICE,
+    "problem": {
+        "m": int,
+        "n": int,
+        "k": int,
+        "input?": a_name,
+        "output?": a_name,
+        "layout?": a_name,
+    },
+    "variants": [VARIANT, ...],
+    "cublas?": {"tflops": float},
+}
+
 
 def report_files(folder: Path) -> list[Path]:
-    return [
-        path
-        for path in sorted(folder.glob("*.json"))
-        if path.name not in NO_REPORTS and not path.name.startswith((COUNTERS, *PRODUCTS))
-    ]
+    return [path for path in sorted(folder.glob("*.json")) if is_report(path)]
+
+
+def is_report(path: Path) -> bool:
+    """Of a stage, by its name."""
+    return path.name not in NO_REPORTS and not path.name.startswith((COUNTERS, *PRODUCTS))
+
+
+def read_report(path: Path) -> dict:
+    """Of a stage. Raises BadInput."""
+    return read_json(path, REPORT)
 
 
 def load(folder: Path) -> list[dict]:
     """The reports in a folder, in the order of the ladder, then by size."""
-    reports = []
-    for path in report_files(folder):
-        try:
-            report = json.loads(path.read_text())
-            _ = report["stage"], shape(report), report["variants"]
-        except (json.JSONDecodeError, KeyError, TypeError) as error:
-            raise BadInput(f"{path} is not a stage's report: {error!r}") from error
-        reports.append(report)
+    reports = [read_report(path) for path in report_files(folder)]
     if not reports:
         raise BadInput(f"no reports in {folder}")
     return sorted(reports, key=order)
@@ -140,7 +198,7 @@ def main(arguments: list[str]) -> int:
     options = parser.parse_args(arguments)
     try:
         print(terminal_table(load(options.folder)))
-    except (BadInput, OSError) as error:
+    except BadInput as error:
         print(f"results_table.py: {error}", file=sys.stderr)
         return 2
     return 0

@@ -7,7 +7,6 @@ MathML, which needs no script.
 """
 
 import difflib
-import json
 import logging
 import posixpath
 import re
@@ -20,6 +19,7 @@ from markdown.extensions.toc import slugify
 from mkdocs.structure.files import File
 
 from ladder import api, exercise, manifest, reading, triton_twins
+from ladder.files import a_name, one_line, read_json, read_text
 from ladder.project import ROOT, BadInput
 
 # A link to another file, with lines or without: ](../kernels/01_naive.cuh#L24-L35)
@@ -79,7 +79,8 @@ def on_config(config):
 def parents() -> dict[str, tuple[str, str | None]]:
     """Of every stage, by its page below docs/: its name and its parent's."""
     stages = {stage.page: (stage.name, stage.parent) for stage in manifest.load().values()}
-    several = json.loads((ROOT / "stages/several_gpus.json").read_text())["stages"]
+    entry = {"name": a_name, "parent": (a_name, None), "page": one_line}
+    several = read_json(ROOT / "stages/several_gpus.json", {"stages": [entry]})["stages"]
     stages |= {stage["page"]: (stage["name"], stage["parent"]) for stage in several}
     return {page.removeprefix("docs/"): names for page, names in stages.items()}
 
@@ -90,7 +91,7 @@ def diff_page(stage: str) -> str:
 
 def difference(parent: str, stage: str) -> str:
     names = [f"kernels/{name}.cuh" for name in (parent, stage)]
-    texts = [(ROOT / name).read_text().splitlines() for name in names]
+    texts = [read_text(ROOT / name).splitlines() for name in names]
     return "\n".join(difflib.unified_diff(*texts, *names, lineterm=""))
 
 
@@ -101,10 +102,10 @@ def generated_pages() -> dict[str, str]:
         for path in sorted(ROOT.glob(pattern)):
             name = path.relative_to(ROOT).as_posix()
             language = "python" if path.suffix == ".py" else "cuda"
-            code = f'```{language} linenums="1"\n{path.read_text()}```\n'
+            code = f'```{language} linenums="1"\n{read_text(path)}```\n'
             pages[f"source/{name}.md"] = f"# {name}\n\n{code}"
     for path in sorted(ROOT.glob("exercises/**/README.md")):
-        pages[f"source/{path.relative_to(ROOT).as_posix()}.md"] = path.read_text()
+        pages[f"source/{path.relative_to(ROOT).as_posix()}.md"] = read_text(path)
     for stage, parent in parents().values():
         if parent is not None:
             command = f"`diff kernels/{parent}.cuh kernels/{stage}.cuh`"
@@ -120,7 +121,7 @@ def on_files(files, config):
         page.inclusion = page.inclusion.NOT_IN_NAV
         files.append(page)
     if (ROOT / LEGEND).exists():
-        files.append(File.generated(config, LEGEND_PAGE, content=(ROOT / LEGEND).read_text()))
+        files.append(File.generated(config, LEGEND_PAGE, content=read_text(ROOT / LEGEND)))
     return files
 
 
@@ -164,7 +165,7 @@ def exercise_links(source: str, up: str) -> str:
 def with_progress(markdown: str) -> str:
     """The table of exercises with a mark at those that are done in this checkout."""
     path = ROOT / "exercises/progress.json"
-    progress = json.loads(path.read_text()) if path.exists() else {}
+    progress = read_json(path, {str: {"done": bool}}) if path.exists() else {}
     for name in (name for name, of in progress.items() if of["done"]):
         markdown = re.sub(rf"^\| (?=\[[^|]*exercises/{name}/)", "| ✓ ", markdown, flags=re.M)
     return markdown
@@ -221,7 +222,7 @@ def on_page_markdown(markdown, page, config, files):
 @cache
 def terms() -> tuple[reading.Term, ...]:
     path = ROOT / "docs" / GLOSSARY
-    return tuple(reading.glossary(path.read_text())) if path.exists() else ()
+    return tuple(reading.glossary(read_text(path))) if path.exists() else ()
 
 
 def with_terms(html: str, glossary: str, wanted: tuple[reading.Term, ...]) -> str:

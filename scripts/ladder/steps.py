@@ -29,6 +29,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from ladder import manifest
+from ladder.files import read_text
 from ladder.project import BadInput
 
 LIMIT = 60
@@ -155,11 +156,7 @@ class Step:
 
 
 def kernel_file(root: Path, stage: str) -> str:
-    path = root / f"kernels/{stage}.cuh"
-    try:
-        return path.read_text()
-    except OSError as error:
-        raise BadInput(f"{path}: {error.strerror}") from error
+    return read_text(root / f"kernels/{stage}.cuh")
 
 
 def step(stage: str, text: str, parent: str, parents_text: str) -> Step:
@@ -230,7 +227,7 @@ def listed_variants(main_file: str) -> list[tuple[str, str]]:
 def variants_of(stage: str, root: Path) -> set[str] | None:
     """Those that the stage's main lists; None where that cannot be told."""
     main_file = root / f"stages/{stage}.cu"
-    listed = listed_variants(main_file.read_text()) if main_file.exists() else []
+    listed = listed_variants(read_text(main_file)) if main_file.exists() else []
     return {name for name, _ in listed} or None
 
 
@@ -268,7 +265,7 @@ def variants(path: Path) -> str:
         if not main_file.exists():
             raise BadInput(f"there is no {main_file}")
         text = code(kernel_file(root, stage))
-        listed = listed_variants(main_file.read_text())
+        listed = listed_variants(read_text(main_file))
         launchers = [(name, words(text, launcher)) for name, launcher in listed]
         if not listed:
             rows.append((stage, "-", "-", f"no list of variants found in {main_file.name}"))

@@ -29,8 +29,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ladder import manifest
-from ladder.project import ROOT, STAGES, BadInput, read_json
-from ladder.results import own
+from ladder.files import one_line, parse_json, read_json, read_text
+from ladder.project import ROOT, STAGES, BadInput
+from ladder.results import DEVICE, VARIANT, own
 
 SQUARES = ["1024", "2048", "4096", "8192", "16384"]
 # Layers of language models; shapes that do not fill a last wave, begin rows off the lines of 128
@@ -61,7 +62,8 @@ class Cell:
 
 
 # As results.shape() writes it.
-SHAPE = re.compile(r"([1-9]\d*(?:x[1-9]\d*x[1-9]\d*)?)(?:_(NN|NT|TN|TT))?(?:_([a-z][a-z0-9]*))?")
+SIZE = "[1-9][0-9]{0,9}"
+SHAPE = re.compile(rf"({SIZE}(?:x{SIZE}x{SIZE})?)(?:_(NN|NT|TN|TT))?(?:_([a-z][a-z0-9]*))?")
 
 
 def split(shape: str) -> tuple[list[int], str | None, str | None]:
@@ -110,7 +112,9 @@ def measure(cell: Cell) -> str:
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode != 0:
             raise StageFailed(done.stderr.strip() or done.stdout.strip(), done.returncode)
-        return report.read_text()
+        text = read_text(report)
+        parse_json(text, report, {"device?": DEVICE, "variants": [VARIANT, ...]})
+        return text
 
 
 def keep(text: str, path: Path) -> None:
@@ -146,14 +150,14 @@ def write_environment(folder: Path, device: dict) -> None:
 
 def same_commit(folder: Path) -> None:
     path = folder / "environment.json"
-    if path.exists() and read_json(path)["commit"] != commit():
+    if path.exists() and read_json(path, {"commit": one_line})["commit"] != commit():
         raise BadInput(f"{folder} has measurements of another commit; write to another folder")
 
 
 def documented(stages: dict[str, Path], also: bool) -> list[Cell]:
     """What of these stages the documentation needs, with `also_at` or without it; the short ones
     first."""
-    from ladder import claims  # needs PyYAML, which nothing else here does
+    from ladder import claims  # which imports ladder.power, and that this
 
     wanted = {
         (name, shape): set()

@@ -5,6 +5,7 @@ import random
 import re
 from dataclasses import dataclass
 
+from ladder.files import is_a, read_text
 from ladder.project import ROOT, BadInput
 
 SEED = 21
@@ -44,15 +45,24 @@ MODELS = (
 )
 
 # What a change is tried at first.
-USUAL = tuple(re.findall('"(.+?)"', (ROOT / "bench/peers/usual_shapes.inc").read_text()))
+USUAL = tuple(re.findall('"(.+?)"', read_text(ROOT / "bench/peers/usual_shapes.inc")))
 USUAL_FP32 = ("512", "1024", "2048", "4096", "8192x128x4096", "16x4096x4096", "1000", "3000")
+
+
+SIZE = "0*[1-9][0-9]{0,9}"
+SHAPE = re.compile(f"{SIZE}(?:x{SIZE}x{SIZE})?")
+
+
+def a_shape(value: object) -> bool:
+    """a shape, as 16x4096x4096"""
+    return is_a(value, str) and SHAPE.fullmatch(value) is not None
 
 
 def full(text: str) -> str:
     """MxNxK of "4096" or "16x4096x4096"."""
-    parts = text.split("x")
-    if len(parts) not in (1, 3) or not all(p.isdigit() and int(p) > 0 for p in parts):
+    if not SHAPE.fullmatch(text):
         raise BadInput(f"no shape: '{text}'; write 4096 or 16x4096x4096")
+    parts = text.split("x")
     return "x".join(str(int(p)) for p in (parts * 3 if len(parts) == 1 else parts))
 
 

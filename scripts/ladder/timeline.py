@@ -7,15 +7,22 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
-from ladder.project import RESULTS, ROOT, BadInput, read_json
+from ladder.files import Closed, a_name, at_least_1, one_line, positive, read_json
+from ladder.project import RESULTS, ROOT, BadInput
 
 TIMELINES = RESULTS / "timelines.json"
 
 INSTANTS = {"copy", "bulk_store"}
 
-# What a stage's warps do behind the first and the second barrier of a loop over K, where it has
-# two; where it has one, they multiply. And which stages are not recorded, each with the reason.
-STAGES = read_json(ROOT / "stages/timeline.json")
+
+def read_stages(path: Path) -> dict:
+    """What a stage's warps do behind the first and the second barrier of a loop over K, where it
+    has two; where it has one, they multiply. And which stages are not recorded, and why."""
+    stages = {f"copies_behind_{barrier}_barrier": [a_name] for barrier in ("first", "second")}
+    return read_json(path, stages | {"not_recorded": {str: one_line}})
+
+
+STAGES = read_stages(ROOT / "stages/timeline.json")
 
 
 class Doing(Enum):
@@ -69,15 +76,40 @@ class Warp:
     spans: tuple[Span, ...]
 
 
+ROLES = ("copies", "multiplies", "all")
+WAITING = dict.fromkeys((f"{kind}?" for kind in WAITS), float)
+WINDOW = {
+    "clocks": at_least_1,
+    "warps": [
+        {
+            "block": int,
+            "warp": int,
+            "role": ROLES,
+            "spans": [[(*WAITS, *INSTANTS), int, int, int], ...],
+        },
+        ...,
+    ],
+}
+# What build/timeline writes.
+RECORDED = {
+    "device": one_line,
+    "size": at_least_1,
+    "stages": [
+        {
+            "stage": a_name,
+            "time_ms": {"plain": positive, "all_recorded": positive},
+            "ns_per_clock": positive,
+            "waiting": dict.fromkeys((f"{role}?" for role in ROLES), Closed(WAITING)),
+            "windows": {str: WINDOW},
+        }
+    ],
+}
+
+
 def load(path: Path = TIMELINES) -> dict:
     if not path.exists():
         raise BadInput(f"{path} is not there; build/timeline --json FILE writes it, on a GPU")
-    report = read_json(path)
-    try:
-        _ = report["device"], report["size"], [stage["windows"] for stage in report["stages"]]
-    except (KeyError, TypeError) as error:
-        raise BadInput(f"{path} is not what build/timeline writes: {error!r}") from error
-    return report
+    return read_json(path, RECORDED)
 
 
 def stage_of(report: dict, name: str) -> dict:

@@ -22,7 +22,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ladder import manifest
-from ladder.project import CPU_STAGES, ROOT, BadInput, read_json
+from ladder.files import a_name, read_json, read_text
+from ladder.project import CPU_STAGES, ROOT, BadInput
+from ladder.results import LINE, OF_GLOBAL, OF_SHARED
 
 TRACES = ROOT / "docs/assets/traces"
 SIZE = 128
@@ -185,11 +187,27 @@ def debug_information(executable: Path) -> str:
     return output_of("readelf", "--debug-dump=info", executable)
 
 
+OFFSETS = [int] * 32
+TRACED = LINE | {
+    "array_bytes": int,
+    "pitch": int,
+    "warp": int,
+    "first?": [{"offsets": OFFSETS, "cost": int, "to?": OFFSETS}],
+}
+# What bench/harness/json.cpp writes for --trace.
+TRACE = {
+    "stage": a_name,
+    "input": tuple(ELEMENT_BYTES),
+    "output": tuple(ELEMENT_BYTES),
+    "variants": [{"name": a_name, "lines": [(TRACED | OF_GLOBAL, TRACED | OF_SHARED)]}],
+}
+
+
 def trace(executable: Path) -> dict:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "trace.json")
         output_of(executable, "--size", str(SIZE), "--no-check", "--trace", path)
-        return read_json(path)
+        return read_json(path, TRACE)
 
 
 def script(call: str, what: object) -> str:
@@ -224,7 +242,7 @@ def main(arguments: list[str]) -> int:
     except BadInput as error:
         print(f"traces.py: {error}", file=sys.stderr)
         return 2
-    there = {path.name: path.read_text() for path in TRACES.glob("*.js")}
+    there = {path.name: read_text(path) for path in TRACES.glob("*.js")}
     stale = sorted(name for name in texts | there if texts.get(name) != there.get(name))
     if options.check:
         for name in stale:

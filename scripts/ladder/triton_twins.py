@@ -41,6 +41,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ladder import steps
+from ladder.files import Closed, a_name, at_least_1, read_json, read_text
 from ladder.project import ROOT, BadInput
 from ladder.sass import counted_as, kernels
 from ladder.sweep_shapes import full
@@ -70,7 +71,21 @@ class Twin:
     bias: bool = False
 
 
-TABLE = json.loads((ROOT / "stages/triton.json").read_text())
+def read_table(path: Path) -> dict:
+    twin = {
+        "name": a_name,
+        "kernel": a_name,
+        "type": ("fp32", "fp16"),
+        "stage": a_name,
+        "more?": [a_name],
+        "products?": at_least_1,
+        "bias?": bool,
+    }
+    tile = {"twin": a_name, "stage": a_name, "tile": [at_least_1, at_least_1, at_least_1]}
+    return read_json(path, {"twins": [Closed(twin), ...], "refused_tiles": [tile]})
+
+
+TABLE = read_table(ROOT / "stages/triton.json")
 TWINS = tuple(Twin(**twin) for twin in TABLE["twins"])
 REFUSED_TILES = TABLE["refused_tiles"]  # of stages, by a kernel's name
 
@@ -117,7 +132,7 @@ def with_parts(path: Path) -> list[Path]:
         if header in found or (found and header.parent.name not in ("parts", "ptx")):
             return
         found.append(header)
-        for name in re.findall(r'^#include "(.+)"', header.read_text(), re.MULTILINE):
+        for name in re.findall(r'^#include "(.+)"', read_text(header), re.MULTILINE):
             visit((header.parent / name).resolve())
 
     visit(path.resolve())
@@ -126,7 +141,7 @@ def with_parts(path: Path) -> list[Path]:
 
 def cuda_lines(path: Path) -> int:
     """The same of the kernel of a stage's header. Of functions of one name the last counts."""
-    texts = [steps.code(header.read_text()) for header in with_parts(path)]
+    texts = [steps.code(read_text(header)) for header in with_parts(path)]
     begin, end = steps.main_kernel(texts[0])
     bodies = [texts[0][begin : end + 1]]
     seen = {"for", "if", "while", "gemm_kernel"}

@@ -10,24 +10,15 @@ nothing was changed.
 
 import argparse
 import json
-import math
 import re
 import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from ladder.project import GPU_NAMES, ROOT, BadInput, read_json
+from ladder.files import at_least_1, is_a, one_line, positive, read_json
+from ladder.project import GPU_NAMES, ROOT, BadInput
 
 MEASURED = ROOT / "build/tune.json"
-FACTS = {
-    "gpu": str,
-    "date": str,
-    "driver": str,
-    "toolkit": str,
-    "multiprocessors": int,
-    "count": int,
-    "candidates": list,
-}
 # enum class Kernel of kernels/tuned/model.h, by its STAGES.
 KERNELS = {
     "11c": "CHOSEN_BY_SHAPE",
@@ -53,37 +44,45 @@ def named(candidate: dict) -> str:
     return " ".join(str(candidate.get(key)) for key in ("stage", *SHAPE))
 
 
-def check_candidate(path: Path, candidate: object) -> None:
-    if not isinstance(candidate, dict) or candidate.get("stage") not in KERNELS:
-        raise BadInput(f"{path}: no candidate: {json.dumps(candidate)[:60]}")
-    for key in SHAPE:
-        value = candidate.get(key)
-        if type(value) is not int or value < 1:
-            raise BadInput(f"{path}: {named(candidate)}: {key} is {value}")
-    for key in CONSTANTS:
-        value = candidate.get(key)
-        if type(value) not in (int, float) or not math.isfinite(value):
-            raise BadInput(f"{path}: {named(candidate)}: {key} is {value}")
-        if value < 0 or (value == 0 and key != "tile_ns"):
-            raise BadInput(f"{path}: {named(candidate)}: {key} is {value}: measure again")
+def gpu(value: object) -> bool:
+    """a name of a GPU"""
+    return is_a(value, str) and re.fullmatch(r"[\w .()/+-]+", value) is not None
+
+
+def not_negative(value: object) -> bool:
+    """a number from 0 on; measure again"""
+    return is_a(value, float) and value >= 0
+
+
+def measured(value: object) -> bool:
+    """a number above 0; measure again"""
+    return positive(value)
+
+
+CANDIDATE = (
+    {"stage": tuple(KERNELS)}
+    | dict.fromkeys(SHAPE, at_least_1)
+    | dict.fromkeys(CONSTANTS, measured)
+    | {"tile_ns": not_negative}
+)
+# What build/tune writes. Its lines stand in a comment of a header.
+TABLE = {
+    "gpu": gpu,
+    "date": one_line,
+    "driver": one_line,
+    "toolkit": one_line,
+    "multiprocessors": at_least_1,
+    "count": at_least_1,
+    "candidates": [CANDIDATE, ...],
+}
 
 
 def checked(path: Path) -> dict:
     """What build/tune wrote. Raises BadInput unless all of it is there and can be right."""
-    table = read_json(path)
-    if not isinstance(table, dict):
-        raise BadInput(f"{path} is no table of constants")
-    for fact, kind in FACTS.items():
-        value = table.get(fact)
-        if not isinstance(value, kind) or isinstance(value, bool):
-            raise BadInput(f"{path}: {fact} is missing" if value is None else f"{path}: bad {fact}")
-    if table["multiprocessors"] < 1 or not re.fullmatch(r"[\w .()/+-]+", table["gpu"]):
-        raise BadInput(f"{path}: no GPU: {table['gpu']}, {table['multiprocessors']} of it")
+    table = read_json(path, TABLE)
     candidates = table["candidates"]
-    if len(candidates) != table["count"] or not candidates:
+    if len(candidates) != table["count"]:
         raise BadInput(f"{path} has {len(candidates)} of {table['count']} candidates")
-    for candidate in candidates:
-        check_candidate(path, candidate)
     if len({named(candidate) for candidate in candidates}) != len(candidates):
         raise BadInput(f"{path} has a candidate twice")
     return table
@@ -173,7 +172,7 @@ def adopt(table: dict, name: str, folder: Path) -> str:
     if name.replace("_", " ") not in table["gpu"].lower():
         raise BadInput(f"the table is of {table['gpu']}, which has no '{name}' in its name")
     path = folder / f"{name}.json"
-    before = read_json(path)["candidates"] if path.exists() else []
+    before = checked(path)["candidates"] if path.exists() else []
     others = {stem: checked(folder / f"{stem}.json") for stem in stems(folder) if stem != name}
     for other, of_other in others.items():
         if of_other["gpu"] == table["gpu"]:

@@ -15,6 +15,34 @@ def report(stage="01_naive", gpu="Some GPU", variant="own", size=4096):
     return {"stage": stage, "device": {"name": gpu}, "problem": problem, "variants": variants}
 
 
+LIBRARY = {
+    **{"gpu": "Some GPU", "driver": "1", "host_us": 1, "workspace_bytes_host_us": 1},
+    "cublas_host_us": 1,
+    "shapes": [
+        {"shape": "8x8x8", "us": 1, "cublas_us": 1, "percent": 100, "stage": "14 8x64"},
+    ],
+}
+JIT_CALL = {
+    **{"gpu": "Some GPU", "driver": "1"},
+    "call": {"shape": "8x8x8", "first_ms": 1, "next_ms": 1, "host_us": 1},
+}
+POWER = {"device": "Some GPU", "runs": {}}
+TIMELINES = {"device": "Some GPU", "size": 4096, "stages": []}
+AROUND = {
+    "device": "Some GPU",
+    "kernels": [{"exercise": "copy", "variant": "x", "ms": 1, "gb_per_s": 1, "of_copy": 1}],
+}
+EXERCISES = {"device": "Some GPU", "exercises": {}}
+OF_OTHER_PROGRAMS = {
+    "library_fp16.json": LIBRARY,
+    "jit_call_4096_cold.json": JIT_CALL,
+    "power.json": POWER,
+    "timelines.json": TIMELINES,
+    "around_gemm.json": AROUND,
+    "exercises.json": EXERCISES,
+}
+
+
 def write(path, content):
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(content))
@@ -53,7 +81,7 @@ def provenance(measured):
 
 def test_what_the_library_and_the_jit_took_is_taken_over_and_no_stage(measured):
     for name in ("library_fp16.json", "jit_call_4096_cold.json"):
-        write(measured / name, {"shapes": []})
+        write(measured / name, OF_OTHER_PROGRAMS[name])
     assert run(measured) == 0
     assert {"library_fp16.json", "jit_call_4096_cold.json"} < set(names(measured))
     assert "library_fp16.json" in provenance(measured)[0]["files"]
@@ -96,7 +124,7 @@ def test_counters_of_another_size_are_refused_and_nothing_changed(measured, caps
     write(measured / "counters_512.json", {"device": "Some GPU", "size": 5, "counters": {}})
     write(measured / "01_naive_8192.json", report(size=8192))
     assert run(measured) == 2
-    assert "different sizes or counters" in capsys.readouterr().err
+    assert "another size or other counters" in capsys.readouterr().err
     assert "01_naive_8192.json" not in names(measured)
 
 
@@ -113,8 +141,8 @@ def test_counters_at_128_go_to_the_tests_that_compare_them(measured):
 
 
 def test_experiments_are_taken_over_with_the_reports(measured):
-    write(measured / "power.json", {})
-    write(measured / "timelines.json", {})
+    write(measured / "power.json", POWER)
+    write(measured / "timelines.json", TIMELINES)
     assert run(measured) == 0
     assert {"power.json", "timelines.json"} <= {*names(measured)}
     assert {"power.json", "timelines.json"} <= {*provenance(measured)[0]["files"]}
@@ -167,11 +195,15 @@ def test_what_the_documentation_will_miss_is_said(measured, capsys):
     [
         ("environment.json", "{", "environment.json"),
         ("environment.json", '{"gpu": "Some GPU"}', "has to name gpu, driver"),
-        ("02_smem_tiled_4096.json", json.dumps(report(gpu="Other")), "but has results of Other"),
+        (
+            "02_smem_tiled_4096.json",
+            json.dumps(report(gpu="Other")),
+            "_4096.json is of Other",
+        ),
         ("02_smem_tiled_4096.json", json.dumps(report("05_old")), "there is no stage 05_old"),
         ("02_smem_tiled_4096.json", json.dumps(report(variant="x")), "01_naive has no variant x"),
-        ("counters.json", '{"device": "Other"}', "its counters.json is of another GPU"),
-        ("02_smem_tiled_4096.json", "{}", "is not a stage's report"),
+        ("counters.json", '{"device": "Other", "counters": {}}', "its counters.json is of Other"),
+        ("02_smem_tiled_4096.json", "{}", "has no 'stage'"),
         ("tests.txt.failed", "", "tests failed"),
     ],
 )
@@ -181,6 +213,37 @@ def test_what_does_not_fit_is_refused_and_nothing_changed(measured, file, conten
     error = capsys.readouterr().err
     assert message in error and error.count("\n") == 1
     assert not results(measured).exists()
+
+
+def everything(folder):
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n"
+DAMAGED = {"empty": b"", "binary": b"\x7fELF\xff\x00\xfe", "cut off": None, "pointer": POINTER}
+
+
+@pytest.mark.parametrize("damage", DAMAGED)
+@pytest.mark.parametrize("name", [*OF_OTHER_PROGRAMS, "01_naive_8192.json", "counters.json"])
+@pytest.mark.parametrize("where", ["measured", "there"])
+def test_a_damaged_file_is_refused_before_anything_is_changed(
+    measured, name, where, damage, capsys
+):
+    for other, content in OF_OTHER_PROGRAMS.items():
+        write(measured / other, content)
+    write(measured / "01_naive_8192.json", report(size=8192))
+    assert run(measured) == 0
+    folder = measured if where == "measured" else results(measured)
+    whole = (folder / name).read_bytes()
+    (folder / name).write_bytes(whole[:-9] if DAMAGED[damage] is None else DAMAGED[damage])
+    if where == "there":
+        (measured / name).unlink()
+    before = everything(measured.parent)
+    capsys.readouterr()
+    assert run(measured, "--commit", "def") == 2
+    error = capsys.readouterr().err
+    assert error.startswith(f"adopt_results.py: {folder / name}") and error.count("\n") == 1
+    assert everything(measured.parent) == before
 
 
 def test_claims_that_do_not_hold_are_said_but_the_numbers_are_what_they_are(measured, capsys):

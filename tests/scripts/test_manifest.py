@@ -39,7 +39,7 @@ def test_a_stage_of_groups_is_not_wanted_at_the_squares(manifest_of):
     [
         (["01_a", "01_a"], "'01_a' stands twice"),
         ([{"name": "01_a", "parent": "02_b"}, "02_b"], "01_a does not come after its parent"),
-        ([{"name": "01_a", "needs": {}}], "is no manifest of stages: KeyError"),
+        ([{"name": "01_a", "needs": {}}], "has no 'compute_capability'"),
         ([], "has no stage"),
     ],
 )

@@ -5,6 +5,7 @@ import pytest
 
 from ladder import ncu
 from ladder.counters import LIMITS, PREDICTED
+from ladder.project import BadInput
 
 OUTPUT = """==PROF== Connected
 "ID","Kernel Name","gpu__time_duration.sum","smsp__issue_active.avg.pct_of_peak_sustained_active"
@@ -135,13 +136,13 @@ def test_kernels_of_the_only_variant_are_added(two_stages):
     "arguments, message", [(["--only", "03_x"], "no stage '03_x'"), (["--size", "4x4"], "no shape")]
 )
 def test_what_is_no_stage_or_shape_is_one_line(two_stages, arguments, message):
-    with pytest.raises(SystemExit, match=message):
+    with pytest.raises(BadInput, match=message):
         ncu.main([str(two_stages), str(two_stages / "counters.json"), *arguments])
 
 
 def test_a_build_without_stages_is_an_error(tmp_path, manifest_of):
     manifest_of("01_x")
-    with pytest.raises(SystemExit, match="no stage in"):
+    with pytest.raises(BadInput, match="no stage in"):
         ncu.main([str(tmp_path), str(tmp_path / "out.json")])
 
 

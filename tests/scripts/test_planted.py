@@ -142,6 +142,6 @@ def test_mistakes_in_a_file_of_edits_are_bad_input(tmp_path, capsys):
     (tmp_path / "cpu").mkdir()
     (tmp_path / "cpu/libraries").write_text("")
     assert planted.main(["--build", str(tmp_path), str(path)]) == 2
-    assert "edit 1: " in capsys.readouterr().err
+    assert ".finds has no 'line'" in capsys.readouterr().err
     assert planted.main(["--build", str(tmp_path / "none"), str(path)]) == 2
     assert "none/compile_commands.json: No such file" in capsys.readouterr().err

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from ladder import steps
-from ladder.project import ROOT
+from ladder.project import ROOT, BadInput
 
 sys.path.insert(0, str(ROOT / "bench/multi_gpu"))
 import adopt
@@ -90,35 +90,26 @@ def test_what_four_gpus_did_stands_beside_what_two_let_expect():
     ]
 
 
-@pytest.fixture(autouse=True)
-def written(monkeypatch):
-    """What adopt would write."""
-    results = {}
-    monkeypatch.setattr(adopt, "write", results.__setitem__)
-    return results
-
-
 def test_a_wrong_result_or_one_that_nobody_checked_is_refused():
     right, wrong = {"what": "a", "wrong": 0}, {"what": "b", "wrong": 3}
     assert adopt.checked({"checks": [right]})["checks"] == {"checked": 1, "wrong": 0}
     for checks in ([right, wrong], []):
-        with pytest.raises(SystemExit):
+        with pytest.raises(BadInput):
             adopt.checked({"checks": checks})
     for difference in (1.0, float("nan")):
         result = timing("all-gather", 1.0) | {"largest_difference": difference}
-        with pytest.raises(SystemExit):
-            adopt.take_async_tp({"timings": [result]})
+        with pytest.raises(BadInput):
+            adopt.async_tp({"timings": [result]})
 
 
-def test_four_gpus_are_four(written):
+def test_four_gpus_are_four():
     right = {"ranks": 4, "gpus": 4, "checks": [{"what": "a", "wrong": 0}]}
-    adopt.take_four(right)
-    assert written["four"]["checks"] == {"checked": 1, "wrong": 0}
-    with pytest.raises(SystemExit):
-        adopt.take_four(right | {"gpus": 2})
+    assert adopt.four(right)["four"]["checks"] == {"checked": 1, "wrong": 0}
+    with pytest.raises(BadInput):
+        adopt.four(right | {"gpus": 2})
 
 
-def test_only_time_lines_that_a_page_shows_are_taken(written):
+def test_only_time_lines_that_a_page_shows_are_taken():
     shown = json.loads((tables.RESULTS / "timelines.json").read_text())["timelines"]
-    adopt.take_timelines({"timelines": [*shown, shown[0] | {"variant": "of no page"}]})
-    assert written == {"timelines": {"timelines": shown}}
+    taken = adopt.timelines({"timelines": [*shown, shown[0] | {"variant": "of no page"}]})
+    assert taken == {"timelines": {"timelines": shown}}

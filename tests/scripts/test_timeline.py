@@ -184,7 +184,7 @@ def test_what_is_not_there_or_no_recording_is_one_line(tmp_path):
     with pytest.raises(BadInput, match="is not there; build/timeline"):
         timeline.load(tmp_path / "none.json")
     (tmp_path / "other.json").write_text('{"stages": [1]}')
-    with pytest.raises(BadInput, match="not what build/timeline writes"):
+    with pytest.raises(BadInput, match="has no 'device'"):
         timeline.load(tmp_path / "other.json")
     with pytest.raises(BadInput, match="no 09_wgmma"):
         timeline.stage_of(report(), "09_wgmma")

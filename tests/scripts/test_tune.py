@@ -116,6 +116,9 @@ BAD = {
     "a step that is no number": lambda t: json.dumps(changed(t, "step_ns", float("nan"))),
     "a flag as a count": lambda t: t | {"count": True},
     "twice": lambda t: t | {"candidates": [t["candidates"][0]] * 3},
+    "a newline that would end a comment": lambda t: t | {"driver": "13.0\n#error"},
+    "a newline in the date": lambda t: t | {"date": "2025-01-02\rx"},
+    "a number that is true": lambda t: t | {"multiprocessors": True},
 }
 
 

@@ -66,6 +66,7 @@ from ladder.docs import (
     twins,
 )
 from ladder.docs.text import from_page
+from ladder.files import read_text
 from ladder.project import BadInput
 
 BLOCK = re.compile(r"<!-- (?P<kind>[a-z]+)(?P<arguments>[^\n]*?) -->\n.*?<!-- end -->", re.DOTALL)
@@ -115,8 +116,12 @@ def updated(text: str, path: Path, problems: list[str]) -> str:
         return "\n".join(lines).rstrip()
 
     def block(match: re.Match) -> str:
-        kind, arguments = match["kind"], shlex.split(match["arguments"])
+        kind = match["kind"]
         try:
+            try:
+                arguments = shlex.split(match["arguments"])
+            except ValueError as error:
+                raise BadInput(f"{kind}{match['arguments']}: {error}") from error
             if kind not in KINDS:
                 raise BadInput(f"no kind '{kind}'; there are: {', '.join(KINDS)}")
             try:
@@ -152,9 +157,9 @@ def stale_plots() -> list[Path]:
     with tempfile.TemporaryDirectory() as folder:
         plots.draw_all(sources.GPUS[sources.reference()], Path(folder))
         drawn = {
-            sources.ROOT / "docs/figures" / p.name: p.read_text() for p in Path(folder).iterdir()
+            sources.ROOT / "docs/figures" / p.name: read_text(p) for p in Path(folder).iterdir()
         }
-    return [p for p, text in sorted(drawn.items()) if not p.exists() or p.read_text() != text]
+    return [p for p, text in sorted(drawn.items()) if not p.exists() or read_text(p) != text]
 
 
 def main(arguments: list[str]) -> int:
@@ -168,14 +173,14 @@ def main(arguments: list[str]) -> int:
     try:
         pages = [sources.ROOT / "README.md", *sorted((sources.ROOT / "docs").rglob("*.md"))]
         wanted = {
-            path: updated(path.read_text(), path.relative_to(sources.ROOT), problems)
+            path: updated(read_text(path), path.relative_to(sources.ROOT), problems)
             for path in pages
         }
     except BadInput as error:
         print(f"update_docs.py: {error}", file=sys.stderr)
         return 2
     wanted |= pictures.drawn
-    stale += [p for p, text in wanted.items() if not p.exists() or p.read_text() != text]
+    stale += [p for p, text in wanted.items() if not p.exists() or read_text(p) != text]
     # A block that was not written may be what has a figure.
     unused = sorted(set((sources.ROOT / "docs/figures").glob("access_*.svg")) - set(pictures.drawn))
     if problems:

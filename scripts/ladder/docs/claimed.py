@@ -46,7 +46,7 @@ def measured(name: str, claim: dict, gpu: str) -> dict[str, float]:
     numbers: dict[str, float] = {}
     try:
         holds = claims.evaluate(claims.parse(claim["holds"]), sources.measurements(gpu), numbers)
-    except (claims.Untold, ZeroDivisionError) as error:
+    except claims.Untold as error:
         raise BadInput(f"claim '{name}'{on}: {error}") from error
     if holds is not True:
         raise BadInput(f"claim '{name}' does not hold{on}")
@@ -59,7 +59,7 @@ def value(expression: str, form: str) -> str:
         found = claims.evaluate(
             claims.parse(expression), sources.measurements(sources.reference()), {}
         )
-    except (claims.Untold, ZeroDivisionError) as error:
+    except claims.Untold as error:
         raise BadInput(f"'{expression}': {error}") from error
     if isinstance(found, bool):
         raise BadInput(f"'{expression}' is a comparison, not a number")

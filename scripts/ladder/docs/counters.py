@@ -1,10 +1,10 @@
 """Tables of what ncu counted, and of what the CPU device predicts."""
 
-from ladder import claims, manifest, steps
+from ladder import claims, manifest, steps, written
 from ladder import counters as ncu
 from ladder.docs import sources
 from ladder.docs.text import number, table
-from ladder.project import BadInput, read_json
+from ladder.project import BadInput
 from ladder.results import REFERENCES
 from ladder.sweep import SHAPE
 
@@ -139,6 +139,8 @@ def counter_table(*arguments: str) -> str:
     """[SHAPE] STAGE[/VARIANT] ... : ROW, ROW, ...; at 4096 unless a shape is given."""
     names, _, rows_wanted = " ".join(arguments).partition(":")
     wanted = names.split()
+    if not wanted:
+        raise BadInput("counters wants a stage")
     begins_with_a_shape = SHAPE.fullmatch(wanted[0]) and wanted[0] not in manifest.load()
     at = wanted.pop(0) if begins_with_a_shape else EVERY_VARIANT_AT
     columns = columns_of(wanted, at)
@@ -201,7 +203,7 @@ def predict(stage: str, variant: str, *only: str) -> str:
 
 def references() -> str:
     """What is wrong with the exercises' references, and the counters that were not predicted."""
-    exercises = read_json(sources.GPUS[sources.reference()] / REFERENCES)["exercises"]
+    exercises = written.read(sources.GPUS[sources.reference()] / REFERENCES)["exercises"]
     rows, all_of_them = [], 0
     for name, seen in exercises.items():
         for case, counters in seen["counters"].items():

@@ -1,18 +1,45 @@
 """Tables of the operators of PyTorch, from what python/bench.py wrote."""
 
+import re
 import statistics
 
 from ladder.docs import sources
 from ladder.docs.text import number, table
-from ladder.project import BadInput, read_json
-from ladder.sweep_shapes import sizes
+from ladder.files import is_a, one_line, positive, read_json
+from ladder.project import BadInput
+from ladder.sweep_shapes import a_shape, sizes
 
 FILE = "docs/results/operator.json"
+# Calls of the host, and torch's own of each.
+CALLS = {
+    "matmul": "torch.matmul",
+    "matmul, out": "torch.matmul, out",
+    "linear": "torch linear",
+}
 SLOWER = 97  # percent, from which on a shape is not listed
 
 
+def layer(value: object) -> bool:
+    """a layer, as 16x4096->14336"""
+    return is_a(value, str) and re.fullmatch("[0-9]{1,9}x[0-9]{1,9}->[0-9]{1,9}", value) is not None
+
+
+TYPES = ("fp16", "bf16")
+TIMED = {"type": TYPES, "wrong": bool, "ladder_ms": positive, "percent": positive}
+LAYER = TIMED | {"shape": layer, "activation": (one_line, None)}
+# What python/bench.py writes.
+BENCH = {
+    "gpu": one_line,
+    "torch": one_line,
+    "products?": [TIMED | {"shape": a_shape, "by": one_line, "torch_ms": positive}],
+    "fused?": [LAYER | {"compiled_ms": positive, "eager_ms": positive}],
+    "layers?": [LAYER | {"torch_ms": positive}],
+    "host?": [{"shape": a_shape, "us": dict.fromkeys((*CALLS, *CALLS.values()), float)}],
+}
+
+
 def results() -> dict:
-    return read_json(sources.ROOT / FILE)
+    return read_json(sources.ROOT / FILE, BENCH)
 
 
 def family(row: dict) -> tuple[int, str]:
@@ -28,6 +55,8 @@ def family(row: dict) -> tuple[int, str]:
 
 
 def mean_of(rows: list[dict]) -> str:
+    if not rows:
+        raise BadInput(f"{FILE} has no shape for a mean")
     return f"{statistics.geometric_mean(row['percent'] for row in rows):.1f}"
 
 
@@ -92,7 +121,8 @@ def layers() -> str:
         by_layer.setdefault((layer, row["type"], behind), {})[int(m)] = row["percent"]
     rows = sorted({m for percents in by_layer.values() for m in percents})
     lines = [
-        [*layer, *(f"{percents[m]:.0f}" for m in rows)] for layer, percents in by_layer.items()
+        [*layer, *(f"{percents[m]:.0f}" if m in percents else "" for m in rows)]
+        for layer, percents in by_layer.items()
     ]
     head = ["K->N", "type", "activation", *(f"{m} row{'s' if m > 1 else ''}, %" for m in rows)]
     return table(head, lines)
@@ -102,8 +132,7 @@ def host() -> str:
     lines = []
     for row in results()["host"]:
         us = {name: f"{value:.1f}" for name, value in row["us"].items()}
-        for call in ("matmul", "matmul, out", "linear"):
-            theirs = "torch linear" if call == "linear" else f"torch.{call}"
+        for call, theirs in CALLS.items():
             lines.append([row["shape"], call, us[call], us[theirs]])
     return table(["", "call", "us of the host", "torch's own"], lines)
 

@@ -3,9 +3,11 @@
 from collections.abc import Callable
 from statistics import geometric_mean
 
+from ladder import written
 from ladder.docs import sources
 from ladder.docs.text import number, table
-from ladder.project import BadInput, read_json
+from ladder.project import BadInput
+from ladder.sweep_shapes import sizes
 
 TYPES = ("fp16", "bf16")
 SLOW = 95  # percent of cuBLAS
@@ -14,12 +16,12 @@ CALLS = ("16x4096x4096", "512x12288x3072", "4096")
 
 
 def results(name: str) -> dict:
-    return read_json(sources.GPUS[sources.reference()] / f"{name}.json")
+    return written.read(sources.GPUS[sources.reference()] / f"{name}.json")
 
 
 def kind(shape: str) -> str:
     """By what makes shapes hard: rows that cuBLAS, or TMA, would like to be longer; few tiles."""
-    m, n, k = map(int, shape.split("x"))
+    m, n, k = sizes(shape)
     if n % 8 or k % 8:
         return "N or K no multiple of 8"
     if n % 64 or k % 64:

@@ -2,10 +2,11 @@
 
 import re
 
-from ladder import manifest, steps
+from ladder import manifest, steps, written
 from ladder.docs import sources
 from ladder.docs.text import number, table
-from ladder.project import BadInput, read_json
+from ladder.files import read_json, read_text
+from ladder.project import BadInput
 from ladder.results import AROUND, PROGRAMS, own, percent_of_best
 from ladder.sweep import DOCUMENTED, order
 
@@ -47,7 +48,7 @@ def page_of(stage: manifest.Stage) -> str:
 def idea(stage: manifest.Stage) -> str:
     """The first sentence of its page."""
     page = sources.ROOT / stage.page
-    found = re.search(r"^# .*\n+(.*(?:\n.+)*)", page.read_text()) if page.exists() else None
+    found = re.search(r"^# .*\n+(.*(?:\n.+)*)", read_text(page)) if page.exists() else None
     if not found:
         raise BadInput(f"{stage.page} does not begin with a heading and a sentence")
     return " ".join(found[1].split()).split(". ")[0].rstrip(".")
@@ -199,7 +200,7 @@ def last_report(gpu: str, kind: str) -> dict:
 def around() -> str:
     """Each solution with its slow variants."""
     rows = []
-    for kernel in read_json(sources.GPUS[sources.reference()] / AROUND)["kernels"]:
+    for kernel in written.read(sources.GPUS[sources.reference()] / AROUND)["kernels"]:
         shares = (kernel["of_copy"], kernel.get("of_read"))
         rows.append(
             [
@@ -223,7 +224,7 @@ def workload(of: dict) -> str:
 def contenders(*files: str) -> str:
     """Medians of what a program timed in turns, in us; a row for each workload of the files."""
     folder = sources.GPUS[sources.reference()] / PROGRAMS
-    reports = [read_json(folder / f"{name}.json") for name in files]
+    reports = [read_json(folder / f"{name}.json", written.PROGRAM) for name in files]
     of_all = [of for report in reports for of in report.get("workloads", [report])]
     if not of_all:
         raise BadInput("contenders wants a file")

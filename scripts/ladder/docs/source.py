@@ -1,6 +1,7 @@
 """Pieces of the code."""
 
 from ladder.docs import sources
+from ladder.files import read_text
 from ladder.project import BadInput
 
 
@@ -8,7 +9,7 @@ def code(file: str, first: str, last: str) -> str:
     path = sources.ROOT / file
     if not path.exists():
         raise BadInput(f"there is no {file}")
-    lines = path.read_text().splitlines()
+    lines = read_text(path).splitlines()
     begin = next((i for i, line in enumerate(lines) if first in line), None)
     if begin is None:
         raise BadInput(f"no line of {file} has '{first}'")

@@ -1,10 +1,10 @@
 """What the blocks are made of: reports, counters, claims, and what the CPU device predicts."""
 
-import json
 from functools import cache
 
-from ladder import claims, manifest, steps
+from ladder import claims, manifest, steps, written
 from ladder import counters as ncu
+from ladder.files import read_json
 from ladder.project import CPU_STAGES, GPUS, ROOT, BadInput
 from ladder.results import counters_of, load, shape
 from ladder.sweep import ALL_VARIANTS_AT
@@ -50,7 +50,7 @@ def lacks(gpu: str, stage: str) -> str | None:
 
 @cache
 def provenance() -> list[dict]:
-    return json.loads((GPUS[reference()] / "provenance.json").read_text())
+    return read_json(GPUS[reference()] / "provenance.json", written.PROVENANCE)
 
 
 @cache

@@ -3,7 +3,8 @@
 from ladder import manifest
 from ladder.docs import sources
 from ladder.docs.text import number, table
-from ladder.project import BadInput, read_json
+from ladder.files import a_name, absent, at_least_1, one_line, positive, read_json
+from ladder.project import BadInput
 from ladder.results import own
 from ladder.triton_twins import ALIGNED, RAGGED, lines_of_stage
 
@@ -15,8 +16,37 @@ PRODUCTS = ("fma", "mma.sync", "wgmma")
 STORES = ("st.global", "TMA store")
 
 
+COMPILED = {
+    "registers": at_least_1,
+    "local_bytes": int,
+    "shared_bytes": int,
+    "counts": {str: int},
+    "shared_loads": {str: int},
+}
+TIME = {"ms": positive, "tflops": float, "percent_of_cublas": float, "unfused_ms?": positive}
+TWIN = {
+    "name": a_name,
+    "stage": a_name,
+    "type": a_name,
+    "lines": int,
+    "compiled": {ALIGNED: COMPILED, RAGGED: COMPILED},
+}
+# What scripts/triton_twins.py writes.
+TWINS = {
+    "gpu": (one_line, None),
+    "triton": one_line,
+    "torch": one_line,
+    "twins": [
+        (TWIN | {"times?": {str: TIME}, "failed?": absent}, TWIN | {"failed": one_line}),
+        ...,
+    ],
+    "tried?": [{"name": one_line, "compiled": {ALIGNED: COMPILED}}],
+    "refused?": [{"stage": a_name, "tile": [int, int, int], "said": one_line}],
+}
+
+
 def results() -> dict:
-    return read_json(sources.ROOT / FILE)
+    return read_json(sources.ROOT / FILE, TWINS)
 
 
 def instructions(counts: dict[str, int], families: tuple[str, ...]) -> str:

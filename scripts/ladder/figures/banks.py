@@ -6,6 +6,7 @@ from collections.abc import Callable
 from ladder import access_figure
 from ladder.figures import sources
 from ladder.figures.svg import Canvas, Figure
+from ladder.files import read_text
 
 BANKS = LANES = 32
 BANK, LEFT, ROW = 14, 16, 22
@@ -62,7 +63,7 @@ def widths() -> Figure:
 def parity_of_acc(j: int) -> int:
     """Of the register of acc[i][j] that ptxas chooses so that the quads in which C is stored are
     consecutive registers: place p of a quad holds element order[p]."""
-    text = (sources.KERNELS / "parts/store_through_shared.cuh").read_text()
+    text = read_text(sources.KERNELS / "parts/store_through_shared.cuh")
     quad = re.search(r"make_float4\(row\[(.*?)\]\)", text)[1].split("], row[")
     order = [sources.value(index, {"j": 0}) for index in quad]
     return order.index(j % 4) % 2

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from ladder.figures import sources, swizzle
 from ladder.figures.svg import Canvas, Figure
+from ladder.files import read_text
 
 GROUPS_STAGE = sources.stage_of("cp_async")
 CLUSTER_STAGE = sources.stage_of("cluster")
@@ -62,7 +63,7 @@ def groups() -> Figure:
 
 def box_of_map() -> tuple[int, str]:
     """Columns of halves in a box, and the swizzle, as ptx/tensor_map.cuh asks for them."""
-    text = (sources.KERNELS / "ptx/tensor_map.cuh").read_text()
+    text = read_text(sources.KERNELS / "ptx/tensor_map.cuh")
     row_bytes = re.search(r"(\d+) / static_cast<int>\(sizeof\(T\)\)", text)[1]
     return int(row_bytes) // 2, re.search(r"CU_TENSOR_MAP_SWIZZLE_(\w+)", text)[1]
 

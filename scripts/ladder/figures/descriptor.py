@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 from ladder.figures import sources
 from ladder.figures.svg import Canvas, Figure
+from ladder.files import read_text
 
 STAGE = sources.stage_of("wgmma")
 WORD, CELL = 32, 14  # bits a row, units a bit
@@ -18,7 +19,7 @@ BITS = {"address": 14, "leading_bytes": 14, "stride_bytes": 14, "SWIZZLE_128B": 
 
 
 def expression() -> str:
-    text = (sources.KERNELS / "ptx/wgmma.cuh").read_text()
+    text = read_text(sources.KERNELS / "ptx/wgmma.cuh")
     body = text[text.index("wgmma_descriptor") :]
     return re.sub(r"\s+", " ", re.search(r"return ([^;]+);", body)[1])
 

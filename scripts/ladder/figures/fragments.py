@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 from ladder.figures import sources
 from ladder.figures.svg import Canvas, Figure
+from ladder.files import read_text
 
 SHOWN = 5  # the lane that is marked
 WARPGROUP_WARPS = 4
@@ -14,7 +15,7 @@ def table() -> tuple[list[list[str]], list[list[str]]]:
     """The figure in the stage's header, which tests/fragments_test.cu draws again from what
     lanes hold: lane.register of each pair of neighbours, by row of A or C and pair, and by column
     of B and pair."""
-    text = (sources.KERNELS / f"{sources.stage_of('mma_sync')}.cuh").read_text()
+    text = read_text(sources.KERNELS / f"{sources.stage_of('mma_sync')}.cuh")
     rows = re.findall(r"^// +\d+ \|([ .\d]+) \|([ .\d]+)$", text, re.M)
     return [left.split() for left, _ in rows], [right.split() for _, right in rows]
 
@@ -77,7 +78,7 @@ def mma() -> Figure:
 def accumulator(lane: int, h: int, j: int) -> tuple[int, int, int]:
     """Row and column in a warp's 16 rows, and the number in acc, of the first of two neighbours:
     as kernels/parts/store_halves.cuh stages them."""
-    text = re.sub(r"//[^\n]*", "", (sources.KERNELS / "parts/store_halves.cuh").read_text())
+    text = re.sub(r"//[^\n]*", "", read_text(sources.KERNELS / "parts/store_halves.cuh"))
     known = {"row0": 0, "col0": j * 8, "h": h, "lane": lane}
     row, column = (sources.evaluated(text, name, known) for name in ("row", "col"))
     return row, column, j * 4 + h * 2

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable
 
 from ladder.figures.svg import Canvas, Figure
+from ladder.files import read_text
 from ladder.project import ROOT
 
 # An example with round numbers, in us: what a kernel might take.
@@ -15,7 +16,7 @@ MOST_STEPS, MOST_US = 70, 90
 
 def counts() -> tuple[int, int, int]:
     """Few steps, many steps, some waves, as bench/tune has them."""
-    text = (ROOT / "bench/tune/probes.h").read_text()
+    text = read_text(ROOT / "bench/tune/probes.h")
     names = ("FEW_STEPS", "MANY_STEPS", "SOME_WAVES")
     few, many, waves = (int(re.search(rf"\b{name} = (\d+)", text)[1]) for name in names)
     return few, many, waves

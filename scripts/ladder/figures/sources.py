@@ -5,6 +5,7 @@ import re
 from functools import cache
 
 from ladder import manifest
+from ladder.files import read_text
 from ladder.project import ROOT, BadInput
 
 KERNELS = ROOT / "kernels"
@@ -20,7 +21,7 @@ def stage_of(idea: str, kind: str = "") -> str:
 
 def header(stage: str) -> str:
     """Without comments, and without namespaces inside the stage's own, which hold variants."""
-    text = (KERNELS / f"{stage}.cuh").read_text()
+    text = read_text(KERNELS / f"{stage}.cuh")
     text = re.sub(r"\nnamespace (\w+) \{\n.*?\n\}  // namespace \1\n", "\n", text, flags=re.DOTALL)
     return re.sub(r"//[^\n]*", "", text)
 

@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 from ladder.figures import sources
 from ladder.figures.svg import Canvas, Figure
+from ladder.files import read_text
 
 SIDE = 8  # rows, and chunks a row
 CHUNK = 8  # halves: 16 bytes, four banks
@@ -15,7 +16,7 @@ ROW, COLUMN = 5, 3  # the worked example
 
 def place(row: int, chunk: int) -> int:
     """Where kernels/parts/swizzle.cuh puts a chunk of a row."""
-    text = (sources.KERNELS / "parts/swizzle.cuh").read_text()
+    text = read_text(sources.KERNELS / "parts/swizzle.cuh")
     formula = re.search(r"int swizzled\(int row, int col\) \{\s*return ([^;]+);", text)[1]
     return sources.value(formula, {"row": row, "col": chunk * CHUNK}) // CHUNK
 

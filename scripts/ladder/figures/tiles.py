@@ -9,8 +9,8 @@ from functools import partial
 from ladder import manifest
 from ladder.figures import sources
 from ladder.figures.svg import Canvas, Figure
-from ladder.project import RESULTS, read_json
-from ladder.results import own
+from ladder.project import RESULTS
+from ladder.results import own, read_report
 
 SIZE, DEPTH = 1024, 512  # of the C, and of the K, that the matrices are drawn with
 LANES = 32
@@ -120,7 +120,7 @@ def element_bytes(stage: str) -> int:
 
 
 def shared_bytes(stage: str) -> int:
-    return own(read_json(RESULTS / f"{stage}_4096.json"))["shared_bytes"]
+    return own(read_report(RESULTS / f"{stage}_4096.json"))["shared_bytes"]
 
 
 def number(count: float) -> str:
