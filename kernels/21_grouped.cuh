@@ -48,12 +48,14 @@ static_assert(PRODUCER_REGISTERS + CONSUMERS * CONSUMER_REGISTERS <=
 // ---- Tiles of all groups -----------------------------------------------------------------------
 
 // The groups as the kernel has them. Without ends there is one, of M rows. Ends that only the
-// device knows nobody has checked: behind row M nothing may be stored.
+// device knows nobody has checked: behind row M nothing may be stored, nor before row 0.
 struct Ends {
   const int* ends;
   int count, M;
 
-  __device__ __forceinline__ int end(int group) const { return ends ? min(ends[group], M) : M; }
+  __device__ __forceinline__ int end(int group, int begin) const {
+    return ends ? max(begin, min(ends[group], M)) : M;
+  }
 };
 
 // A block's way through the tiles of all groups, which are numbered group after group. It only
@@ -69,7 +71,7 @@ struct Walk {
       if (++group == ends.count) return false;
       first += tiles;
       begin = end;
-      end = ends.end(group);
+      end = ends.end(group, begin);
       tiles = ceil_div(end - begin, BM) * ceil_div(N, BN);
     }
     return true;

@@ -4,12 +4,14 @@
 #include <cuda_runtime.h>
 
 #include <cstdint>
-#include <map>
-#include <mutex>
 #include <stdexcept>
 #include <string>
 #include <type_traits>
-#include <utility>
+#ifndef __CUDACC_RTC__
+  #include <map>
+  #include <mutex>
+  #include <utility>
+#endif
 
 #include "contract.h"
 
@@ -77,6 +79,19 @@ inline cudaError_t launch_function(const void* function, unsigned cluster, dim3 
   return cudaLaunchKernelExC(&config, function, parameters);
 }
 
+// While there is one of these, this thread may have CUDA load kernels, though it, or another
+// thread, captures a stream: else CUDA refuses, and the capture is lost.
+class MayLoad {
+ public:
+  MayLoad() { LADDER_CUDA_CHECK(cudaThreadExchangeStreamCaptureMode(&mode_)); }
+  ~MayLoad() { cudaThreadExchangeStreamCaptureMode(&mode_); }
+  MayLoad(const MayLoad&) = delete;
+  MayLoad& operator=(const MayLoad&) = delete;
+
+ private:
+  cudaStreamCaptureMode mode_ = cudaStreamCaptureModeRelaxed;  // then the one before
+};
+
 // Allows a kernel as much dynamic shared memory as the current device has beside what the kernel
 // declares, and returns it. CUDA is told once for each kernel and device, and always the same: what
 // a launch needs may be less than what another thread is just about to launch with.
@@ -88,6 +103,7 @@ inline size_t allow_shared_memory(const void* function) {
   const std::lock_guard<std::mutex> lock(mutex);
   const auto known = allowed.find({function, device});
   if (known != allowed.end()) return known->second;
+  const MayLoad may_load;
   cudaFuncAttributes attributes;
   LADDER_CUDA_CHECK(cudaFuncGetAttributes(&attributes, function));
   const int bytes = device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin) -
@@ -133,7 +149,7 @@ void launch(void (*kernel)(Params...), dim3 grid, dim3 block, size_t smem_bytes,
 
 #endif  // __CUDACC_RTC__
 
-// The block's dynamic shared memory, seen as a T; aligned for the boxes of 08 to 11.
+// The block's dynamic shared memory, seen as a T; aligned for TMA's boxes (08).
 #if defined(LADDER_CPU_DEVICE)
 using cpu_device::dynamic_shared;
 #elif defined(__CUDACC__)

@@ -18,6 +18,10 @@ site() {
 }
 
 case "$*" in
+  serve | build) writable build || exit 1 ;;
+  update) writable docs || exit 1 ;;
+esac
+case "$*" in
   serve) site serve ;;
   build)  # not with --quiet, which keeps --strict from seeing a warning
     output=$(site build --strict 2>&1) || {

@@ -115,19 +115,27 @@ set_up() {
   find_cmake
 }
 
+# writable FOLDER: makes it; fails with a line where it, or what is directly in it, may not be written.
+writable() {
+  local locked
+  mkdir -p "$1" || return
+  locked=$(find -H "$1" -maxdepth 1 ! -writable -print -quit)
+  [ -z "$locked" ] || (die "no right to write to $locked")
+}
+
 # build [TARGET ...]: these targets, or all, with BUILD_OPTIONS for CMake.
 BUILD_OPTIONS=()
 build() {
   local options=(${BUILD_OPTIONS[@]+"${BUILD_OPTIONS[@]}"}) targets=()
   if [ ! -f build/CMakeCache.txt ] && command -v ninja >/dev/null; then options+=(-G Ninja); fi
   if [ "${CI:-}" = true ]; then options+=(-DCMAKE_COMPILE_WARNING_AS_ERROR=ON); fi
+  writable build || exit 1
   say "configuring"
-  mkdir -p build
   "$CMAKE" -S . -B build ${options[@]+"${options[@]}"} >build/configure.log 2>&1 || {
     cat build/configure.log >&2
     die "CMake could not configure the build; its messages are above"
   }
-  grep -E '^-- (No CUDA|CUDA .* too old|GPU arch|.* left out for)|^   *(They need|[0-9.]+ or newer)' \
+  grep -E '^-- (No CUDA|This CUDA|CUDA .* too old|GPU arch|.* left out for)|^   *(They need|[0-9.]+ or newer)' \
     build/configure.log || true
   if [ $# -gt 0 ]; then targets=(--target "$@"); fi
   say "building"
@@ -169,7 +177,7 @@ stages_for() {
   set_up
   build ${TARGETS[@]+"${TARGETS[@]}"}
   mapfile -t NAMES < <(all_stages build/stages)
-  [ ${#NAMES[@]} -gt 0 ] || die "no stage was built: there is no CUDA toolkit here"
+  [ ${#NAMES[@]} -gt 0 ] || die "no stage was built: there is no CUDA toolkit here that knows this GPU"
   for name in "$@"; do
     [ -x "build/stages/$name" ] || die "$name was not built; there are: ${NAMES[*]}"
   done

@@ -30,7 +30,7 @@ if ! have_gpu || [ -z "$(all_stages "$folder")" ]; then
   folder=build/stages/cpu
   build_all "$folder" cpu_
   if have_gpu; then
-    say "there is a GPU but no CUDA toolkit to build for it"
+    say "there is a GPU but no CUDA toolkit that knows it"
   else
     say "there is no NVIDIA GPU here (nvidia-smi finds none)"
   fi

@@ -23,7 +23,7 @@ for argument in "$@"; do
   before=$argument
 done
 if knows "$before" ' <'; then bad_input "ctest's option $before needs a value"; fi
-venv_with pytest,yaml test claims ||
+venv_with pytest,yaml,scikit_build_core test claims ||
   say "pytest and PyYAML could not be installed: the tests of the scripts are left out"
 build
 say "testing"

@@ -73,6 +73,21 @@ TEST_F(GroupedTest, AnEndBehindTheLastRowIsTheLastRow) {
   }
 }
 
+// The group behind one that ends before row 0 begins where C does.
+TEST_F(GroupedTest, AnEndBeforeTheFirstRowIsTheFirstRow) {
+  const Problem<half, half> problem = problem_of({0, 50}, 72, 40);
+  Sets sets(problem, 1);
+  harness::DeviceBuffer<int> ends(2);
+  ends.upload(std::vector<int>{-5, 50});
+  const auto run = [&](Gemm<half, half> p) {
+    p.groups.ends = ends.get();
+    gemm_of_mean(p);
+  };
+  EXPECT_EQ("", verify(sets.run_poisoned(harness::GemmFunction<half, half>(run), nullptr),
+                       reference_output(problem), problem.bound())
+                    .message);
+}
+
 TEST_F(GroupedTest, OneByOneNeedsTheEndsOnTheHost) {
   Gemm<half, half> p = Sets(problem_of({30, 20}, 64, 40), 1).gemm(0, nullptr);
   p.groups.ends_on_host = nullptr;

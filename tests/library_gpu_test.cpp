@@ -1,5 +1,6 @@
 // The library on a GPU: every type, layout and epilogue against doubles and against cuBLAS; rows
 // that begin anywhere; what it refuses; threads, graphs, and 10,000 calls that leave nothing.
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <thread>
@@ -321,7 +322,9 @@ TEST_F(LibraryTest, AnErrorOfSomebodyElseStaysWhereItIs) {
 
 TEST_F(LibraryTest, AKernelOfAnotherGpuIsNotThere) {
   EXPECT_TRUE(library::has_kernels());
-  if (device.sm != 75) EXPECT_FALSE(of_another_gpu());
+  if (device.sm != 75) {
+    EXPECT_FALSE(of_another_gpu());
+  }
   EXPECT_EQ(cudaSuccess, cudaGetLastError());
 }
 
@@ -376,6 +379,21 @@ TEST_F(LibraryTest, IsCapturedInAGraph) {
   LADDER_CUDA_CHECK(cudaStreamDestroy(stream));
   const Output<half> reference = reference_output(problem);
   EXPECT_TRUE(verify(output, reference, problem.bound(&reference)).ok);
+}
+
+// In a process of its own, in which no kernel has been loaded.
+[[noreturn]] void capture_and_exit() {
+  const Problem<half, half> problem({100, 200, 300}, Data::EXACT, 7);
+  BufferSets<half, half> sets(problem, 1);
+  cudaStream_t stream = nullptr;
+  LADDER_CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+  const Output<half> output = sets.run_poisoned(
+      [&](const Gemm<half, half>& p) { launch_as_graph(stream, [&] { gemm(p); }); }, stream);
+  std::exit(verify(output, reference_output(problem), problem.bound()).ok ? 0 : 1);
+}
+TEST_F(LibraryTest, TheFirstCallIsCapturedInAGraph) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  EXPECT_EXIT(capture_and_exit(), testing::ExitedWithCode(0), "");
 }
 
 // A chain in one graph, each product from the one before and into the operand that the one before

@@ -17,7 +17,9 @@ struct FinishPairs {
   }
 
  private:
-  __device__ __forceinline__ float finished(float sum, int m, int n) const {
+  // Not inlined: the 128 places of a thread would be no constants any more, and its sums in local
+  // memory.
+  __device__ __noinline__ float finished(float sum, int m, int n) const {
     const float row_factor = e.row_scale ? e.row_scale[m] : 1.0f;
     const float factor = e.column_scale ? e.alpha * e.column_scale[n] : e.alpha;
     float x = sum * row_factor * factor + (e.bias ? as_float(e.bias[n]) : 0.0f);
@@ -26,13 +28,14 @@ struct FinishPairs {
     return e.residual ? x + as_float(e.residual[m * e.ld_residual + n]) : x;
   }
   __device__ __forceinline__ float activated(float x) const {
+    constexpr TanhGate gelu = GELU, silu = SILU;
     switch (e.activation) {
       case Activation::RELU:
         return Clamp{0}(x);
       case Activation::GELU:
-        return GELU(x);
+        return gelu(x);
       case Activation::SILU:
-        return SILU(x);
+        return silu(x);
       case Activation::GELU_ERF:
         return ErfGate{}(x);
       default:

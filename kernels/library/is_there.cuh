@@ -7,15 +7,12 @@
 
 namespace ladder::library {
 
-// Whether the current device can run the kernel, and with it all that is compiled as it is. May be
-// asked while a stream is captured: CUDA loads the kernel, which it may not do then unless told.
+// Whether the current device can run the kernel, and with it all that is compiled as it is.
 inline bool is_there(void (*kernel)()) {
-  cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
-  LADDER_CUDA_CHECK(cudaThreadExchangeStreamCaptureMode(&mode));
+  const MayLoad may_load;
   cudaFuncAttributes attributes;
   const cudaError_t error =
       cudaFuncGetAttributes(&attributes, reinterpret_cast<const void*>(kernel));
-  LADDER_CUDA_CHECK(cudaThreadExchangeStreamCaptureMode(&mode));
   if (error == cudaSuccess) return true;
   cudaGetLastError();  // this one: nobody else is to find it
   if (error != cudaErrorNoKernelImageForDevice && error != cudaErrorInvalidDeviceFunction)
