@@ -4,14 +4,12 @@
 #include <cuda_runtime.h>
 
 #include <cstdint>
+#include <map>
+#include <mutex>
 #include <stdexcept>
 #include <string>
 #include <type_traits>
-#ifndef __CUDACC_RTC__
-  #include <map>
-  #include <mutex>
-  #include <utility>
-#endif
+#include <utility>
 
 #include "contract.h"
 
