@@ -75,22 +75,16 @@ find_cmake() {
   CMAKE=.venv/bin/cmake
 }
 
-# requirements GROUP...: what pyproject.toml has in these groups, one a line.
-requirements() {
-  local group
-  for group in "$@"; do
-    sed -n "/^$group = \[/{s/[^\"]*\"\([^\"]*\)\"[^\"]*/\1\n/gp}" pyproject.toml | sed '/^$/d'
-  done
-}
-
-# venv_install GROUP...: these groups of pyproject.toml from PyPI into .venv; fails where there is no
-# network.
+# venv_install GROUP...: these groups of pyproject.toml from PyPI into .venv, in the versions and with the
+# hashes of requirements/; fails where there is no network.
 venv_install() {
-  local wanted
-  mapfile -t wanted < <(requirements "$@")
-  [ ${#wanted[@]} -gt 0 ] || die "pyproject.toml has no group $*"
+  local files=() group
+  for group in "$@"; do
+    [ -f "requirements/$group.txt" ] || die "pyproject.toml has no group $group"
+    files+=(-r "requirements/$group.txt")
+  done
   [ -x .venv/bin/python ] || python3 -m venv .venv || return 1
-  .venv/bin/python -m pip install -q --disable-pip-version-check --retries 1 "${wanted[@]}"
+  .venv/bin/python -m pip install -q --disable-pip-version-check --retries 1 --require-hashes "${files[@]}"
 }
 
 # venv_with MODULES GROUP...: installs the groups into .venv unless MODULES, separated by commas, are there.
@@ -104,7 +98,7 @@ venv_with() {
 python_with() {
   PYTHON=python3
   if "$PYTHON" -c "import $1" 2>/dev/null; then return; fi
-  venv_with "$1" "$2" || die "$(requirements "$2") is needed, and could not be installed into .venv"
+  venv_with "$1" "$2" || die "Python's $1 is needed, and could not be installed into .venv"
   PYTHON=.venv/bin/python
 }
 
@@ -139,7 +133,13 @@ build() {
     build/configure.log || true
   if [ $# -gt 0 ]; then targets=(--target "$@"); fi
   say "building"
-  "$CMAKE" --build build --parallel "$(nproc)" ${targets[@]+"${targets[@]}"}
+  "$CMAKE" --build build --parallel "$(nproc)" ${targets[@]+"${targets[@]}"} && return
+  local target
+  for target in "$@"; do
+    "$CMAKE" --build build --target help | grep -w -- "$target" >/dev/null ||
+      die "the GPU targets are left out, $target too"
+  done
+  return 1
 }
 
 # The ctest beside that CMake.

@@ -6,6 +6,8 @@ import subprocess
 
 import pytest
 
+BUILD = 'source scripts/lib.sh; find_cmake; BUILD_OPTIONS=("$@"); build help'
+
 
 @pytest.fixture
 def configured(clone, tmp_path):
@@ -13,14 +15,13 @@ def configured(clone, tmp_path):
     if not shutil.which("nvcc", path=f"{os.environ['PATH']}:/usr/local/cuda/bin"):
         pytest.skip("there is no CUDA toolkit")
 
-    def run(capabilities, *options):
+    def run(capabilities, *options, command=("bash", "-c", BUILD, "bash")):
         smi = tmp_path / "bin/nvidia-smi"
         smi.parent.mkdir()
         smi.write_text(f"#!/bin/sh\nprintf '%s\\n' {capabilities}\n")
         smi.chmod(0o755)
-        script = 'source scripts/lib.sh; find_cmake; BUILD_OPTIONS=("$@"); build help'
         return subprocess.run(
-            ["bash", "-c", script, "bash", *options],
+            [*command, *options],
             cwd=clone,
             env={**os.environ, "PATH": f"{smi.parent}:{os.environ['PATH']}"},
             capture_output=True,
@@ -49,6 +50,13 @@ def test_it_is_left_out_beside_one_that_the_toolkit_knows(configured):
         "-- GPU architectures: 90a",
     ]
     assert "ladder_01_naive:" in done.stdout
+
+
+def test_a_script_for_the_gpu_says_that_its_targets_are_left_out(configured):
+    done = configured("5.0", command=["scripts/tune.sh"])
+    assert done.returncode == 1
+    assert LEFT_OUT in done.stdout
+    assert done.stderr.splitlines()[-1] == "tune.sh: the GPU targets are left out, ladder_tune too"
 
 
 BUILDING = ["run_all.sh", "test.sh", "try.sh kernels/01_naive.cuh", "exercise.sh 01", "peers.sh"]
