@@ -5,6 +5,8 @@
 #   ./scripts/docs.sh build       writes build/site; fails on any warning, a broken link among them
 #   ./scripts/docs.sh update      rewrites the plots, the stepper's traces and what is generated in README.md
 #                                 and docs/ (needs the CPU build)
+#
+# Exit code: 0 all right, 1 something failed, 2 bad input.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 help "$@"
 
@@ -15,11 +17,11 @@ site() {
   NO_MKDOCS_2_WARNING=1 .venv/bin/python -m mkdocs "$@"
 }
 
-case "${1:-}" in
+case "$*" in
   serve | build) writable build || exit 1 ;;
   update) writable docs || exit 1 ;;
 esac
-case "${1:-}" in
+case "$*" in
   serve) site serve ;;
   build)  # not with --quiet, which keeps --strict from seeing a warning
     output=$(site build --strict 2>&1) || {
@@ -35,7 +37,6 @@ case "${1:-}" in
     .venv/bin/python scripts/update_docs.py
     ;;
   *)
-    echo "docs.sh: write ./scripts/docs.sh serve, build or update" >&2
-    exit 2
+    bad_input "write ./scripts/docs.sh serve, build or update"
     ;;
 esac

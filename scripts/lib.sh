@@ -5,10 +5,13 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 export LC_ALL=C  # what tools print is read below
 
 say() { printf '== %s\n' "$*"; }
-die() {
-  printf '%s: %s\n' "$(basename "$0")" "$*" >&2
-  exit 1
+# end CODE TEXT: ends the script with a line on stderr.
+end() {
+  printf '%s: %s\n' "$(basename "$0")" "${*:2}" >&2
+  exit "$1"
 }
+die() { end 1 "$@"; }
+bad_input() { end 2 "$@"; }
 
 # help "$@": with --help or -h anywhere, prints the comment at the top of the script and ends.
 help() {
@@ -151,6 +154,7 @@ run_tests() {
 
 # Succeeds when there is a GPU that CUDA programs can use.
 have_gpu() { command -v nvidia-smi >/dev/null && nvidia-smi -L >/dev/null 2>&1; }
+need_gpu() { have_gpu || end 77 "there is no NVIDIA GPU here (nvidia-smi finds none)"; }
 
 # all_stages FOLDER: the names of the executables there, in the order of the ladder.
 all_stages() { python3 scripts/stages.py --built "$1"; }
@@ -162,16 +166,20 @@ TARGETS=()
 stages_for() {
   local tools=$1 tool name
   shift
+  mapfile -t NAMES < <(python3 scripts/stages.py)
+  for name in "$@"; do
+    [[ " ${NAMES[*]} " == *" $name "* ]] || bad_input "no stage '$name'; there are: ${NAMES[*]}"
+  done
   for tool in $tools; do
     command -v "$tool" >/dev/null || die "$tool is not on the PATH; it comes with the CUDA toolkit"
   done
-  have_gpu || die "there is no NVIDIA GPU here (nvidia-smi finds none)"
+  need_gpu
   set_up
   build ${TARGETS[@]+"${TARGETS[@]}"}
   mapfile -t NAMES < <(all_stages build/stages)
   [ ${#NAMES[@]} -gt 0 ] || die "no stage was built: there is no CUDA toolkit here that knows this GPU"
   for name in "$@"; do
-    [ -x "build/stages/$name" ] || die "no stage '$name'; there are: ${NAMES[*]}"
+    [ -x "build/stages/$name" ] || die "$name was not built; there are: ${NAMES[*]}"
   done
   if [ $# -gt 0 ]; then NAMES=("$@"); fi
 }

@@ -14,15 +14,11 @@
 # is in DIR from an earlier run is not measured again, so that a run that was interrupted goes on
 # where it stopped.
 # scripts/adopt_results.py DIR NAME takes it over into docs/results. Exit code: 0 all right, 1 a part
-# failed (the others run nevertheless), 2 bad input.
+# failed (the others run nevertheless), 2 bad input, 77 no GPU.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 help "$@"
 
 PARTS="tests sanitizers ncu sweep claims"
-bad_input() {
-  echo "measure.sh: $*" >&2
-  exit 2
-}
 usage() { bad_input "write ./scripts/measure.sh --out DIR [--thin] [--only PART,PART]; the parts: $PARTS"; }
 out='' only='' shapes=--documented
 while [ $# -gt 0 ]; do
@@ -31,7 +27,7 @@ while [ $# -gt 0 ]; do
     shift
     continue
   fi
-  if [ $# -lt 2 ] || [ -z "$2" ]; then usage; fi
+  if [ $# -lt 2 ] || [[ -z ${2//[, ]/} || $2 == -* ]]; then usage; fi
   case $1 in
     --out) out=$2 ;;
     --only) only=${2//,/ } ;;

@@ -18,10 +18,7 @@ if [ "${1:-}" = --fetch-cutlass ]; then
   exit
 fi
 
-have_gpu || {
-  echo "peers.sh: there is no NVIDIA GPU here (nvidia-smi finds none)" >&2
-  exit 77
-}
+need_gpu
 set_up
 if compgen -G '.venv/lib/python3*/site-packages/cutlass_library/source/include' >/dev/null; then
   BUILD_OPTIONS+=(-DLADDER_CUTLASS=ON)

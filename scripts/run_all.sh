@@ -18,7 +18,7 @@ build_all() {
   if [ ${#options[@]} -gt 0 ]; then
     build "ladder_first_${2:-}stage"
     first=$(all_stages "$1" | head -n 1)
-    [ -z "$first" ] || "$1/$first" "${options[@]}" --list >/dev/null || exit $?
+    [ -z "$first" ] || "$1/$first" --json /dev/null "${options[@]}" --list >/dev/null || exit $?
   fi
   build "ladder_${2:-}stages"
 }

@@ -4,6 +4,8 @@
 # back to back, under memcheck. Any finding or wrong result makes it fail. Several run at a time.
 #
 #   ./scripts/sanitize.sh [STAGE ...]                 for example 05_cp_async; default all
+#
+# Exit code: 0 all right, 1 a finding, 2 bad input, 77 no GPU.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 help "$@"
 

@@ -10,12 +10,19 @@ help "$@"
 
 set_up
 known=$(run_ctest --help)
-for argument in "$@"; do  # ctest ignores options it does not know
-  if [[ $argument == -* ]] && ! grep -qE -- "(^|[ ,])${argument%%[=0-9]*}([ ,=[]|$)" <<<"$known"; then
-    echo "test.sh: ctest has no option '$argument'; ctest --help lists them" >&2
-    exit 2
+# ctest ignores what it does not know.
+knows() { [[ $1 =~ ^-[-A-Za-z]+$ ]] && grep -qE -- "(^|[ ,])$1$2" <<<"$known"; }
+before=''
+for argument in "$@"; do
+  if [[ $argument == -* ]]; then
+    knows "${argument%%[=0-9]*}" '([ ,=[]|$)' ||
+      bad_input "ctest has no option '$argument'; ctest --help lists them"
+  elif [[ $before != -* ]]; then
+    bad_input "'$argument' belongs to no option; -R '$argument' runs the tests of this name"
   fi
+  before=$argument
 done
+if knows "$before" ' <'; then bad_input "ctest's option $before needs a value"; fi
 venv_with pytest,yaml,scikit_build_core test claims ||
   say "pytest and PyYAML could not be installed: the tests of the scripts are left out"
 build

@@ -14,10 +14,7 @@ help "$@"
 if [ "${1:-}" = --adopt ]; then
   exec python3 scripts/tune.py "$@"
 fi
-have_gpu || {
-  echo "tune.sh: there is no NVIDIA GPU here (nvidia-smi finds none)" >&2
-  exit 77
-}
+need_gpu
 set_up
 build ladder_tune
 exec build/tune --json build/tune.json "$@"

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
@@ -28,14 +29,17 @@ Outcome run(const std::string& executable, const std::string& arguments) {
   std::array<char, 4096> buffer;
   while (const size_t n = fread(buffer.data(), 1, buffer.size(), pipe))
     text.append(buffer.data(), n);
-  return {WEXITSTATUS(pclose(pipe)), text};
+  const int status = pclose(pipe);
+  return {WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status), text};
 }
 
 void expect_one_line_and_code_2(const std::string& executable, const std::string& arguments) {
   const Outcome outcome = run(executable, arguments);
   EXPECT_EQ(2, outcome.code) << arguments;
-  EXPECT_EQ(1, std::count(outcome.text.begin(), outcome.text.end(), '\n')) << outcome.text;
-  EXPECT_EQ(0u, outcome.text.find("03_transposed_b: ")) << outcome.text;
+  ASSERT_EQ(0u, outcome.text.find("03_transposed_b: ")) << outcome.text;
+  const auto is_control = [](unsigned char c) { return std::iscntrl(c) != 0; };
+  EXPECT_EQ('\n', outcome.text.back()) << arguments;
+  EXPECT_EQ(1, std::count_if(outcome.text.begin(), outcome.text.end(), is_control)) << outcome.text;
 }
 
 std::string temporary_json() {
@@ -43,12 +47,63 @@ std::string temporary_json() {
 }
 
 TEST(CliCpu, BadInputIsOneLineAndExitCode2) {
-  for (const char* arguments :
-       {"--m 0", "--sustained", "--profile", "--iterations 5", "--bogus",
-        "--json /nonexistent/x.json", "--json x.json --trace ./x.json", "--json ''",
-        "--size 2000000", "--trace /nonexistent/x.json", "--trace x.json --no-memory", "--bias",
-        "--alpha 0.5", "--activation gelu", "--layout TN", "--layout nn", "--type fp16"})
+  for (const char* arguments : {"--m 0",
+                                "--sustained",
+                                "--profile",
+                                "--iterations 5",
+                                "--bogus",
+                                "bogus",
+                                "--json /nonexistent/x.json",
+                                "--json x.json --trace ./x.json",
+                                "--json ''",
+                                "--size 2000000",
+                                "--trace /nonexistent/x.json",
+                                "--trace x.json --no-memory",
+                                "--bias",
+                                "--alpha 0.5",
+                                "--activation gelu",
+                                "--layout TN",
+                                "--layout nn",
+                                "--type fp16",
+                                "--size",
+                                "--size ''",
+                                "--size 0x10",
+                                "--size ' 5'",
+                                "--size ５",
+                                "--size 5,6",
+                                "--seed 18446744073709551616",
+                                "--alpha nan",
+                                "--alpha 1e39",
+                                "--beta inf",
+                                "--beta 1x",
+                                "--zero-point 1.5",
+                                "--groups 1,,2",
+                                "--groups 2147482623,1",
+                                "--batch 2147482623",
+                                "--variant ''",
+                                "--variant 'a\nb'",
+                                "--json 'no/\x1b[2J\n'",
+                                "--size '\r5'",
+                                "--bias=no",
+                                "--check=2",
+                                "--exact=no",
+                                "--list=0",
+                                "--no-memory=7",
+                                "--list --layout TN",
+                                "--m 70000 --n 1 --k 20000"})
     expect_one_line_and_code_2(LADDER_CPU_STAGE, arguments);
+}
+
+TEST(CliCpu, TooLittleMemoryIsOneLine) {
+  for (const char* counting : {"", " --no-memory"})
+    for (int megabytes = 50; megabytes <= 650; megabytes += 100) {
+      const Outcome outcome =
+          run("bash", fmt::format("-c 'ulimit -c 0; ulimit -v {}; {} --size 64 --variant padded{}'",
+                                  megabytes * 1024, LADDER_CPU_STAGE, counting));
+      if (outcome.code == 0) continue;
+      EXPECT_TRUE(outcome.code == 1 || outcome.code == 2) << megabytes << ": " << outcome.code;
+      EXPECT_EQ(1, std::count(outcome.text.begin(), outcome.text.end(), '\n')) << outcome.text;
+    }
 }
 
 TEST(CliCpu, ReportsResultsAndMemoryTraffic) {

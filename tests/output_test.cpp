@@ -81,6 +81,17 @@ TEST_F(Output, WhatCannotBeWrittenChangesNothing) {
   EXPECT_EQ(1u, files());
 }
 
+// As where a folder goes away while a stage runs.
+TEST_F(Output, WhatCannotBeWrittenIsNamed) {
+  const std::string gone = folder + "/gone/x.json";
+  try {
+    write_whole(gone, "new");
+    FAIL();
+  } catch (const std::runtime_error& error) {
+    EXPECT_EQ("cannot write " + gone + ": No such file or directory", error.what());
+  }
+}
+
 TEST_F(Output, ALinkStaysAndItsFileIsWritten) {
   fs::create_directory(folder + "/other");
   for (const std::string& link : {path, folder + "/to_the_link"})

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
+#include <future>
 #include <mutex>
 #include <new>
 #include <stdexcept>
@@ -51,6 +52,7 @@ uint64_t take_ahead() {
 
 Block::Block() {
   dynamic_shared_ = static_cast<unsigned char*>(std::aligned_alloc(1024, STATIC_SHARED));
+  if (dynamic_shared_ == nullptr) throw std::bad_alloc();
 }
 
 Block::~Block() {
@@ -278,6 +280,7 @@ Team::Team(unsigned blocks) {
 }
 
 Team::~Team() {
+  trace_worker_is_lost();  // where it is destroyed because it cannot work
   free_stacks();
 }
 
@@ -285,6 +288,7 @@ void Team::free_stacks() {
   if (stacks_ == nullptr) return;
   Fiber::abandon(stacks_, stack_bytes_);  // whoever gets these addresses next may use all of them
   munmap(stacks_, stack_bytes_);
+  stacks_ = nullptr;
 }
 
 Outcome Team::run(Index first, Index grid, Index size, size_t dynamic_bytes,
@@ -545,10 +549,11 @@ void run_grid(Index grid, Index block, unsigned cluster, size_t smem_bytes,
   };
   uint64_t workers = settings().os_threads;
   if (workers == 0) workers = std::max(1u, std::thread::hardware_concurrency());
-  std::vector<std::thread> pool;
-  for (uint64_t i = 1; i < std::min(workers, clusters); ++i) pool.emplace_back(work);
+  std::vector<std::future<void>> pool;  // which pass on that there is no memory for a team
+  for (uint64_t i = 1; i < std::min(workers, clusters); ++i)
+    pool.push_back(std::async(std::launch::async, work));
   work();
-  for (std::thread& thread : pool) thread.join();
+  for (std::future<void>& worker : pool) worker.get();
 }
 
 }  // namespace cpu_device

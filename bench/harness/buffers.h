@@ -44,19 +44,24 @@ class DeviceBuffer {
   size_t bytes_;
 };
 
-// Bytes of workspace that a variant needs for a problem; the matrices themselves need not exist
-// yet.
+// A problem whose matrices do not exist yet.
 template <class In, class Out>
-uint64_t workspace_bytes(const Variant<In, Out>& variant, Shape shape, Padding padding = {},
-                         Layout layout = USUAL_LAYOUT<In>) {
-  if (!variant.workspace_bytes) return 0;
+Gemm<In, Out> without_matrices(Shape shape, Padding padding, Layout layout) {
   Gemm<In, Out> p{};
   p.M = shape.m, p.N = shape.n, p.K = shape.k;
   p.lda = leading_dimension_a<In>(shape, layout) + padding.a;
   p.ldb = leading_dimension_b<In>(shape, layout) + padding.b;
   p.transposed_a = layout.transposed_a, p.transposed_b = layout.transposed_b;
   p.ldc = leading_dimension<Out>(shape.n) + padding.c;
-  return variant.workspace_bytes(p);
+  return p;
+}
+
+// Bytes of workspace that a variant needs for a problem.
+template <class In, class Out>
+uint64_t workspace_bytes(const Variant<In, Out>& variant, Shape shape, Padding padding = {},
+                         Layout layout = USUAL_LAYOUT<In>) {
+  if (!variant.workspace_bytes) return 0;
+  return variant.workspace_bytes(without_matrices<In, Out>(shape, padding, layout));
 }
 
 // The most that one of them needs.

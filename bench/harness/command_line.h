@@ -29,6 +29,8 @@ inline CLI::Option* add_output_file(CLI::App& app, const std::string& option, st
 // Parses argv[1..]. False when --help or --version has been served (on stdout). Throws UsageError,
 // in one line.
 inline bool parse_arguments(CLI::App& app, int argc, const char* const* argv) {
+  for (CLI::Option* option : app.get_options())  // --flag=no is no way to say --no-flag
+    if (option->get_items_expected_max() == 0) option->disable_flag_override();
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {

@@ -41,14 +41,15 @@ void require_memory(Shape shape, const EpilogueChoice& epilogue, Layout layout, 
 
 // The trace keeps offsets in an array as 32-bit numbers. Throws UsageError.
 template <class In, class Out>
-void require_traceable(const Gemm<In, Out>& p, uint64_t workspace) {
+void require_traceable(const Gemm<In, Out>& p, size_t groups, uint64_t workspace) {
   const auto bytes = [](int64_t rows, int64_t ld, size_t size) {
     return static_cast<uint64_t>(rows) * static_cast<uint64_t>(ld) * size;
   };
-  if (std::max({bytes(p.transposed_a ? p.K : p.M, p.lda, sizeof(In)),
-                bytes(p.transposed_b ? p.N : int64_t{p.K} * std::max(1, p.groups.count), p.ldb,
-                      sizeof(In)),
-                bytes(p.M, p.ldc, sizeof(Out)), workspace}) > UINT32_MAX)
+  if (std::max(
+          {bytes(p.transposed_a ? p.K : p.M, p.lda, sizeof(In)),
+           bytes(p.transposed_b ? p.N : p.K * static_cast<int64_t>(std::max(size_t{1}, groups)),
+                 p.ldb, sizeof(In)),
+           bytes(p.M, p.ldc, sizeof(Out)), workspace}) > UINT32_MAX)
     throw UsageError("--memory counts accesses to matrices of up to 4 GiB; use --no-memory");
 }
 
@@ -87,12 +88,14 @@ Report execute(const Stage& stage, const std::vector<Variant<In, Out>>& variants
   const Shape shape{options.m, options.n, options.k};
   const uint64_t workspace = workspace_bytes(variants, shape, {}, layout);
   require_memory<In, Out>(shape, epilogue, layout, options.groups.size(), workspace);
+  if (options.memory)
+    require_traceable(without_matrices<In, Out>(shape, {}, layout), options.groups.size(),
+                      workspace);
   progress("drawing data and computing the reference");
   const Problem<In, Out> problem(shape, options.data, options.seed, {}, stage.sums, epilogue,
                                  layout, options.groups);
   BufferSets<In, Out> sets(problem, 1, variants);
   const Gemm<In, Out> p = sets.gemm(0, nullptr);
-  if (options.memory) require_traceable(p, workspace);
   std::optional<Output<Out>> reference;
   if (options.check) reference = reference_output(problem);
 

@@ -49,7 +49,7 @@ struct Variant {
 // Exit codes of a stage.
 enum Exit {
   EXIT_OK = 0,
-  EXIT_FAILED = 1,      // a wrong result, or CUDA reported an error
+  EXIT_FAILED = 1,      // a wrong result, an error of CUDA, or output that is lost
   EXIT_BAD_INPUT = 2,   // an option, size or path that cannot be served
   EXIT_NO_DEVICE = 77,  // no GPU, or one of the wrong compute capability
 };

@@ -192,11 +192,11 @@ std::optional<Options> parse_options(const std::string& stage,
       stage);
   app.set_version_flag("--version", "gemm-ladder " GEMM_LADDER_VERSION);
   app.footer(
-      gpu ? "Exit codes: 0 all right; 1 a wrong result or a CUDA error; 2 bad input; 77 no "
-            "usable GPU.\nUnder ncu, or with --profile: ncu --set full ./" +
+      gpu ? "Exit codes: 0 all right; 1 a wrong result, a CUDA error or output that is lost; 2 bad "
+            "input; 77 no usable GPU.\nUnder ncu, or with --profile: ncu --set full ./" +
                 stage
-          : "Exit codes: 0 all right; 1 a wrong result or a finding (a race, an access out of "
-            "bounds, ...); 2 bad input.");
+          : "Exit codes: 0 all right; 1 a wrong result, output that is lost or a finding (a race, "
+            "an access out of bounds, ...); 2 bad input.");
 
   const auto size = [&](const std::string& name, auto store, const std::string& help) {
     return add_integer<int>(app, name, 1, LARGEST_SIZE, store, help);

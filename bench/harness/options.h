@@ -1,9 +1,12 @@
 #pragma once
 // The command line of a stage.
+#include <algorithm>
+#include <cctype>
 #include <cstdint>
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "data.h"
@@ -13,8 +16,16 @@
 namespace ladder::harness {
 
 // Whatever the user can put right. what() is one line: what is wrong and what would be right.
+// Control characters of what the user wrote are question marks in it, as `ls` shows them.
 struct UsageError : std::runtime_error {
-  using std::runtime_error::runtime_error;
+  explicit UsageError(std::string what) : std::runtime_error(one_line(std::move(what))) {}
+
+ private:
+  static std::string one_line(std::string text) {
+    const auto is_control = [](unsigned char c) { return std::iscntrl(c) != 0; };
+    std::replace_if(text.begin(), text.end(), is_control, '?');
+    return text;
+  }
 };
 
 constexpr int LARGEST_SIZE = INT32_MAX - 1024;  // what the kernels take

@@ -139,8 +139,12 @@ bool is_same_file(const std::string& path, const std::string& other) {
 
 void write_whole(const std::string& path, const std::string& text) {
   const bool beside = is_regular_or_new(path) && standard_stream(path) < 0;
-  if (!(beside ? write_beside(place_of(path), text) : write_through(path, text)))
-    throw std::runtime_error(fmt::format("cannot write {}: {}", path, std::strerror(errno)));
+  try {
+    if (!(beside ? write_beside(place_of(path), text) : write_through(path, text)))
+      throw std::runtime_error(std::strerror(errno));
+  } catch (const std::runtime_error& error) {
+    throw std::runtime_error(fmt::format("cannot write {}: {}", path, error.what()));
+  }
 }
 
 void occupy_standard_streams() {

@@ -59,12 +59,8 @@ std::optional<Options> options_of(const Stage& stage, const Contents<In, Out>& c
     for (const auto& variant : of) names.push_back(variant.name);
     return names;
   };
-  const std::optional<Options> options =
-      parse_options(stage.name, names(contents.variants), TARGET, argc, argv,
-                    names(contents.configurations), types);
-  if (!options || !options->list) return options;
-  fmt::print("{}\n", fmt::join(options->variants, "\n"));
-  return std::nullopt;
+  return parse_options(stage.name, names(contents.variants), TARGET, argc, argv,
+                       names(contents.configurations), types);
 }
 
 template <class In, class Out>
@@ -86,6 +82,10 @@ int run_stage(const Stage& stage, const Contents<In, Out>& contents,
   if (!options->json.empty() && !options->trace.empty() &&
       is_same_file(options->json, options->trace))
     throw UsageError(fmt::format("--json and --trace: both are {}", options->trace));
+  if (options->list) {
+    fmt::print("{}\n", fmt::join(options->variants, "\n"));
+    return EXIT_OK;
+  }
 
   std::vector<Variant<In, Out>> wanted;
   std::vector<Variant<In, Out>> all = contents.variants;

@@ -1,5 +1,6 @@
 """The shell scripts as a user meets them, as far as that needs no build."""
 
+import json
 import os
 import re
 import subprocess
@@ -14,6 +15,10 @@ MEASURE = (
     "measure.sh: write ./scripts/measure.sh --out DIR [--thin] [--only PART,PART]; "
     "the parts: tests sanitizers ncu sweep claims\n"
 )
+STAGES = [
+    stage["name"] for stage in json.loads((ROOT / "stages/manifest.json").read_text())["stages"]
+]
+NO_STAGE = "{}: no stage 'nope'; there are: " + " ".join(STAGES) + "\n"
 SCRIPTS = ["run_all.sh", "try.sh", "test.sh", "profile.sh", "sanitize.sh", "measure.sh", "docs.sh"]
 SCRIPTS += ["peers.sh", "tune.sh", "lock.sh"]
 
@@ -43,6 +48,20 @@ def test_help_from_any_directory(script, tmp_path):
             ["test.sh", "-R", "naive", "--no-such-option"],
             "test.sh: ctest has no option '--no-such-option'; ctest --help lists them\n",
         ),
+        (
+            ["test.sh", "-["],
+            "test.sh: ctest has no option '-['; ctest --help lists them\n",
+        ),
+        (
+            ["test.sh", "-V", "-L", "host", "03_naive"],
+            "test.sh: '03_naive' belongs to no option; -R '03_naive' runs the tests of this name\n",
+        ),
+        (["test.sh", "-V", "-R"], "test.sh: ctest's option -R needs a value\n"),
+        (["measure.sh", "--out", "x", "--only", ","], MEASURE),
+        (["measure.sh", "--out", "--thin"], MEASURE),
+        (["docs.sh", "build", "now"], "docs.sh: write ./scripts/docs.sh serve, build or update\n"),
+        (["profile.sh", "01_naive", "nope"], NO_STAGE.format("profile.sh")),
+        (["sanitize.sh", ""], NO_STAGE.format("sanitize.sh").replace("nope", "")),
         (["try.sh"], "try.sh: write ./scripts/try.sh my_kernel.cuh [OPTION OF A STAGE ...]\n"),
         (["try.sh", "no/such.cuh"], "try.sh: there is no file no/such.cuh\n"),
         (["docs.sh"], "docs.sh: write ./scripts/docs.sh serve, build or update\n"),
@@ -54,6 +73,25 @@ def test_bad_input_is_one_line_and_code_2(command, message, tmp_path):
         [ROOT / "scripts" / command[0], *command[1:]], cwd=tmp_path, capture_output=True, text=True
     )
     assert (done.returncode, done.stderr, done.stdout) == (2, message, "")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [["profile.sh"], ["sanitize.sh"], ["measure.sh", "--out", "build"], ["peers.sh"], ["tune.sh"]],
+)
+def test_without_a_gpu_is_one_line_and_code_77(command, tmp_path):
+    for tool, code in {"nvidia-smi": 1, "ncu": 0, "compute-sanitizer": 0}.items():
+        (tmp_path / tool).write_text(f"#!/bin/sh\nexit {code}\n")
+        (tmp_path / tool).chmod(0o755)
+    done = subprocess.run(
+        [ROOT / "scripts" / command[0], *command[1:]],
+        cwd=tmp_path,
+        env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+    )
+    message = f"{command[0]}: there is no NVIDIA GPU here (nvidia-smi finds none)\n"
+    assert (done.returncode, done.stderr, done.stdout) == (77, message, "")
 
 
 # What run_all.sh takes from lib.sh, for a stage that takes --size alone.
@@ -68,7 +106,7 @@ have_gpu() { false; }
 all_stages() { echo 01_naive; }
 """
 STAGE = """#!/bin/sh
-case $* in *--szie*) exit 2 ;; *--list | *--version*) exit 0 ;; esac
+case $* in *--szie* | *--json*--json*) exit 2 ;; *--list | *--version*) exit 0 ;; esac
 echo new > "$2"
 """
 
@@ -81,6 +119,7 @@ echo new > "$2"
         (["--list"], 0, "09_wgmma.json", ["ladder_first_cpu_stage", "ladder_cpu_stages"]),
         (["--version"], 0, "09_wgmma.json", ["ladder_first_cpu_stage", "ladder_cpu_stages"]),
         (["--szie"], 2, "09_wgmma.json", ["ladder_first_cpu_stage"]),
+        (["--json", "x"], 2, "09_wgmma.json", ["ladder_first_cpu_stage"]),
     ],
 )
 def test_run_all_keeps_earlier_results_until_there_are_others(options, code, left, built, tmp_path):
