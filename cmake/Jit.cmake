@@ -18,7 +18,8 @@ add_custom_command(
   DEPENDS ${PROJECT_SOURCE_DIR}/cmake/embed_kernels.cmake ${headers}
   VERBATIM)
 
-add_library(ladder_jit STATIC EXCLUDE_FROM_ALL ${jit}/cache.cpp ${jit}/compile.cpp ${jit}/jit.cpp ${embedded})
+add_library(ladder_jit STATIC EXCLUDE_FROM_ALL ${jit}/cache.cpp ${jit}/compile.cpp ${jit}/jit.cpp ${jit}/sha256.cpp
+                              ${embedded})
 add_library(gemm_ladder::jit ALIAS ladder_jit)
 set_target_properties(ladder_jit PROPERTIES EXPORT_NAME jit OUTPUT_NAME gemm_ladder_jit
                                             POSITION_INDEPENDENT_CODE ON)

@@ -1,8 +1,11 @@
 # The stages' targets.
 
-# Their programs for the GPU, or for the CPU, and nothing else, which is what running them needs.
-add_custom_target(ladder_stages)
-add_custom_target(ladder_cpu_stages)
+# Their programs for the GPU, or for the CPU, and nothing else, which is what running them needs; and the first
+# of them, which knows what options there are.
+foreach(kind "" cpu_)
+  add_custom_target(ladder_${kind}stages)
+  add_custom_target(ladder_first_${kind}stage)
+endforeach()
 
 # as_cpp_bool(VARIABLE CONDITION...): true or false, as C++ writes them.
 macro(as_cpp_bool variable)
@@ -36,6 +39,10 @@ function(add_stage name)
 
   add_cpu_stage(${name} ${generated})
   add_dependencies(ladder_cpu_stages ladder_${name}_cpu)
+  list(GET LADDER_STAGES 0 first)
+  if(name STREQUAL first)
+    add_dependencies(ladder_first_cpu_stage ladder_${name}_cpu)
+  endif()
   if(BUILD_TESTING)
     add_stage_test(${name} cpu)
   endif()
@@ -66,6 +73,9 @@ function(add_stage name)
 
   add_executable(ladder_${name} $<TARGET_OBJECTS:${object}>)
   add_dependencies(ladder_stages ladder_${name})
+  if(name STREQUAL first)
+    add_dependencies(ladder_first_stage ladder_${name})
+  endif()
   target_link_libraries(ladder_${name} PRIVATE ladder_harness_gpu)
   set_target_properties(ladder_${name} PROPERTIES OUTPUT_NAME ${name} RUNTIME_OUTPUT_DIRECTORY
                                                                       ${PROJECT_BINARY_DIR}/stages)

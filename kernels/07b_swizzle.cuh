@@ -40,10 +40,16 @@ union Shared {
   half staged[THREADS / 32][WM][WN];  // for the epilogue, when the tiles are done with
 };
 
-template <int PIPE, bool SWIZZLE>
+// What is done to sums before they are rounded: nothing. A kernel that does more with them takes
+// another one: it gets two neighbours in a row of C, and where the first of them is.
+struct SumsAlone {
+  __device__ __forceinline__ void operator()(float*, int, int) const {}
+};
+
+template <int PIPE, bool SWIZZLE, class Finish>
 __global__ void __launch_bounds__(THREADS, 1)
     gemm_kernel(int M, int N, int K, const half* A, int64_t lda, const half* B, int64_t ldb,
-                half* C, int64_t ldc) {
+                half* C, int64_t ldc, const Finish finish) {
   constexpr unsigned TILE_BYTES = sizeof(typename Shared<PIPE>::Tiles);
   Shared<PIPE>& s = dynamic_shared<Shared<PIPE>>();
   const Tile tile = tile_of<BM, BN, GROUP>(blockIdx.x, M, N);
@@ -151,6 +157,7 @@ __global__ void __launch_bounds__(THREADS, 1)
 #pragma unroll
       for (int h = 0; h < 2; ++h) {
         const int row = i * MMA_M + h * 8 + lane / 4, col = j * MMA_N + lane % 4 * 2;
+        finish(&acc[i][j][h * 2], tile.m0 + warp_m + row, tile.n0 + warp_n + col);
         *reinterpret_cast<half2*>(&staged[row][swizzled<SWIZZLE>(row, col)]) =
             __floats2half2_rn(acc[i][j][h * 2], acc[i][j][h * 2 + 1]);
       }
@@ -166,29 +173,38 @@ __global__ void __launch_bounds__(THREADS, 1)
   }
 }
 
-template <int PIPE, bool SWIZZLE>
-void gemm_pipe(const Gemm<half, half>& p) {
+template <int PIPE, bool SWIZZLE, class Finish>
+void launch_pipe(const Gemm<half, half>& p, const Finish& finish) {
+  launch(gemm_kernel<PIPE, SWIZZLE, Finish>, dim3(ceil_div(p.M, BM) * ceil_div(p.N, BN)),
+         dim3(THREADS), sizeof(Shared<PIPE>), p.stream, p.M, p.N, p.K, p.A, p.lda, p.B, p.ldb, p.C,
+         p.ldc, finish);
+}
+// Three buffers take 144 KB of shared memory; where a device has less, there are two.
+template <class Finish>
+void launch_and_finish(const Gemm<half, half>& p, const Finish& finish) {
+  const int available = device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin);
+  if (sizeof(Shared<3>) <= static_cast<size_t>(available))
+    launch_pipe<3, true>(p, finish);
+  else
+    launch_pipe<2, true>(p, finish);
+}
+
+// Whether there is a product for a kernel. Throws where it does not take the problem.
+inline bool is_to_do(const Gemm<half, half>& p) {
   require_valid(p);
   require_aligned_rows(p);
-  if (p.M == 0 || p.N == 0) return;
-  launch(gemm_kernel<PIPE, SWIZZLE>, dim3(ceil_div(p.M, BM) * ceil_div(p.N, BN)), dim3(THREADS),
-         sizeof(Shared<PIPE>), p.stream, p.M, p.N, p.K, p.A, p.lda, p.B, p.ldb, p.C, p.ldc);
+  return p.M > 0 && p.N > 0;
 }
 
 // Step by step: the same kernel without the XOR; with it; with a third buffer.
 inline void gemm_unswizzled(const Gemm<half, half>& p) {
-  gemm_pipe<2, false>(p);
+  if (is_to_do(p)) launch_pipe<2, false>(p, SumsAlone{});
 }
 inline void gemm_two_buffers(const Gemm<half, half>& p) {
-  gemm_pipe<2, true>(p);
+  if (is_to_do(p)) launch_pipe<2, true>(p, SumsAlone{});
 }
-// Three buffers take 144 KB of shared memory; where a device has less, there are two.
 inline void gemm(const Gemm<half, half>& p) {
-  const int available = device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin);
-  if (sizeof(Shared<3>) <= static_cast<size_t>(available))
-    gemm_pipe<3, true>(p);
-  else
-    gemm_pipe<2, true>(p);
+  if (is_to_do(p)) launch_and_finish(p, SumsAlone{});
 }
 
 }  // namespace ladder::swizzle

@@ -40,7 +40,7 @@ constexpr int BOX = 64;    // columns of a box: 128 bytes; and of C in one wgmma
 constexpr int STAGED = 2;  // pieces of C a warpgroup has on their way
 
 // Registers a thread, by role. At the launch all have as many, 168: the largest multiple of 8 with
-// which three warpgroups share a multiprocessor's 64 K. The sums of 176x256 alone are 176.
+// which three warpgroups share a multiprocessor's 64 K. The sums of 128x192 alone are 192.
 constexpr int LAUNCH_REGISTERS = 64 * 1024 / THREADS / 8 * 8;
 constexpr int PRODUCER_REGISTERS = 24, CONSUMER_REGISTERS = 240;
 static_assert(PRODUCER_REGISTERS + CONSUMERS * CONSUMER_REGISTERS <=
@@ -412,7 +412,7 @@ inline constexpr Configuration<T> CONFIGURATIONS_OF[] = {
 template <class T>
 inline constexpr const auto& CONFIGURATIONS = CONFIGURATIONS_OF<T, Order::IN_TURN>;
 
-// "152x256", "152x256_share_a".
+// "152x128", "152x128_share_a".
 template <class T>
 std::string name(const Configuration<T>& c) {
   constexpr const char* SHARED_BY[] = {"", "_share_a", "_share_b", "_share_both"};

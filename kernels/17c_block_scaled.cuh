@@ -239,8 +239,7 @@ __global__ void __launch_bounds__(THREADS<BM>, 1)
       for (int i = 0; i < PARTS<BM>; ++i)
 #pragma unroll
         for (int j = 0; j * BOX < BN; ++j, ++piece) {
-          // Of 176 columns the last piece has 16 once more that the one before has, too.
-          const int col0 = min(j * BOX, BN - BOX);
+          const int col0 = j * BOX;
           bf16(*const staged)[BOX] = s.staged[group][piece % STAGED];
           // The piece that was here before is on its way; of two, the other may still wait.
           if (sends) ptx::bulk_wait_group_read<STAGED - 1>();

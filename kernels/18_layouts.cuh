@@ -45,7 +45,7 @@ constexpr int BOX = 64;    // elements in a row of a box: 128 bytes; and columns
 constexpr int STAGED = 2;  // pieces of C a warpgroup has on their way
 
 // Registers a thread, by role. At the launch all have as many, 168: the largest multiple of 8 with
-// which three warpgroups share a multiprocessor's 64 K. The sums of 176x256 alone are 176.
+// which three warpgroups share a multiprocessor's 64 K. The sums of 168x256 alone are 168.
 constexpr int LAUNCH_REGISTERS = 64 * 1024 / THREADS / 8 * 8;
 constexpr int PRODUCER_REGISTERS = 24, CONSUMER_REGISTERS = 240;
 static_assert(PRODUCER_REGISTERS + CONSUMERS * CONSUMER_REGISTERS <=

@@ -6,9 +6,8 @@
 //         itself: three products give the accuracy of fp32 back. An operand is read along K alone:
 //         what is not stored so is turned first.
 // vs 17   tf32, and C of fp32, whose pieces are 32 columns wide and filled by plain stores; the
-// maps
-//         of up to three products, the pass that makes the small parts for them, and sums of 128 of
-//         K that are added in fp32; the pass that transposes; two tiles.
+//         maps of up to three products, the pass that makes the small parts for them, and sums of
+//         128 of K that are added in fp32; the pass that transposes; two tiles.
 // Step    half of it is what is done with an operand before the kernel: turned, or split in two.
 // Limit   17's.
 #include <string>
@@ -134,8 +133,8 @@ __device__ __forceinline__ void consume(Shared<BM, BN>& s, int tiles, int group_
   release(step - 1);
 }
 
-// The same, with the sums of each PART of tiles added in fp32: a tensor core cuts a sum towards
-// zero whenever it adds to it.
+// The same of three products, with the sums of each PART of tiles added in fp32: a tensor core cuts
+// a sum towards zero whenever it adds to it.
 template <int BM, int BN>
 __device__ __forceinline__ void consume_in_parts(Shared<BM, BN>& s, int tiles, int group_m,
                                                  float (&total)[PARTS<BM>][BN / 2],
@@ -143,11 +142,19 @@ __device__ __forceinline__ void consume_in_parts(Shared<BM, BN>& s, int tiles, i
 #pragma unroll
   for (float& sum : total[0]) sum = 0;
 #pragma unroll 1
-  for (int t = 0; t < tiles; t += PART) {
-    float acc[PARTS<BM>][BN / 2];
-    consume(s, min(PART, tiles - t), group_m, acc, step);
+  for (int left = 3; left > 0; --left) {
+#pragma unroll 1
+    for (int t = 0; t < tiles; t += PART) {
+      float acc[PARTS<BM>][BN / 2];
+      consume(s, min(PART, tiles - t), group_m, acc, step);
 #pragma unroll
-    for (int i = 0; i < BN / 2; ++i) total[0][i] += acc[0][i];
+      for (int i = 0; i < BN / 2; ++i) total[0][i] += acc[0][i];
+    }
+    // An infinity has no small part, and times one that is 0 it is no number. What comes of it, and
+    // of NaN, is what A * B says.
+    if (left == 2)
+#pragma unroll
+      for (float& sum : total[0]) sum = fabsf(sum) < __builtin_huge_valf() ? sum : 0;
   }
 }
 
@@ -189,11 +196,11 @@ __global__ void __launch_bounds__(THREADS<BM>, 1)
       const Tile tile = tile_of<BM, BN, BAND / BM>(index, M, N);
       float acc[PARTS<BM>][BN / 2];
       if constexpr (IN_PARTS)
-        consume_in_parts(s, from.products * tiles, group_m, acc, step);
+        consume_in_parts(s, tiles, group_m, acc, step);
       else
         consume(s, from.products * tiles, group_m, acc, step);
 
-        // To C by way of shared memory, in pieces: each warp rounds 16 rows of one, and one thread
+        // To C by way of shared memory, in pieces: each warp writes 16 rows of one, and one thread
         // sends all of it.
 #pragma unroll
       for (int i = 0; i < PARTS<BM>; ++i)

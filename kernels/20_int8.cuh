@@ -197,7 +197,7 @@ __global__ void __launch_bounds__(THREADS<BM>, 1)
       int32_t acc[PARTS<BM>][BN / 2];
       consume(s, tiles, group_m, acc, step);
 
-      // To C by way of shared memory, in pieces: each warp rounds 16 rows of one, and one thread
+      // To C by way of shared memory, in pieces: each warp writes 16 rows of one, and one thread
       // sends all of it.
 #pragma unroll
       for (int i = 0; i < PARTS<BM>; ++i)

@@ -47,12 +47,15 @@ static_assert(PRODUCER_REGISTERS + CONSUMERS * CONSUMER_REGISTERS <=
 
 // ---- Tiles of all groups -----------------------------------------------------------------------
 
-// The groups as the kernel has them. Without ends there is one, of M rows.
+// The groups as the kernel has them. Without ends there is one, of M rows. Ends that only the
+// device knows nobody has checked: behind row M nothing may be stored, nor before row 0.
 struct Ends {
   const int* ends;
   int count, M;
 
-  __device__ __forceinline__ int end(int group) const { return ends ? ends[group] : M; }
+  __device__ __forceinline__ int end(int group, int begin) const {
+    return ends ? max(begin, min(ends[group], M)) : M;
+  }
 };
 
 // A block's way through the tiles of all groups, which are numbered group after group. It only
@@ -68,7 +71,7 @@ struct Walk {
       if (++group == ends.count) return false;
       first += tiles;
       begin = end;
-      end = ends.end(group);
+      end = ends.end(group, begin);
       tiles = ceil_div(end - begin, BM) * ceil_div(N, BN);
     }
     return true;
@@ -341,6 +344,8 @@ inline void gemm_of_mean(Gemm<half, half> p) {
 // A launch for each group, with the tile that is best for it. The host has to know the ends.
 inline void gemm_one_by_one(const Gemm<half, half>& p) {
   if (is_done(p)) return;
+  if (p.groups.count > 0 && p.groups.ends_on_host == nullptr)
+    throw std::invalid_argument("a launch for each group needs their ends on the host, too");
   for (int g = 0; g < p.groups.count; ++g) gemm(product_of_group(p, g));
   if (p.groups.count == 0) gemm(p);
 }

@@ -12,7 +12,8 @@ enum class Activation { NONE, RELU, GELU, GELU_ERF, SILU };
 
 // C = activation(alpha * row_scale[m] * column_scale[n] * (A * B) + beta * addend + bias[n])
 //     + residual
-// in fp32, rounded once. What is null is left out. Leading dimensions in elements. Where C is int8
+// in fp32, rounded once. What is null is left out. alpha = 0 is a factor like any other: it makes
+// NaN of an infinity or a NaN of the product. Leading dimensions in elements. Where C is int8
 // it is round(alpha * column_scale[n] * (A * B)) + zero_point, cut to -128 .. 127, ties to even.
 template <class T>
 struct Epilogue {

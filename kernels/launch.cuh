@@ -4,9 +4,12 @@
 #include <cuda_runtime.h>
 
 #include <cstdint>
+#include <map>
+#include <mutex>
 #include <stdexcept>
 #include <string>
 #include <type_traits>
+#include <utility>
 
 #include "contract.h"
 
@@ -73,6 +76,40 @@ inline cudaError_t launch_function(const void* function, unsigned cluster, dim3 
   cudaLaunchConfig_t config{grid, block, smem_bytes, where.stream, attributes, count};
   return cudaLaunchKernelExC(&config, function, parameters);
 }
+
+// While there is one of these, this thread may have CUDA load kernels, though it, or another
+// thread, captures a stream: else CUDA refuses, and the capture is lost.
+class MayLoad {
+ public:
+  MayLoad() { LADDER_CUDA_CHECK(cudaThreadExchangeStreamCaptureMode(&mode_)); }
+  ~MayLoad() { cudaThreadExchangeStreamCaptureMode(&mode_); }
+  MayLoad(const MayLoad&) = delete;
+  MayLoad& operator=(const MayLoad&) = delete;
+
+ private:
+  cudaStreamCaptureMode mode_ = cudaStreamCaptureModeRelaxed;  // then the one before
+};
+
+// Allows a kernel as much dynamic shared memory as the current device has beside what the kernel
+// declares, and returns it. CUDA is told once for each kernel and device, and always the same: what
+// a launch needs may be less than what another thread is just about to launch with.
+inline size_t allow_shared_memory(const void* function) {
+  int device = 0;
+  LADDER_CUDA_CHECK(cudaGetDevice(&device));
+  static std::mutex mutex;
+  static std::map<std::pair<const void*, int>, size_t> allowed;
+  const std::lock_guard<std::mutex> lock(mutex);
+  const auto known = allowed.find({function, device});
+  if (known != allowed.end()) return known->second;
+  const MayLoad may_load;
+  cudaFuncAttributes attributes;
+  LADDER_CUDA_CHECK(cudaFuncGetAttributes(&attributes, function));
+  const int bytes = device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin) -
+                    static_cast<int>(attributes.sharedSizeBytes);
+  LADDER_CUDA_CHECK(
+      cudaFuncSetAttribute(function, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
+  return allowed[{function, device}] = static_cast<size_t>(bytes);
+}
   #endif
 
 // Every kernel launch goes through here. Enqueues and returns; smem_bytes is dynamic shared memory.
@@ -90,17 +127,14 @@ void launch_clusters(unsigned cluster, void (*kernel)(Params...), dim3 grid, dim
   const void* function = reinterpret_cast<const void*>(kernel);
   constexpr size_t DEFAULT_SMEM = 48 * 1024;  // more must be asked for, kernel by kernel
   if (smem_bytes > DEFAULT_SMEM) {
-    const int available = device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin);
-    if (smem_bytes > static_cast<size_t>(available))
+    const size_t available = allow_shared_memory(function);
+    if (smem_bytes > available)
       throw std::invalid_argument("this kernel needs " + std::to_string(smem_bytes) +
                                   " bytes of shared memory a block; the device has " +
                                   std::to_string(available));
-    LADDER_CUDA_CHECK(cudaFuncSetAttribute(function, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                           static_cast<int>(smem_bytes)));
   }
   void* pointers[] = {&args...};
   LADDER_CUDA_CHECK(launch_function(function, cluster, grid, block, smem_bytes, where, pointers));
-  LADDER_CUDA_CHECK(cudaGetLastError());
   #endif
 }
 
@@ -113,7 +147,7 @@ void launch(void (*kernel)(Params...), dim3 grid, dim3 block, size_t smem_bytes,
 
 #endif  // __CUDACC_RTC__
 
-// The block's dynamic shared memory, seen as a T; aligned for the boxes of 08 to 11.
+// The block's dynamic shared memory, seen as a T; aligned for TMA's boxes (08).
 #if defined(LADDER_CPU_DEVICE)
 using cpu_device::dynamic_shared;
 #elif defined(__CUDACC__)

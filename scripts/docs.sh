@@ -16,6 +16,10 @@ site() {
 }
 
 case "${1:-}" in
+  serve | build) writable build || exit 1 ;;
+  update) writable docs || exit 1 ;;
+esac
+case "${1:-}" in
   serve) site serve ;;
   build)  # not with --quiet, which keeps --strict from seeing a warning
     output=$(site build --strict 2>&1) || {

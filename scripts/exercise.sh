@@ -18,6 +18,7 @@ case " $* " in
   *)
     "$PYTHON" scripts/exercise.py --valid "$@" || exit # before anything is built
     set_up
+    writable build || exit 2
     log=$(mktemp)
     [ -f build/exercises/libraries ] || say "building the grader, the first time"
     # Its messages are of interest where it fails. In a subshell, which is what die ends.

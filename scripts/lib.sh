@@ -28,7 +28,7 @@ as_root() {
 }
 
 # Debian's and Ubuntu's names for what is needed, after the command that makes a package unnecessary.
-PACKAGES="c++=build-essential cmake=cmake ninja=ninja-build python3=python3 =python3-venv
+PACKAGES="c++=build-essential ccache=ccache cmake=cmake ninja=ninja-build python3=python3 =python3-venv
   =libcli11-dev =nlohmann-json3-dev =libfmt-dev =libgtest-dev"
 
 # install_packages [COMMAND]=PACKAGE...: where that may be done without asking; else says how to.
@@ -72,22 +72,16 @@ find_cmake() {
   CMAKE=.venv/bin/cmake
 }
 
-# requirements GROUP...: what pyproject.toml has in these groups, one a line.
-requirements() {
-  local group
-  for group in "$@"; do
-    sed -n "/^$group = \[/{s/[^\"]*\"\([^\"]*\)\"[^\"]*/\1\n/gp}" pyproject.toml | sed '/^$/d'
-  done
-}
-
-# venv_install GROUP...: these groups of pyproject.toml from PyPI into .venv; fails where there is no
-# network.
+# venv_install GROUP...: these groups of pyproject.toml from PyPI into .venv, in the versions and with the
+# hashes of requirements/; fails where there is no network.
 venv_install() {
-  local wanted
-  mapfile -t wanted < <(requirements "$@")
-  [ ${#wanted[@]} -gt 0 ] || die "pyproject.toml has no group $*"
+  local files=() group
+  for group in "$@"; do
+    [ -f "requirements/$group.txt" ] || die "pyproject.toml has no group $group"
+    files+=(-r "requirements/$group.txt")
+  done
   [ -x .venv/bin/python ] || python3 -m venv .venv || return 1
-  .venv/bin/python -m pip install -q --disable-pip-version-check --retries 1 "${wanted[@]}"
+  .venv/bin/python -m pip install -q --disable-pip-version-check --retries 1 --require-hashes "${files[@]}"
 }
 
 # venv_with MODULES GROUP...: installs the groups into .venv unless MODULES, separated by commas, are there.
@@ -101,7 +95,7 @@ venv_with() {
 python_with() {
   PYTHON=python3
   if "$PYTHON" -c "import $1" 2>/dev/null; then return; fi
-  venv_with "$1" "$2" || die "$(requirements "$2") is needed, and could not be installed into .venv"
+  venv_with "$1" "$2" || die "Python's $1 is needed, and could not be installed into .venv"
   PYTHON=.venv/bin/python
 }
 
@@ -112,23 +106,37 @@ set_up() {
   find_cmake
 }
 
+# writable FOLDER: makes it; fails with a line where it, or what is directly in it, may not be written.
+writable() {
+  local locked
+  mkdir -p "$1" || return
+  locked=$(find -H "$1" -maxdepth 1 ! -writable -print -quit)
+  [ -z "$locked" ] || (die "no right to write to $locked")
+}
+
 # build [TARGET ...]: these targets, or all, with BUILD_OPTIONS for CMake.
 BUILD_OPTIONS=()
 build() {
   local options=(${BUILD_OPTIONS[@]+"${BUILD_OPTIONS[@]}"}) targets=()
   if [ ! -f build/CMakeCache.txt ] && command -v ninja >/dev/null; then options+=(-G Ninja); fi
   if [ "${CI:-}" = true ]; then options+=(-DCMAKE_COMPILE_WARNING_AS_ERROR=ON); fi
+  writable build || exit 1
   say "configuring"
-  mkdir -p build
   "$CMAKE" -S . -B build ${options[@]+"${options[@]}"} >build/configure.log 2>&1 || {
     cat build/configure.log >&2
     die "CMake could not configure the build; its messages are above"
   }
-  grep -E '^-- (No CUDA|CUDA .* too old|GPU arch|.* left out for)|^   *(They need|[0-9.]+ or newer)' \
+  grep -E '^-- (No CUDA|This CUDA|CUDA .* too old|GPU arch|.* left out for)|^   *(They need|[0-9.]+ or newer)' \
     build/configure.log || true
   if [ $# -gt 0 ]; then targets=(--target "$@"); fi
   say "building"
-  "$CMAKE" --build build --parallel "$(nproc)" ${targets[@]+"${targets[@]}"}
+  "$CMAKE" --build build --parallel "$(nproc)" ${targets[@]+"${targets[@]}"} && return
+  local target
+  for target in "$@"; do
+    "$CMAKE" --build build --target help | grep -w -- "$target" >/dev/null ||
+      die "the GPU targets are left out, $target too"
+  done
+  return 1
 }
 
 # The ctest beside that CMake.
@@ -161,7 +169,7 @@ stages_for() {
   set_up
   build ${TARGETS[@]+"${TARGETS[@]}"}
   mapfile -t NAMES < <(all_stages build/stages)
-  [ ${#NAMES[@]} -gt 0 ] || die "no stage was built: there is no CUDA toolkit here"
+  [ ${#NAMES[@]} -gt 0 ] || die "no stage was built: there is no CUDA toolkit here that knows this GPU"
   for name in "$@"; do
     [ -x "build/stages/$name" ] || die "no stage '$name'; there are: ${NAMES[*]}"
   done

@@ -49,7 +49,7 @@ for part in $only; do
 done
 wanted() { [[ " $only " == *" $1 "* ]]; }
 
-mkdir -p "$out" || exit 2
+writable "$out" || exit 2
 out=$(cd "$out" && pwd)
 tools=''
 if wanted sanitizers; then tools+=' compute-sanitizer'; fi

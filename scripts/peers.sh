@@ -12,11 +12,9 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 help "$@"
 
 if [ "${1:-}" = --fetch-cutlass ]; then
-  mapfile -t wanted < <(requirements cutlass)
-  say "installing ${wanted[*]} into .venv"
-  [ -x .venv/bin/python ] || python3 -m venv .venv
+  say "installing CUTLASS into .venv"
   # Without what its Python half needs: the headers are all that is used.
-  .venv/bin/python -m pip install -q --disable-pip-version-check --no-deps "${wanted[@]}"
+  PIP_NO_DEPS=1 venv_install cutlass
   exit
 fi
 

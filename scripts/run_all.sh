@@ -5,23 +5,36 @@
 #
 #   ./scripts/run_all.sh [OPTION OF A STAGE ...]      for example --size 8192, or --sustained
 #
-# Writes build/results/NN_name.json. Exit code: 0 all right, 1 a stage failed, 2 bad input.
+# Writes build/results/NN_name.json, when all have run. Exit code: 0 all right, 1 a stage failed, 2 bad input.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 help "$@"
 
+options=("$@")
+
+# build_all FOLDER [cpu_]: the stages for this device. What the first of them refuses ends the script before
+# the others are built.
+build_all() {
+  local first
+  if [ ${#options[@]} -gt 0 ]; then
+    build "ladder_first_${2:-}stage"
+    first=$(all_stages "$1" | head -n 1)
+    [ -z "$first" ] || "$1/$first" "${options[@]}" --list >/dev/null || exit $?
+  fi
+  build "ladder_${2:-}stages"
+}
+
 set_up
-if have_gpu; then build ladder_stages; fi
-if have_gpu && [ -n "$(all_stages build/stages)" ]; then
-  folder=build/stages
-else
-  build ladder_cpu_stages
+folder=build/stages
+if have_gpu; then build_all "$folder"; fi
+if ! have_gpu || [ -z "$(all_stages "$folder")" ]; then
+  folder=build/stages/cpu
+  build_all "$folder" cpu_
   if have_gpu; then
-    say "there is a GPU but no CUDA toolkit to build for it"
+    say "there is a GPU but no CUDA toolkit that knows it"
   else
     say "there is no NVIDIA GPU here (nvidia-smi finds none)"
   fi
   say "this is a functional run on the CPU, at 256^3 unless told otherwise; it says nothing about the speed of a GPU"
-  folder=build/stages/cpu
 fi
 mapfile -t names < <(all_stages "$folder")
 
@@ -32,7 +45,7 @@ failed=()
 for name in "${names[@]}"; do
   say "$name"
   code=0
-  "$folder/$name" --json "build/results.new/$name.json" "$@" || code=$?
+  "$folder/$name" --json "build/results.new/$name.json" ${options[@]+"${options[@]}"} || code=$?
   case $code in
     0) ;;
     77) say "$name was skipped" ;;
@@ -41,11 +54,12 @@ for name in "${names[@]}"; do
   esac
 done
 
-rm -rf build/results
-mv build/results.new build/results
-
-say "summary"
-python3 scripts/results_table.py build/results
+if [ -n "$(ls build/results.new)" ]; then  # which --list and --version leave empty
+  rm -rf build/results
+  mv build/results.new build/results
+  say "summary"
+  python3 scripts/results_table.py build/results
+fi
 if [ ${#failed[@]} -gt 0 ]; then
   say "failed: ${failed[*]}"
   exit 1

@@ -16,7 +16,7 @@ for argument in "$@"; do  # ctest ignores options it does not know
     exit 2
   fi
 done
-venv_with pytest,yaml test claims ||
+venv_with pytest,yaml,scikit_build_core test claims ||
   say "pytest and PyYAML could not be installed: the tests of the scripts are left out"
 build
 say "testing"

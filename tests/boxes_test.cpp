@@ -285,7 +285,7 @@ TEST(Boxes, AreFilledWithNaNOnRequest) {
   const auto shared = load(arguments.map(), {64, 4});
   EXPECT_EQ(4 * 72 + 70, half_at(shared, 10));
   for (size_t byte = 12; byte < 512; byte += 2)
-    ASSERT_TRUE(std::isnan(__half2float(half{half_at(shared, byte)}))) << byte;
+    ASSERT_TRUE(std::isnan(__half2float(__ushort_as_half(half_at(shared, byte))))) << byte;
 }
 
 // Any rank, any size of elements, any steps, against loops over elements.

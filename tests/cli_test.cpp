@@ -45,9 +45,9 @@ std::string temporary_json() {
 TEST(CliCpu, BadInputIsOneLineAndExitCode2) {
   for (const char* arguments :
        {"--m 0", "--sustained", "--profile", "--iterations 5", "--bogus",
-        "--json /nonexistent/x.json", "--size 2000000", "--trace /nonexistent/x.json",
-        "--trace x.json --no-memory", "--bias", "--alpha 0.5", "--activation gelu", "--layout TN",
-        "--layout nn", "--type fp16"})
+        "--json /nonexistent/x.json", "--json x.json --trace ./x.json", "--json ''",
+        "--size 2000000", "--trace /nonexistent/x.json", "--trace x.json --no-memory", "--bias",
+        "--alpha 0.5", "--activation gelu", "--layout TN", "--layout nn", "--type fp16"})
     expect_one_line_and_code_2(LADDER_CPU_STAGE, arguments);
 }
 
@@ -103,6 +103,45 @@ TEST(CliCpu, ReportsTracesOfTheFirstRequestsOfAWarp) {
   }
   EXPECT_EQ(64 * 4, line_of("A", "load")["pitch"]);
   EXPECT_EQ(2u, line_of("A", "load")["first"].size());  // as many as there are tiles along K
+}
+
+// A program's outcome under bash, whose command begins with the program and its size.
+Outcome in_bash(const std::string& arguments) {
+  const std::string program = std::string(LADDER_CPU_STAGE) + " --size 32 --no-memory ";
+  return run("bash", "-c '" + program + arguments + "'");
+}
+
+TEST(CliCpu, AReportGoesToStandardOutputToo) {
+  for (const char* arguments :
+       {"--json /dev/stdout", "--json >(cat) | cat", "--json /dev/fd/3 3>&1"}) {
+    const Outcome outcome = in_bash(arguments);
+    EXPECT_EQ(0, outcome.code) << outcome.text;
+    const size_t begin = outcome.text.find("\n{");
+    ASSERT_NE(std::string::npos, begin) << arguments << outcome.text;
+    EXPECT_TRUE(nlohmann::json::accept(outcome.text.substr(begin))) << arguments << outcome.text;
+  }
+  const std::string path = temporary_json();
+  in_bash("--json " + path + " >" + path);  // the table, and behind it the report
+  std::ifstream file(path);
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  EXPECT_NE(std::string::npos, text.find("variant")) << text;
+  EXPECT_NE(std::string::npos, text.find("\n{")) << text;
+  std::filesystem::remove(path);
+}
+
+TEST(CliCpu, ATableThatIsLostFailsTheRunAndTheReportIsWritten) {
+  const std::string path = temporary_json();
+  for (const char* lost : {" >/dev/full", " >&-"}) {
+    const Outcome outcome = in_bash("--json " + path + lost);
+    EXPECT_EQ(1, outcome.code) << lost;
+    EXPECT_EQ("03_transposed_b: standard output could not be written; results are missing there\n",
+              outcome.text);
+    std::ifstream file(path);
+    EXPECT_TRUE(nlohmann::json::accept(file)) << lost;
+    std::filesystem::remove(path);
+    for (const char* option : {"--list", "--help", "--version"})
+      EXPECT_EQ(1, in_bash(option + std::string(lost)).code) << option << lost;
+  }
 }
 
 TEST(CliCpu, NoMemoryLeavesTheReportOut) {

@@ -131,7 +131,7 @@ TEST_F(Async, AReadBeforeTheWait) {
 __global__ void not_fenced_kernel(CUtensorMap to) {
   Shared& s = dynamic_shared<Shared>();
   for (int row = 0; row < ROWS; ++row)
-    for (int col = threadIdx.x; col < COLS; col += 32) s.boxes[0][row][col] = half{0};
+    for (int col = threadIdx.x; col < COLS; col += 32) s.boxes[0][row][col] = half(0.0f);
   __syncwarp();
   if (threadIdx.x == 0) {
     ptx::tma_store(&to, 0, 0, s.boxes[0]);  // BUG
@@ -147,14 +147,14 @@ TEST_F(Async, AStoreWithoutAFence) {
 __global__ void overwritten_kernel(CUtensorMap to, bool wait) {
   Shared& s = dynamic_shared<Shared>();
   for (int row = 0; row < ROWS; ++row)
-    for (int col = threadIdx.x; col < COLS; col += 32) s.boxes[0][row][col] = half{0};
+    for (int col = threadIdx.x; col < COLS; col += 32) s.boxes[0][row][col] = half(0.0f);
   ptx::fence_proxy_async();
   __syncwarp();
   if (threadIdx.x == 0) {
     ptx::tma_store(&to, 0, 0, s.boxes[0]);
     ptx::bulk_commit_group();
     if (wait) ptx::bulk_wait_group_read<0>();
-    s.boxes[0][3][5] = half{1};  // BUG
+    s.boxes[0][3][5] = __ushort_as_half(1);  // BUG
     ptx::bulk_wait_group_read<0>();
   }
 }

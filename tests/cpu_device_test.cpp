@@ -3,6 +3,9 @@
 // A finding is located when it names the line that carries the bug's marker, "// BUG".
 #include <gtest/gtest.h>
 
+#include <map>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "cpu_device/symbols.h"
@@ -518,13 +521,96 @@ TEST_P(CpuDevice, LinesAreThereWhereTheyAreCounted) {
   EXPECT_EQ(GetParam() ? 4u : 0u, cpu_device::take_memory_lines().size());
 }
 
+// Shared memory is known as such in any function, and whatever it consists of.
+struct Pieces {
+  float4 piece[2];
+};
+[[gnu::noinline]] __device__ float neighbours() {
+  __shared__ Pieces s[SIZE];
+  s[COL].piece[1] = make_float4(1, 2, 3, 4);
+  return s[SIZE - 1 - COL].piece[1].x;  // BUG
+}
+__global__ void helper_kernel(float* C) {
+  C[COL] = neighbours();
+}
+TEST_P(CpuDevice, SharedMemoryOfAHelper) {
+  const Numbers C(SIZE);
+  launch(helper_kernel, dim3(1), dim3(SIZE), 0, nullptr, C.get());
+  EXPECT_EQ(GetParam() ? 3u : 0u, cpu_device::take_memory_lines().size());
+  expect_found("race: reads what another thread has written since the last barrier");
+}
+
 INSTANTIATE_TEST_SUITE_P(All, CpuDevice, testing::Bool(),
                          [](const auto& param) { return param.param ? "counted" : "not_counted"; });
+
+// What is passed or returned by value, in a call that is not inlined.
+struct Row {
+  float v[8];
+};
+struct Pair {  // passed in a register
+  float x, y;
+};
+struct Rows {
+  Row row[3];
+  float4 last[2];  // which makes a copy of it a loop
+};
+template <class T>
+[[gnu::noinline]] __device__ T passed(T value) {
+  return value;
+}
+template <class T>
+__global__ void by_value_kernel(const T* A, T* C, int ahead) {
+  __shared__ T s[SIZE];
+  T (*const by_pointer)(T) = passed<T>;
+  s[COL] = passed(A[COL + ahead]);  // BUG: ahead
+  if (ahead == 0) __syncthreads();
+  C[COL] = by_pointer(s[SIZE - 1 - COL]);  // BUG: no barrier
+}
+template <class T>
+class ByValue : public testing::Test {};
+using ByValueTypes = testing::Types<Row, Pair, Rows>;
+TYPED_TEST_SUITE(ByValue, ByValueTypes);
+TYPED_TEST(ByValue, IsSeen) {
+  cpu_device::settings() = {};
+  cpu_device::take_findings();
+  cpu_device::take_memory_lines();
+  constexpr int NUMBERS = SIZE * sizeof(TypeParam) / sizeof(float);
+  const Numbers A(NUMBERS), C(NUMBERS);
+  const auto run = [&](int ahead) {
+    launch(by_value_kernel<TypeParam>, dim3(1), dim3(SIZE), 0, nullptr,
+           reinterpret_cast<TypeParam*>(A.get()), reinterpret_cast<TypeParam*>(C.get()), ahead);
+  };
+  run(0);
+  EXPECT_TRUE(cpu_device::take_findings().empty());
+  std::map<std::string, uint64_t> bytes;
+  for (const cpu_device::MemoryLine& line : cpu_device::take_memory_lines()) {
+    EXPECT_NE(std::string::npos, line.text.find("// BUG")) << line.text;
+    bytes[cpu_device::name_of(line.operation)] += line.lanes * line.bytes;
+  }
+  EXPECT_EQ((std::map<std::string, uint64_t>{{"load", 2 * NUMBERS * sizeof(float)},
+                                             {"store", 2 * NUMBERS * sizeof(float)}}),
+            bytes);
+  run(1);
+  std::set<std::string> found;
+  for (const cpu_device::Finding& finding : cpu_device::take_findings()) {
+    const cpu_device::SourceLine where = cpu_device::source_line(finding.place);
+    const std::string text = cpu_device::source_text(where);
+    found.insert(finding.what + ", " + text.substr(text.find("// ") + 3));
+  }
+  cpu_device::take_memory_lines();
+  EXPECT_EQ(1u, found.count("reads past the end of global memory, BUG: ahead"));
+  EXPECT_EQ(
+      1u,
+      found.count(
+          "race: reads what another thread has written since the last barrier, BUG: no barrier"));
+  for (const std::string& text : found) EXPECT_NE(std::string::npos, text.find("BUG")) << text;
+}
 
 // Every half and many floats: the conversions against the definition.
 TEST(Half, RoundsToNearestEvenAndBack) {
   for (unsigned bits = 0; bits < 0x7C00; ++bits) {  // all finite positive halves
-    const half h{static_cast<uint16_t>(bits)}, next{static_cast<uint16_t>(bits + 1)};
+    const half h = __ushort_as_half(static_cast<uint16_t>(bits)),
+               next = __ushort_as_half(static_cast<uint16_t>(bits + 1));
     const float value = __half2float(h);
     EXPECT_EQ(bits, __float2half(value).bits);
     EXPECT_EQ(bits | 0x8000u, __float2half(-value).bits);

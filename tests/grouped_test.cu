@@ -53,6 +53,47 @@ TEST_F(GroupedTest, InfinitiesStayInTheirGroup) {
   EXPECT_EQ(0, wrong);
 }
 
+// Nobody can check what the device alone knows: there is C, and nothing is stored behind it. 203
+// columns end in the midst of 16 bytes, which lanes store and not TMA.
+TEST_F(GroupedTest, AnEndBehindTheLastRowIsTheLastRow) {
+  for (const int N : {64, 203}) {
+    const Problem<half, half> problem = problem_of({30, 20}, N, 40);
+    Sets sets(problem, 1);
+    const harness::DeviceBuffer<int> ends(2);
+    const int too_many[] = {30, 500};
+    LADDER_CUDA_CHECK(cudaMemcpy(ends.get(), too_many, sizeof too_many, cudaMemcpyHostToDevice));
+    const auto run = [&](Gemm<half, half> p) {
+      p.groups.ends = ends.get();
+      gemm_of_mean(p);
+    };
+    EXPECT_EQ("", verify(sets.run_poisoned(harness::GemmFunction<half, half>(run), nullptr),
+                         reference_output(problem), problem.bound())
+                      .message)
+        << N;
+  }
+}
+
+// The group behind one that ends before row 0 begins where C does.
+TEST_F(GroupedTest, AnEndBeforeTheFirstRowIsTheFirstRow) {
+  const Problem<half, half> problem = problem_of({0, 50}, 72, 40);
+  Sets sets(problem, 1);
+  harness::DeviceBuffer<int> ends(2);
+  ends.upload(std::vector<int>{-5, 50});
+  const auto run = [&](Gemm<half, half> p) {
+    p.groups.ends = ends.get();
+    gemm_of_mean(p);
+  };
+  EXPECT_EQ("", verify(sets.run_poisoned(harness::GemmFunction<half, half>(run), nullptr),
+                       reference_output(problem), problem.bound())
+                    .message);
+}
+
+TEST_F(GroupedTest, OneByOneNeedsTheEndsOnTheHost) {
+  Gemm<half, half> p = Sets(problem_of({30, 20}, 64, 40), 1).gemm(0, nullptr);
+  p.groups.ends_on_host = nullptr;
+  EXPECT_THROW(gemm_one_by_one(p), std::invalid_argument);
+}
+
 TEST_F(GroupedTest, AGroupByItselfIsThatGroup) {
   const Problem<half, half> problem = problem_of({3, 0, 5}, 16, 24);
   const Sets sets(problem, 1);

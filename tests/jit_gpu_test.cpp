@@ -211,6 +211,60 @@ TEST_F(JitGpu, TwoThreadsOnTwoStreams) {
   other.join();
 }
 
+// A stream that is captured in CUDA's strictest mode, which lets no thread load anything.
+class Capture {
+ public:
+  Capture() {
+    LADDER_CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    LADDER_CUDA_CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+  }
+  ~Capture() { cudaStreamDestroy(stream); }
+  Capture(const Capture&) = delete;
+  Capture& operator=(const Capture&) = delete;
+
+  // Throws where the capture has been lost.
+  void launch() {
+    cudaGraph_t graph = nullptr;
+    LADDER_CUDA_CHECK(cudaStreamEndCapture(stream, &graph));
+    cudaGraphExec_t executable = nullptr;
+    LADDER_CUDA_CHECK(cudaGraphInstantiate(&executable, graph, 0));
+    LADDER_CUDA_CHECK(cudaGraphLaunch(executable, stream));
+    LADDER_CUDA_CHECK(cudaStreamSynchronize(stream));
+    cudaGraphExecDestroy(executable);
+    cudaGraphDestroy(graph);
+  }
+
+  cudaStream_t stream = nullptr;
+};
+
+TEST_F(JitGpu, TheFirstCallIsCaptured) {
+  Case<half> problem({100, 200, 300});
+  problem.expect_right("in a graph", [](HalfGemm p) {
+    Capture capture;
+    p.stream = capture.stream;
+    gemm(p, {"return x;  // captured"});
+    capture.launch();
+  });
+}
+
+// The first call of its own stream, by the thread that captures and by another.
+TEST_F(JitGpu, TheFirstCallBesideACaptureLeavesIt) {
+  Case<half> problem({100, 200, 300});
+  for (const bool is_other_thread : {false, true}) {
+    Capture capture;
+    const HalfGemm p = problem.sets.gemm(0, nullptr);
+    const auto call = [&] {
+      compile(p, {Kernel::PING_PONG, 32, 64, 1, 1, 1, 1},
+              {std::string("return x;  // beside ") + (is_other_thread ? "a thread" : "a stream")});
+    };
+    if (is_other_thread)
+      std::thread(call).join();
+    else
+      call();
+    EXPECT_NO_THROW(capture.launch());
+  }
+}
+
 TEST_F(JitGpu, RefusesByName) {
   const Candidate tile{Kernel::PING_PONG, 32, 64, 1, 1, 1, 1};
   HalfGemm p = Case<half>({8, 8, 8}).sets.gemm(0, nullptr);  // nobody gets as far as its matrices

@@ -2,6 +2,7 @@
 // cache.
 #include <elf.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,6 +15,7 @@
 
 #include "library/jit/cache.h"
 #include "library/jit/compile.h"
+#include "library/jit/sha256.h"
 
 namespace ladder::jit {
 namespace {
@@ -317,6 +319,91 @@ TEST_F(Jit, AnotherKeysFileIsNotTaken) {
   cache.store("one", "value");
   fs::rename(cache.file_of("one"), cache.file_of("two"));
   EXPECT_EQ(cache.find("two"), std::nullopt);
+}
+
+// In a process of its own, which an alarm ends where it waits.
+TEST_F(Jit, WhatIsNoFileOfOnesOwnIsNotTaken) {
+  const Cache cache(folder);
+  cache.store("key", "value");
+  const fs::path file = cache.file_of("key"), valid = folder / "valid";
+  fs::rename(file, valid);
+  const auto nothing_is_found = [&] {
+    const bool is_so = failing(1, [&](int) {
+                         alarm(3);
+                         return cache.find("key") == std::nullopt;
+                       }) == 0;
+    fs::remove_all(file);
+    return is_so;
+  };
+  EXPECT_TRUE(nothing_is_found());
+  fs::create_directory(file);
+  EXPECT_TRUE(nothing_is_found()) << "a folder";
+  ASSERT_EQ(mkfifo(file.c_str(), 0600), 0);
+  EXPECT_TRUE(nothing_is_found()) << "a FIFO";
+  for (const fs::path& target : {fs::path("/dev/zero"), valid}) {
+    fs::create_symlink(target, file);
+    EXPECT_TRUE(nothing_is_found()) << "a link to " << target;
+  }
+  std::ofstream(file).close();
+  fs::resize_file(file, uintmax_t{1} << 40);
+  EXPECT_TRUE(nothing_is_found()) << "a terabyte";
+
+  fs::copy_file(valid, file);
+  fs::permissions(file, fs::perms::group_write, fs::perm_options::add);
+  EXPECT_TRUE(nothing_is_found()) << "one in which others may write";
+  fs::copy_file(valid, file);
+  if (geteuid() == 0) {  // who else can give a file away?
+    ASSERT_EQ(chown(file.c_str(), 12345, 12345), 0);
+    EXPECT_TRUE(nothing_is_found()) << "another user's";
+    fs::copy_file(valid, file);
+  }
+  EXPECT_FALSE(nothing_is_found()) << "the file itself";
+}
+
+TEST_F(Jit, WhatIsNoFileIsReplaced) {
+  const Cache cache(folder);
+  const fs::path target = folder / "target";
+  write(target, "");
+  ASSERT_EQ(mkfifo(cache.file_of("one").c_str(), 0600), 0);
+  fs::create_symlink(target, cache.file_of("two"));
+  for (const char* key : {"one", "two"}) {
+    cache.store(key, "value");
+    EXPECT_EQ(cache.find(key), "value");
+  }
+  EXPECT_EQ(contents(target), "");
+  // A folder stays, as does what it has; and nothing temporary beside it.
+  fs::create_directory(cache.file_of("three"));
+  EXPECT_EQ(failing(1,
+                    [&](int) {
+                      cache.store("three", "value");
+                      return cache.find("three") == std::nullopt;
+                    }),
+            0);
+  EXPECT_EQ(files().size(), 4u);
+}
+
+TEST_F(Jit, TheFolderIsForItsUserAlone) {
+  for (const char* name : {"new", "in/new", "slash/"}) {
+    const mode_t mask = umask(0);
+    Cache(folder / name).store("key", "value");
+    umask(mask);
+    EXPECT_EQ(Cache(folder / name).find("key"), "value");
+    EXPECT_EQ(fs::status(folder / name).permissions(), fs::perms::owner_all) << name;
+  }
+}
+
+// FIPS 180-4 and its examples; the lengths are those around a block's end.
+TEST_F(Jit, Sha256) {
+  EXPECT_EQ(sha256(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+  EXPECT_EQ(sha256("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  EXPECT_EQ(sha256("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq"),
+            "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
+  EXPECT_EQ(sha256(std::string(1000000, 'a')),
+            "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
+  std::string all;
+  for (const size_t length : {55, 56, 63, 64, 65, 119, 120})
+    all += sha256(std::string(length, '\xFF'));
+  EXPECT_EQ(sha256(all), "3961e28edf9cd4fccf322c149ca0036387d6f828db4f4bd591e1e27896155dd9");
 }
 
 TEST_F(Jit, WithoutAFolderItWorksAndSaysSoOnce) {

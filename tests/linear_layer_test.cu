@@ -1,6 +1,6 @@
-// Every configuration of the kernel for linear layers of few rows, and one of 18's with an
-// epilogue: at shapes as chance has them, with every kind of epilogue, exact and not. On the GPU or
-// on the CPU device.
+// Every configuration of the kernel for linear layers of few rows, and one of 18's and 07b with an
+// epilogue, as the library has them: at shapes as chance has them, with every kind of epilogue,
+// exact and not. On the GPU or on the CPU device.
 #include <gtest/gtest.h>
 
 #include <iterator>
@@ -11,6 +11,8 @@
 #include "harness/buffers.h"
 #include "harness/problem.h"
 #include "harness/verify.h"
+#include "library/finish_pairs.cuh"
+#include "library/layouts.cuh"
 #include "linear_layer.cuh"
 #ifdef LADDER_CPU_DEVICE
   #include "cpu_device/block.h"
@@ -40,17 +42,17 @@ class LinearLayer : public GpuTest<90, true> {
 
   template <class T>
   void expect_right(const std::string& name, const Variant<T, T>& variant, Shape shape,
-                    const EpilogueChoice& epilogue, bool transposed_b, Data data) {
+                    const EpilogueChoice& epilogue, Layout layout, Data data) {
     const auto some = [&] { return std::uniform_int_distribution(0, 2)(random_) * 8; };
     const Problem<T, T> problem(shape, data, random_(), {some(), some(), some()}, Sums::FP32,
-                                epilogue, Layout{false, transposed_b});
+                                epilogue, layout);
     const Output<T> reference = reference_output(problem);
     BufferSets<T, T> sets(problem, 1);
     const Verdict verdict =
         verify(sets.run_poisoned(variant, nullptr), reference, problem.bound(&reference));
     const std::string where = name + " at " + std::to_string(shape.m) + "x" +
-                              std::to_string(shape.n) + "x" + std::to_string(shape.k) +
-                              (transposed_b ? " NT: " : " NN: ") + epilogue.formula();
+                              std::to_string(shape.n) + "x" + std::to_string(shape.k) + " " +
+                              ladder::harness::name(layout) + ": " + epilogue.formula();
     EXPECT_TRUE(verdict.ok) << where << ": " << verdict.message;
 #ifdef LADDER_CPU_DEVICE
     for (const cpu_device::Finding& finding : cpu_device::take_findings())
@@ -72,7 +74,7 @@ class LinearLayer : public GpuTest<90, true> {
         expect_right(name, variant, any_shape(),
                      is_exact ? EXACT[number / 2 % std::size(EXACT)]
                               : RANDOM[number / 5 % std::size(RANDOM)],
-                     transposed_b, is_exact ? Data::EXACT : Data::UNIFORM);
+                     {false, transposed_b}, is_exact ? Data::EXACT : Data::UNIFORM);
       }
   }
 
@@ -100,7 +102,7 @@ TEST_F(LinearLayer, FillsBuffersAgain) {
       const Variant<half, half> variant("", [&](const auto& p) { gemm_as(c, p, blocks); });
       const Shape shape{9, 70, 64 * c.split * (c.buffers(blocks) + 2) - 3};
       expect_right(std::to_string(c.BM) + " rows, split " + std::to_string(c.split), variant, shape,
-                   EXACT[1], transposed_b, Data::EXACT);
+                   EXACT[1], {false, transposed_b}, Data::EXACT);
     }
 }
 TEST_F(LinearLayer, Bf16) {
@@ -108,20 +110,52 @@ TEST_F(LinearLayer, Bf16) {
       {linear_layer::configuration<bf16, 16, 2>(), linear_layer::configuration<bf16, 64, 1>()});
 }
 
+// A half ends at 65504: the product of a small factor and a large sum is finite all the same.
+EpilogueChoice small_factor() {
+  EpilogueChoice choice{};
+  choice.alpha = 1.0f / 1024;
+  return choice;
+}
+Problem<half, half> of_large_sums(Layout layout) {
+  Problem<half, half> problem({130, 200, 128}, Data::EXACT, 7, {}, Sums::FP32, small_factor(),
+                              layout);
+  for (std::vector<half>* matrix : {&problem.a, &problem.b})
+    std::fill(matrix->begin(), matrix->end(), __float2half(32));
+  return problem;
+}
+void expect_128(const Variant<half, half>& variant, Layout layout) {
+  BufferSets<half, half> sets(of_large_sums(layout), 1);
+  const Output<half> output = sets.run_poisoned(variant, nullptr);
+  int wrong = 0;
+  for (int i = 0; i < 130; ++i)
+    for (int j = 0; j < 200; ++j) wrong += !(__half2float(output.row(i)[j]) == 128);
+  EXPECT_EQ(0, wrong) << name(layout);
+}
+
 TEST_F(LinearLayer, ByAKernelOf18) {
-  using Finish = FusedAny<half>;
-  using ptx::Major;
+  for (const Layout layout : {Layout{false, true}, Layout{true, false}, Layout{true, true}}) {
+    const Variant<half, half> variant("", [](const Gemm<half, half>& p) {
+      constexpr int BM = 64, BN = 128;
+      const int tiles = ceil_div(p.M, BM) * ceil_div(p.N, BN);
+      library::launch_and_finish<half, BM, BN>(p, tiles, ceil_div(tiles, 2));
+    });
+    for (const EpilogueChoice& epilogue : EXACT)
+      expect_right("18", variant, {130, 200, 136}, epilogue, layout, Data::EXACT);
+    for (const EpilogueChoice& epilogue : RANDOM)
+      expect_right("18", variant, {130, 203, 136}, epilogue, layout, Data::UNIFORM);
+    expect_128(variant, layout);
+  }
+}
+
+TEST_F(LinearLayer, By07b) {
   const Variant<half, half> variant("", [](const Gemm<half, half>& p) {
-    constexpr int BM = 64, BN = 128;
-    const int tiles = ceil_div(p.M, BM) * ceil_div(p.N, BN);
-    const Finish finish{p.epilogue};
-    layouts::launch_and_finish<half, BM, BN, Major::K, Major::K>(p, tiles, ceil_div(tiles, 2),
-                                                                 finish);
+    swizzle::launch_and_finish(p, library::FinishPairs{p.epilogue, p.M, p.N});
   });
   for (const EpilogueChoice& epilogue : EXACT)
-    expect_right("18", variant, {130, 200, 136}, epilogue, true, Data::EXACT);
+    expect_right("07b", variant, {270, 200, 136}, epilogue, {}, Data::EXACT);
   for (const EpilogueChoice& epilogue : RANDOM)
-    expect_right("18", variant, {130, 203, 136}, epilogue, true, Data::UNIFORM);
+    expect_right("07b", variant, {130, 203, 136}, epilogue, {}, Data::UNIFORM);
+  expect_128(variant, {});
 }
 
 }  // namespace

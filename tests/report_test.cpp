@@ -1,10 +1,7 @@
 #include "harness/report.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <filesystem>
-#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -312,55 +309,6 @@ TEST(Report, TableSaysWhatWentWrong) {
   EXPECT_NE(to_table(r).find("WRONG sample: row 3, column 4"), std::string::npos);
   r.variants[0].findings = {"a race"};
   EXPECT_NE(to_table(r).find("FOUND slow: a race"), std::string::npos);
-}
-
-class ReportFile : public testing::Test {
- protected:
-  void SetUp() override { std::filesystem::create_directory(folder); }
-  void TearDown() override { std::filesystem::remove_all(folder); }
-  size_t files() const {
-    return static_cast<size_t>(std::distance(std::filesystem::directory_iterator(folder),
-                                             std::filesystem::directory_iterator()));
-  }
-  std::string folder = testing::TempDir() + "report_test_" + std::to_string(getpid());
-};
-
-TEST_F(ReportFile, CheckingAPathLeavesNothing) {
-  require_writable("--json", folder + "/x.json");
-  EXPECT_EQ(0u, files());
-}
-
-TEST_F(ReportFile, WritesWholeAndReplaces) {
-  write_whole(folder + "/x.json", "old text, longer");
-  write_whole(folder + "/x.json", "new");
-  std::ifstream file(folder + "/x.json");
-  EXPECT_EQ("new", std::string(std::istreambuf_iterator<char>(file), {}));
-  EXPECT_EQ(1u, files());
-}
-
-// A file that is open for reading keeps the text that it had: what is new is another file.
-TEST_F(ReportFile, AReaderSeesTheOldTextOrTheNewOne) {
-  write_whole(folder + "/x.json", "old text");
-  std::ifstream file(folder + "/x.json");
-  write_whole(folder + "/x.json", "new");
-  EXPECT_EQ("old text", std::string(std::istreambuf_iterator<char>(file), {}));
-}
-
-// On a full disk, which /dev/full is, the old text stays and nothing is left beside it.
-TEST_F(ReportFile, WhatCannotBeWrittenChangesNothing) {
-  if (!std::filesystem::exists("/dev/full")) GTEST_SKIP() << "no /dev/full";
-  write_whole(folder + "/x.json", "old text");
-  std::filesystem::create_symlink("/dev/full",
-                                  folder + "/x.json." + std::to_string(getpid()) + ".tmp");
-  EXPECT_THROW(write_whole(folder + "/x.json", "new"), std::runtime_error);
-  std::ifstream file(folder + "/x.json");
-  EXPECT_EQ("old text", std::string(std::istreambuf_iterator<char>(file), {}));
-  EXPECT_EQ(1u, files());
-}
-
-TEST_F(ReportFile, PathsThatCannotBeWrittenAreRefused) {
-  EXPECT_THROW(require_writable("--json", folder), UsageError);
-  EXPECT_THROW(require_writable("--json", folder + "/missing/x.json"), UsageError);
 }
 
 }  // namespace

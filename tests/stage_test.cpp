@@ -9,6 +9,7 @@
 #include <cstring>
 #include <fstream>
 #include <iostream>
+#include <limits>
 #include <memory>
 #include <random>
 #include <set>
@@ -228,6 +229,46 @@ void primes(const Subject<In, Out>& subject) {
   expect_correct(subject, {67, 131, 45});
   expect_correct(subject, {257, 263, shapes<In>() == Shapes::ALL ? 251 : 131});
   expect_correct(subject, {521, 53, 71});  // 11 takes clusters
+}
+
+// An infinity and what is no number in A, in rows of their own, become what IEEE's arithmetic makes
+// of them, also behind an epilogue, and change no other row.
+template <class In, class Out>
+void not_finite(const Subject<In, Out>& subject) {
+  using Limits = std::numeric_limits<float>;
+  const Layout layout = subject.layout;
+  for (const Activation activation : {Activation::NONE, Activation::RELU, Activation::GELU,
+                                      Activation::GELU_ERF, Activation::SILU}) {
+    EpilogueChoice epilogue{};
+    epilogue.activation = activation;
+    if (activation != Activation::NONE && !subject.stage.epilogue) break;
+    Problem<In, Out> problem = subject.problem({40, 72, 64}, Data::EXACT, 7, {}, epilogue);
+    const auto set = [&](int i, int k, float value) {
+      problem
+          .a[static_cast<size_t>(layout.transposed_a ? k * problem.lda + i : i * problem.lda + k)] =
+          Number<In>::from_float(value);
+    };
+    if (std::isinf(Number<In>::to_float(Number<In>::from_float(Limits::infinity()))))
+      set(3, 5, Limits::infinity());
+    set(10, 7, Limits::quiet_NaN());
+    BufferSets<In, Out> sets(problem, 1, {subject.variant});
+    watch(sets.gemm(0, nullptr, subject.variant));
+    const Output<Out> output = sets.run_poisoned(subject.variant, nullptr);
+    const Output<Out> expected = reference_output(problem);
+    int wrong = 0;
+    for (int i = 0; i < 40; ++i)
+      for (int j = 0; j < 72; ++j) {
+        const double got = Number<Out>::to_float(output.row(i)[j]),
+                     right = Number<Out>::to_float(expected.row(i)[j]);
+        if (activation != Activation::NONE && activation != Activation::RELU &&
+            std::isfinite(right))
+          wrong += !std::isfinite(got);
+        else
+          wrong += !(got == right || (std::isnan(got) && std::isnan(right)));
+      }
+    EXPECT_EQ(0, wrong) << problem.epilogue.choice.formula();
+    expect_no_findings("not finite");
+  }
 }
 
 template <class In, class Out>
@@ -636,6 +677,7 @@ void add_tests(const Stage& stage, const Contents<In, Out>& contents, Layout lay
     add("tile_edges", tile_edges);
     if (is_configuration) continue;
     add("thin", thin);
+    if constexpr (!std::is_integral_v<In>) add("not_finite", not_finite);
     add("empty", empty);
     add("leading_dimensions", leading_dimensions);
     add("refusals", refusals);

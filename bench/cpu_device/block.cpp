@@ -67,10 +67,12 @@ void Block::begin(Team& team, unsigned rank, std::vector<Thread*> threads) {
   warps_.resize((threads_.size() + WARP - 1) / WARP);
   for (unsigned w = 0; w < warps_.size(); ++w) {
     const unsigned lanes = std::min(WARP, thread_count() - w * WARP);
-    warps_[w] = {lanes == WARP ? ~0u : (1u << lanes) - 1, 0, {}};
+    warps_[w] = {};
+    warps_[w].live = lanes == WARP ? ~0u : (1u << lanes) - 1;
   }
   live_ = thread_count();
   barriers_ = 1;
+  for (Vote& vote : votes_) vote = {};
   at_barrier_.clear();
   gathering_.forget();
   for (NamedBarrier& barrier : named_) barrier = {};
@@ -181,18 +183,27 @@ void Block::named_barrier(unsigned id, unsigned count, bool wait, const Place& p
   barrier = {};
 }
 
-bool Block::last_of_warp(void* operand, const Place& place) {
+bool Block::last_of_warp(void* operand, const Place& place, uint32_t mask) {
   Warp& w = warp();
+  if (!(mask >> lane() & 1)) {
+    report_finding(place, "a lane that its own mask does not name",
+                   "lane " + std::to_string(lane()) + ", mask " + std::to_string(mask));
+    mask |= 1u << lane();
+  }
   w.operands[lane()] = operand;
+  w.masks[lane()] = mask;
   w.arrived |= 1u << lane();
   current().waiting = place;
-  if (w.arrived != w.live) {
+  uint32_t here = 0;
+  for (unsigned l = 0; l < WARP; ++l)
+    if ((w.arrived & mask) >> l & 1) here |= uint32_t{w.masks[l] == mask} << l;
+  if (here != (w.live & mask)) {
     team_->wait(place, "at a warp barrier that the others never reach");
     return false;
   }
   const unsigned first = current_number() / WARP * WARP;
   for (unsigned l = 0; l < WARP; ++l) {
-    if ((w.live >> l & 1) == 0) continue;
+    if ((here >> l & 1) == 0) continue;
     Thread& other = *threads_[first + l];
     if (!same_place(other.waiting, place))
       report_finding(
@@ -202,7 +213,7 @@ bool Block::last_of_warp(void* operand, const Place& place) {
   return true;
 }
 
-void Block::warp_barrier(const Place& place) {
+void Block::warp_barrier(const Place& place, uint32_t mask) {
   warp_collective(
       nullptr,
       [&](void**, uint32_t live) {
@@ -219,7 +230,36 @@ void Block::warp_barrier(const Place& place) {
           ++thread.clock;
         });
       },
-      place);
+      place, mask);
+}
+
+uint32_t Block::converged(const Place& place) {
+  Warp& w = warp();
+  if (w.converging == 0)
+    team_->later([this, &w, first = current_number() / WARP * WARP] {
+      for (unsigned l = 0; l < WARP; ++l) {
+        if ((w.converging >> l & 1) == 0) continue;
+        w.converged[l] = 0;
+        for (unsigned other = 0; other < WARP; ++other)
+          if ((w.converging >> other & 1) &&
+              same_place(threads_[first + l]->waiting, threads_[first + other]->waiting))
+            w.converged[l] |= 1u << other;
+        team_->wake(*threads_[first + l]);
+      }
+      w.converging = 0;
+    });
+  w.converging |= 1u << lane();
+  team_->wait(place, "for the lanes of its warp that come here, too");
+  return w.converged[lane()];
+}
+
+Vote Block::vote(bool yes, const Place& place) {
+  Vote& vote = votes_[barriers_ % 2];
+  if (vote.barrier != barriers_) vote = {barriers_, 0, 0};
+  vote.yes += yes;
+  ++vote.all;
+  barrier(place);
+  return vote;
 }
 
 // --- Several that run at the same time ---------------------------------------------------------

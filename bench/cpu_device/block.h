@@ -113,9 +113,18 @@ struct Thread {
 };
 
 struct Warp {
-  uint32_t live;     // lanes that have not returned
-  uint32_t arrived;  // lanes at the current collective
+  uint32_t live;         // lanes that have not returned
+  uint32_t arrived;      // lanes at a collective,
+  uint32_t masks[WARP];  // which is for these lanes
   void* operands[WARP];
+  uint32_t converging;       // lanes that wait in converged()
+  uint32_t converged[WARP];  // what it returns
+};
+
+// Of the threads of a block.
+struct Vote {
+  uint32_t barrier;  // that all wait at
+  unsigned yes, all;
 };
 
 // bar.sync: any number of a block's threads.
@@ -165,17 +174,22 @@ class Block {
   // Another block arrives here, or writes here; this one must not leave before it knows `moment`.
   void touched_by_another(Moment moment, const Place& place);
 
-  // Every live lane of the warp arrives with its operand; the last one runs `together` for all,
-  // with the operands by lane and the mask of lanes that take part.
+  // Every live lane of `mask` arrives with its operand; the last one runs `together` for all, with
+  // the operands by lane and the lanes that take part.
   template <class Function>
-  void warp_collective(void* operand, const Function& together, const Place& place) {
-    if (!last_of_warp(operand, place)) return;
+  void warp_collective(void* operand, const Function& together, const Place& place,
+                       uint32_t mask = ~0u) {
+    if (!last_of_warp(operand, place, mask)) return;
     Warp& w = warp();
-    together(w.operands, w.live);
-    w.arrived = 0;
+    together(w.operands, w.live & mask);
+    w.arrived &= ~mask;
   }
-  // All live lanes of the warp, whose accesses are ordered by it.
-  void warp_barrier(const Place& place);
+  // All live lanes of `mask`, whose accesses are ordered by it.
+  void warp_barrier(const Place& place, uint32_t mask = ~0u);
+  // The lanes of the warp that come to this place before any of them goes on.
+  uint32_t converged(const Place& place);
+  // A barrier() that counts who says yes.
+  Vote vote(bool yes, const Place& place);
 
   Index block_index, grid, size;
   size_t dynamic_bytes = 0;  // of the launch
@@ -187,7 +201,7 @@ class Block {
   void leave();
   void release_barrier();
   // Waits for the others, or is the last and has made them ready to continue.
-  bool last_of_warp(void* operand, const Place& place);
+  bool last_of_warp(void* operand, const Place& place, uint32_t mask);
 
   Team* team_ = nullptr;
   unsigned rank_ = 0;
@@ -198,6 +212,7 @@ class Block {
   Place barrier_;       // where the first of them does
   uint32_t barriers_ = 0;
   std::vector<Thread*> at_barrier_;
+  Vote votes_[2] = {};  // while threads still read the one, others may fill the next
   Gathering gathering_;
   NamedBarrier named_[NAMED_BARRIERS];
   bool has_named_barriers_ = false;

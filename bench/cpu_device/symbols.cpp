@@ -11,6 +11,7 @@
 #include <fstream>
 #include <map>
 #include <mutex>
+#include <regex>
 #include <sstream>
 
 namespace cpu_device {
@@ -63,6 +64,14 @@ bool is_part_of_the_device(const std::string& file) {
          file.find("/include/c++/") != std::string::npos || file.find("??") != std::string::npos;
 }
 
+// The copy of a struct that the compiler has written has the line where the struct begins, or is
+// said to be `default`. It belongs to who asks for the copy.
+bool is_copy(const std::string& line) {
+  static const std::regex begins(
+      R"(\b(struct|class|union)\b[^;={()]*(\([^()]*\)[^;={()]*)?(\{|$)|= *default;)");
+  return std::regex_search(line, begins);
+}
+
 }  // namespace
 
 ThreadLocalStorage thread_local_storage() {
@@ -104,8 +113,8 @@ std::vector<SourceLine> source_lines(const std::vector<const void*>& instruction
         continue;
       }
       const size_t colon = text.rfind(':');
-      if (target == nullptr || !target->file.empty() || colon == std::string::npos) continue;
-      if (is_part_of_the_device(text)) continue;
+      if (target == nullptr || colon == std::string::npos || is_part_of_the_device(text)) continue;
+      if (!target->file.empty() && !is_copy(source_text(*target))) continue;
       *target = {std::filesystem::path(text.substr(0, colon)).lexically_normal().string(),
                  std::atoi(text.c_str() + colon + 1)};
     }
@@ -133,7 +142,7 @@ const std::vector<SharedArray>& shared_arrays() {
   static const std::vector<SharedArray> arrays = [] {
     std::vector<SharedArray> found;
     // "offset size kind name". Thread-local data has the kinds of other data, but offsets from 0
-    // on; a kernel's local static is named kernel(parameters)::array.
+    // on. What is not the device's own is __shared__, or the guard of such an array.
     const uintptr_t end = thread_local_storage().bytes;
     for (const std::string& line : output_lines("nm -S '" + executable() + "' 2>/dev/null")) {
       std::istringstream words(line);
@@ -143,7 +152,9 @@ const std::vector<SharedArray>& shared_arrays() {
       if (!words || kind.find_first_of("bBdDuVW") != 0 || offset >= end) continue;
       std::string name = demangled(mangled);
       const size_t colons = name.rfind("::");
-      if (colons == std::string::npos || name.find("kernel") == std::string::npos) continue;
+      if (colons == std::string::npos || name.rfind("cpu_device::", 0) == 0 ||
+          name.rfind("guard variable", 0) == 0)
+        continue;
       name = name.substr(colons + 2);
       // A weak function has its kind, too, and an address may be as small as an offset.
       if (name.find_first_of("()") == std::string::npos) found.push_back({offset, bytes, name});

@@ -60,12 +60,12 @@ struct Half {
     const Floats positive = (Floats)((bits & 0x7FFF) << 13) * 0x1p112f;
     return (Floats)((Ints)positive | (bits & INT32_MIN));
   }
-  static float to_float(uint16_t bits) { return __half2float({bits}); }
+  static float to_float(uint16_t bits) { return __half2float(__ushort_as_half(bits)); }
 };
 struct Bf16 {
   static constexpr int FRACTION = 7, BIAS = 127, SPECIAL = 0xFF;
   static Floats to_floats(Ints bits) { return (Floats)(bits << 16); }
-  static float to_float(uint16_t bits) { return __bfloat162float({bits}); }
+  static float to_float(uint16_t bits) { return __bfloat162float(__ushort_as_bfloat16(bits)); }
 };
 
 template <class Format>

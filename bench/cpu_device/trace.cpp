@@ -1,6 +1,7 @@
 #include "trace.h"
 
 #include <string>
+#include <utility>
 
 #include "block.h"
 #include "descriptor.h"
@@ -253,14 +254,14 @@ void trace_worker_begins(Team& team, size_t dynamic_bytes) {
 #endif
   if (!settings().trace) return;
   if (team.tracer == nullptr) team.tracer = std::make_shared<Tracer>();
+  // Last: of the standard library's templates the device may share the kernels' copies, which call
+  // it.
+  team.tracer->worker_begins(team, dynamic_bytes);
   tracer = team.tracer.get();
-  tracer->worker_begins(team, dynamic_bytes);
 }
 
 void trace_worker_ends() {
-  if (tracer == nullptr) return;
-  tracer->publish();
-  tracer = nullptr;
+  if (Tracer* const ended = std::exchange(tracer, nullptr)) ended->publish();
 }
 
 void trace_worker_is_lost() {

@@ -35,6 +35,12 @@ std::vector<Solution>& solutions() {
 }
 
 #ifdef LADDER_CPU_DEVICE
+// Around the solution's __shared__ arrays, which are thread-local variables of the file that is
+// linked before this one: variables with a value come before those without. What a solution writes
+// past an array is found, but it is written all the same, and must not end the program.
+constexpr size_t BAND = 64 * 1024;
+[[gnu::used]] thread_local unsigned char before_arrays[BAND] = {1}, behind_arrays[BAND];
+
 std::atomic<uint32_t> barriers;
 
 Json json_of(const cpu_device::MemoryLine& line) {

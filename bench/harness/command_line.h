@@ -17,6 +17,15 @@ inline void add_seed_and_device(CLI::App& app, uint64_t& seed, int& device) {
       ->capture_default_str();
 }
 
+// An option for a file that is to be written; an empty name is a mistake, and not "none".
+inline CLI::Option* add_output_file(CLI::App& app, const std::string& option, std::string& path,
+                                    const std::string& help) {
+  const auto not_empty = [](const std::string& name) {
+    return std::string(name.empty() ? "a file name is needed" : "");
+  };
+  return app.add_option(option, path, help)->type_name("FILE")->check(not_empty);
+}
+
 // Parses argv[1..]. False when --help or --version has been served (on stdout). Throws UsageError,
 // in one line.
 inline bool parse_arguments(CLI::App& app, int argc, const char* const* argv) {

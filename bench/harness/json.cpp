@@ -1,12 +1,8 @@
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <cmath>
-#include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "options.h"
 #include "peak.h"
 #include "report.h"
 
@@ -180,33 +176,6 @@ std::string to_trace(const Report& r) {
     json["variants"].push_back({{"name", v.name}, {"lines", lines}});
   }
   return json.dump() + "\n";
-}
-
-namespace {
-std::string temporary_path(const std::string& path) {
-  return fmt::format("{}.{}.tmp", path, getpid());
-}
-}  // namespace
-
-void require_writable(const std::string& option, const std::string& path) {
-  const std::string temporary = temporary_path(path);
-  if (std::filesystem::is_directory(path))
-    throw UsageError(fmt::format("{}: {} is a directory; a file name is needed", option, path));
-  if (!std::ofstream(temporary))
-    throw UsageError(fmt::format("{}: cannot write {}; does its folder exist?", option, path));
-  std::filesystem::remove(temporary);
-}
-
-void write_whole(const std::string& path, const std::string& text) {
-  const std::string temporary = temporary_path(path);
-  std::ofstream file(temporary);
-  file << text;
-  file.close();
-  if (!file) {
-    std::filesystem::remove(temporary);
-    throw std::runtime_error(fmt::format("cannot write {}; is the disk full?", path));
-  }
-  std::filesystem::rename(temporary, path);
 }
 
 }  // namespace ladder::harness

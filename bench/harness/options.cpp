@@ -240,7 +240,7 @@ std::optional<Options> parse_options(const std::string& stage,
       "how A and B are stored: N by rows, T transposed, A as K x M, B as N x K; a stage that does "
       "not take any takes one [NN; of 8 bits NT]");
   add_epilogue(app, o.epilogue);
-  app.add_option("--json", o.json, "also write the report to this file")->type_name("FILE");
+  add_output_file(app, "--json", o.json, "also write the report to this file");
   app.add_flag("--list", o.list, "print the variants and stop");
   if (gpu) {
     add_integer<int>(
@@ -263,9 +263,8 @@ std::optional<Options> parse_options(const std::string& stage,
         app, "--device", 0, 1023, [&](int v) { o.device = v; }, "CUDA device number [0]");
   } else {
     app.add_flag("--memory,!--no-memory", o.memory, "count memory accesses by source line [on]");
-    app.add_option("--trace", o.trace,
-                   "write the first requests of a warp at each source line to this file")
-        ->type_name("FILE");
+    add_output_file(app, "--trace", o.trace,
+                    "write the first requests of a warp at each source line to this file");
   }
 
   if (!parse_arguments(app, argc, argv)) return std::nullopt;

@@ -5,6 +5,7 @@
 #include "device.h"
 #include "harness.h"
 #include "options.h"
+#include "output.h"
 
 namespace ladder::harness {
 
@@ -15,8 +16,10 @@ int run_program(const char* name, Body body) {
     fmt::print(stderr, "{}: {}\n", name, error.what());
     return code;
   };
+  occupy_standard_streams();
   try {
     body();
+    require_printed();
   } catch (const NoDevice& error) {
     return fail(error, EXIT_NO_DEVICE);
   } catch (const UsageError& error) {

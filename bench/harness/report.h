@@ -130,10 +130,4 @@ std::string to_json(const Report& report);
 // The first requests of every line, with the offsets of their lanes, as JSON.
 std::string to_trace(const Report& report);
 
-// Throws UsageError when a file cannot be made at `path`, which was given with `option`; leaves
-// nothing behind.
-void require_writable(const std::string& option, const std::string& path);
-// Writes to a temporary file beside `path` and renames it, so that `path` is whole or absent.
-void write_whole(const std::string& path, const std::string& text);
-
 }  // namespace ladder::harness

@@ -11,6 +11,7 @@
 #include "device.h"
 #include "execute.h"
 #include "number.h"
+#include "output.h"
 #include "random.h"
 
 namespace ladder::harness {
@@ -82,6 +83,9 @@ int run_stage(const Stage& stage, const Contents<In, Out>& contents,
                                  options->groups.size()));
   if (!options->json.empty()) require_writable("--json", options->json);
   if (!options->trace.empty()) require_writable("--trace", options->trace);
+  if (!options->json.empty() && !options->trace.empty() &&
+      is_same_file(options->json, options->trace))
+    throw UsageError(fmt::format("--json and --trace: both are {}", options->trace));
 
   std::vector<Variant<In, Out>> wanted;
   std::vector<Variant<In, Out>> all = contents.variants;
@@ -92,7 +96,7 @@ int run_stage(const Stage& stage, const Contents<In, Out>& contents,
   const Report report = execute(stage, wanted, *options, epilogue, layout);
   progress("");
 
-  fmt::print("{}", to_table(report));
+  std::fputs(to_table(report).c_str(), stdout);  // the files are written even if this cannot be
   if (!options->json.empty()) write_whole(options->json, to_json(report));
   if (!options->trace.empty()) write_whole(options->trace, to_trace(report));
   const bool ok = std::all_of(report.variants.begin(), report.variants.end(),
@@ -108,8 +112,11 @@ int report_errors(const Stage& stage, Body body) {
     fmt::print(stderr, "{}: {}\n", stage.name, what);
     return code;
   };
+  occupy_standard_streams();
   try {
-    return body();
+    const int code = body();
+    require_printed();
+    return code;
   } catch (const NoDevice& error) {
     return fail(fmt::format("{}; stages/cpu/{} runs on any machine", error.what(), stage.name),
                 EXIT_NO_DEVICE);

@@ -336,7 +336,7 @@ std::optional<Options> parse(int argc, char** argv) {
   app.add_option("--rounds", o.rounds, "launches of each with --shapes")
       ->check(CLI::Range(1, 10000))
       ->capture_default_str();
-  app.add_option("--json", o.json, "where to write what was measured");
+  harness::add_output_file(app, "--json", o.json, "where to write what was measured");
   app.add_option("--device", o.device, "number of the GPU")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();

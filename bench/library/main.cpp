@@ -254,7 +254,7 @@ std::optional<Options> parse(int argc, char** argv) {
   app.add_flag("--in-a-row", o.in_a_row,
                "launches without a pause, and what it gives that they start early");
   app.add_flag("--explain", o.explain, "no measurement: what the library would do, and why");
-  app.add_option("--json", o.json, "where to write what was measured");
+  harness::add_output_file(app, "--json", o.json, "where to write what was measured");
   if (!harness::parse_arguments(app, argc, argv)) return std::nullopt;
   if (o.shapes.empty()) o.shapes = usual();
   return o;

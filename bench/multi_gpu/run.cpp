@@ -9,7 +9,6 @@
 #include <array>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -17,9 +16,11 @@
 #include <thread>
 
 #include "case.h"
+#include "harness/command_line.h"
 #include "harness/device.h"
 #include "harness/harness.h"
 #include "harness/options.h"
+#include "harness/output.h"
 #include "harness/statistics.h"
 
 namespace ladder::multi_gpu {
@@ -485,10 +486,7 @@ int run_rank(const Options& options, const std::vector<Variant>& all, const std:
         int version = 0;
         if (rank.has_nccl() && ncclGetVersion(&version) == ncclSuccess) json["nccl"] = version;
         json.update(session.json());
-        const std::string temporary = options.json + ".part";
-        std::ofstream(temporary) << json.dump(2) << "\n";
-        if (std::rename(temporary.c_str(), options.json.c_str()) != 0)
-          throw std::runtime_error("cannot write " + options.json);
+        harness::write_whole(options.json, json.dump(2) + "\n");
       }
     }
     meeting.begin("ending");
@@ -532,14 +530,9 @@ int run_options(const std::string& stage, std::vector<std::string> variants,
   app.add_option("--seed", options.seed, "of the data");
   app.add_option("--timeout", options.patience, "seconds that any step may take")
       ->check(CLI::Range(1, 86400));
-  app.add_option("--json", options.json, "write what was measured to this file");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::CallForHelp& e) {
-    return app.exit(e);
-  } catch (const CLI::ParseError& e) {
-    throw UsageError(e.what());
-  }
+  harness::add_output_file(app, "--json", options.json, "write what was measured to this file");
+  if (!harness::parse_arguments(app, argc, argv)) return harness::EXIT_OK;
+  if (!options.json.empty()) harness::require_writable("--json", options.json);
   for (const std::string& shape : shapes) options.sizes.push_back(parse_size(shape));
   if (!options.check && options.random == 0 && options.stress == 0 && options.rounds == 0 &&
       options.timeline == 0)

@@ -1,5 +1,7 @@
 // The main of a kernel of one's own. own_kernel.h, which scripts/try.sh writes, includes the
 // kernel's header, opens the namespaces of that header, and gives its name as OWN_KERNEL.
+#include <cstdio>
+#include <cstdlib>
 #include <optional>
 #include <type_traits>
 #include <utility>
@@ -41,11 +43,23 @@ std::optional<int> run(int argc, char** argv) {
   return std::nullopt;
 }
 
+bool has_returned = false;
+// Of a program that a kernel ends with exit(0) nobody would know that nothing was checked.
+void refuse_exit() {
+  if (has_returned) return;
+  std::fprintf(stderr, "%s: the kernel has ended the program, by exit()\n", OWN_KERNEL);
+  std::_Exit(1);
+}
+
 int main(int argc, char** argv) {
+  std::atexit(refuse_exit);
 #define IS_OF(In, Out, Accumulate) || HAS_GEMM<In, Out>
   static_assert(false LADDER_FORMATS(IS_OF),
                 "there is no function gemm(const ladder::Gemm<float, float>&), nor one of half");
-#define RUN(In, Out, Accumulate) \
-  if (const auto code = run<In, Out>(argc, argv)) return *code;
+#define RUN(In, Out, Accumulate)                    \
+  if (const auto code = run<In, Out>(argc, argv)) { \
+    has_returned = true;                            \
+    return *code;                                   \
+  }
   LADDER_FORMATS(RUN)
 }

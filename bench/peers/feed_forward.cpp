@@ -265,7 +265,7 @@ std::optional<Options> parse(int argc, char** argv) {
   app.add_option("--milliseconds", o.milliseconds, "of the last, precise race")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  app.add_option("--json", o.json, "also write the times to this file");
+  harness::add_output_file(app, "--json", o.json, "also write the times to this file");
   app.add_option("--seed", o.seed, "of the operands and the order")->capture_default_str();
   app.add_option("--device", o.device, "number of the GPU")
       ->check(CLI::NonNegativeNumber)

@@ -276,7 +276,7 @@ std::optional<Options> parse(int argc, char** argv) {
   app.add_option("--milliseconds", o.milliseconds, "of the last, precise race")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  app.add_option("--json", o.json, "also write the times to this file");
+  harness::add_output_file(app, "--json", o.json, "also write the times to this file");
   harness::add_seed_and_device(app, o.seed, o.device);
   if (!harness::parse_arguments(app, argc, argv)) return std::nullopt;
   return o;

@@ -395,7 +395,7 @@ void run(const std::string& json) {
 bool parse(int argc, char** argv, std::string& json) {
   CLI::App app("Checks and times the kernels of exercises 49 to 58, and a slow variant of each.",
                "around_gemm");
-  app.add_option("--json", json, "writes the results to this file, too");
+  add_output_file(app, "--json", json, "writes the results to this file, too");
   app.footer(
       "Exit codes: 0 all right; 1 a wrong result or a CUDA error; 2 bad input; 77 no usable GPU "
       "(it needs compute capability 9.0).");

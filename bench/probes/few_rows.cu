@@ -11,7 +11,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <fstream>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -635,9 +634,8 @@ void write_json(const std::string& path, const Device& device, const std::vector
                     {"us", c.timing.median * 1e3},
                     {"p10_us", c.timing.p10 * 1e3},
                     {"p90_us", c.timing.p90 * 1e3}});
-  std::ofstream file(path);
-  file << nlohmann::ordered_json{{"device", device.name}, {"contenders", list}}.dump(1) << "\n";
-  if (!file) throw std::runtime_error(path + " cannot be written");
+  write_whole(path,
+              nlohmann::ordered_json{{"device", device.name}, {"contenders", list}}.dump(1) + "\n");
 }
 
 struct Arguments {
@@ -688,11 +686,13 @@ bool parse(int argc, char** argv, Arguments& arguments) {
   app.add_option("--rounds", arguments.rounds, "launches of each contender")
       ->check(CLI::Range(1, 10000))
       ->capture_default_str();
-  app.add_option("--json", arguments.json, "writes the times of the parts to this file, too");
+  add_output_file(app, "--json", arguments.json, "writes the times of the parts to this file, too");
   app.footer(
       "Exit codes: 0 all right; 1 a CUDA error; 2 bad input; 77 no usable GPU (it needs compute "
       "capability 9.0).");
-  return parse_arguments(app, argc, argv);
+  if (!parse_arguments(app, argc, argv)) return false;
+  if (!arguments.json.empty()) require_writable("--json", arguments.json);
+  return true;
 }
 
 }  // namespace

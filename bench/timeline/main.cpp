@@ -233,7 +233,7 @@ std::optional<std::string> parse(int argc, char** argv) {
       "Exit codes: 0 all right; 1 a CUDA error; 2 bad input; 77 no usable GPU (it needs "
       "compute capability 9.0).");
   std::string json;
-  app.add_option("--json", json, "write what was recorded to this file")->type_name("FILE");
+  add_output_file(app, "--json", json, "write what was recorded to this file");
   if (!parse_arguments(app, argc, argv)) return std::nullopt;
   if (!json.empty()) require_writable("--json", json);
   return json;

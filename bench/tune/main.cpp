@@ -365,7 +365,7 @@ std::optional<Options> parse(int argc, char** argv) {
   Options o;
   o.gpu = "NVIDIA H200";
   CLI::App app("Measures the constants with which 15_chosen_by_cost chooses.", "tune");
-  app.add_option("--json", o.json, "where to write what was measured");
+  harness::add_output_file(app, "--json", o.json, "where to write what was measured");
   auto* const shapes =
       app.add_option("--shapes", o.shapes, "MxNxK, or N, or \"usual\": how good the choice is");
   app.add_option("--rounds", o.rounds, "launches of each")

@@ -1,18 +1,27 @@
 // The stages for GPUs from compute capability 8.0 on.
 #include "../05c_split_k.cuh"
-#include "../07b_swizzle.cuh"
+#include "finish_pairs.cuh"
+#include "is_there.cuh"
 #include "launch.h"
 
 namespace ladder::library {
 
 void launch_swizzle(const Gemm<half, half>& p) {
-  swizzle::gemm(p);
+  if (is_product_alone(p.epilogue))
+    swizzle::gemm(p);
+  else
+    swizzle::launch_and_finish(p, FinishPairs{p.epilogue, p.M, p.N});
 }
 void launch_split_k(const Gemm<float, float>& p) {
   split_k::gemm(p);
 }
 uint64_t split_k_bytes(const Gemm<float, float>& p) {
   return split_k::workspace_bytes(p);
+}
+
+static __global__ void any_kernel() {}
+bool has_kernels() {
+  return is_there(any_kernel);
 }
 
 }  // namespace ladder::library

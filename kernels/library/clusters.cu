@@ -1,5 +1,6 @@
 // The stages in fp32 for GPUs that have clusters.
 #include "../05e_few_rows.cuh"
+#include "is_there.cuh"
 #include "launch.h"
 
 namespace ladder::library {
@@ -16,6 +17,11 @@ std::string few_rows_in_words(const Gemm<float, float>& p) {
   if (const auto* const c = split_in_cluster::chosen(p, LeftOut::NOTHING).configuration)
     return "05d split_in_cluster, " + name(*c);
   return "05c split_k";
+}
+
+static __global__ void any_kernel() {}
+bool has_kernels_of_clusters() {
+  return is_there(any_kernel);
 }
 
 }  // namespace ladder::library

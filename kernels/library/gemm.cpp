@@ -3,6 +3,9 @@
 
 #include <cuda_runtime.h>
 
+#include <map>
+#include <mutex>
+
 #include "../launch.cuh"
 #include "../types.cuh"
 #include "launch.h"
@@ -12,31 +15,38 @@ namespace ladder {
 namespace library {
 namespace {
 
-// LADDER_HAS_WGMMA and LADDER_HAS_CLUSTERS are 1 where the build compiles for GPUs that have them.
-Gpu gpu_of(const cudaDeviceProp& properties) {
-  const int capability = properties.major * 10 + properties.minor;
-  return {properties.name, capability, properties.multiProcessorCount,
-          LADDER_HAS_WGMMA && capability == 90, LADDER_HAS_CLUSTERS && capability >= 90};
-}
 int current_device() {
   int device = 0;
   LADDER_CUDA_CHECK(cudaGetDevice(&device));
   return device;
 }
-// Looked up once: to ask for a name takes longer than a multiplication.
+// Of the current device. LADDER_HAS_WGMMA and LADDER_HAS_CLUSTERS are 1 where the build has such
+// kernels for any GPU.
+Gpu find_out() {
+  cudaDeviceProp properties;
+  LADDER_CUDA_CHECK(cudaGetDeviceProperties(&properties, current_device()));
+  Gpu gpu{properties.name,
+          properties.major * 10 + properties.minor,
+          properties.multiProcessorCount,
+          false,
+          false,
+          has_kernels()};
+#if LADDER_HAS_WGMMA
+  gpu.has_wgmma = has_kernels_of_wgmma();
+#endif
+#if LADDER_HAS_CLUSTERS
+  gpu.has_clusters = has_kernels_of_clusters();
+#endif
+  return gpu;
+}
+// Found out once for each device: to ask for a name takes longer than a multiplication.
 const Gpu& current_gpu() {
-  static const std::vector<Gpu> GPUS = [] {
-    int devices = 0;
-    LADDER_CUDA_CHECK(cudaGetDeviceCount(&devices));
-    std::vector<Gpu> gpus;
-    for (int i = 0; i < devices; ++i) {
-      cudaDeviceProp properties;
-      LADDER_CUDA_CHECK(cudaGetDeviceProperties(&properties, i));
-      gpus.push_back(gpu_of(properties));
-    }
-    return gpus;
-  }();
-  return GPUS[static_cast<size_t>(current_device())];
+  static std::mutex mutex;
+  static std::map<int, Gpu> gpus;
+  const int device = current_device();
+  const std::lock_guard<std::mutex> lock(mutex);
+  const auto known = gpus.find(device);
+  return known != gpus.end() ? known->second : gpus.emplace(device, find_out()).first->second;
 }
 
 template <class In>
@@ -145,18 +155,16 @@ void carry_out(const Plan& plan, Gemm<T, T> p) {
   const int64_t ldc = p.ldc;
   if (plan.c) p.C = place(*plan.c), p.ldc = plan.c->ld;
 
-  Gemm<T, T> product = p;
-  if (plan.product) product.C = place(*plan.product);
-  if (plan.epilogue_after) product.epilogue = {};
-  product.starts_early = p.starts_early && plan.pays_early;
-  product.workspace = free;
-  product.workspace_bytes = plan.way_bytes;
-  if (plan.way != Way::ZEROS)
-    multiply(plan, product);
-  else if (!plan.epilogue_after)
+  p.starts_early &= plan.pays_early;
+  p.workspace = free;
+  p.workspace_bytes = plan.way_bytes;
+  if (plan.way != Way::ZEROS) {
+    multiply(plan, p);
+  } else if (is_product_alone(p.epilogue)) {
     LADDER_CUDA_CHECK(cudaMemset2DAsync(p.C, p.ldc * sizeof(T), 0, p.N * sizeof(T), p.M, p.stream));
-  if constexpr (!std::is_same_v<T, float>)
-    if (plan.epilogue_after) launch_epilogue(p, plan.way == Way::ZEROS ? nullptr : product.C);
+  } else {
+    if constexpr (!std::is_same_v<T, float>) launch_epilogue(p);  // of fp32 there is none
+  }
   if (plan.c)
     launch_copies<T>({{{plan.c->rows, plan.c->columns, p.C, p.ldc, c, ldc}}, 1}, p.stream);
 }

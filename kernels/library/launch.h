@@ -12,8 +12,14 @@
 
 namespace ladder::library {
 
+// Whether the current device can run this build's kernels: those for any GPU from compute
+// capability 8.0 on, those that need clusters, and those that need wgmma.
+bool has_kernels();
+bool has_kernels_of_clusters();
+bool has_kernels_of_wgmma();
+
 // Of 16 bits, with wgmma: the kernel and tile that `c` says; of 11c to 14, of 16, of 18 (with an
-// epilogue only where B alone is by columns), and for linear layers of few rows.
+// epilogue only where A or B is by columns), and for linear layers of few rows.
 template <class T>
 void launch_product(const tuned::Candidate& c, const Gemm<T, T>& p);
 template <class T>
@@ -23,9 +29,9 @@ void launch_layout(const tuned::Candidate& c, const Gemm<T, T>& p);
 template <class T>
 void launch_linear(const tuned::Candidate& c, const Gemm<T, T>& p);
 
-// 16's epilogue of a product that is in memory, its rows p.ldc apart; null is one of zeros.
+// 16's epilogue of a product of zeros.
 template <class T>
-void launch_epilogue(const Gemm<T, T>& p, const T* product);
+void launch_epilogue(const Gemm<T, T>& p);
 // 18's pass: `to` gets `rows` rows of `columns`, which begin every 8 elements, and `from` has these
 // as columns.
 template <class T>

@@ -17,12 +17,17 @@ constexpr bool has_all_tiles() {
 }
 static_assert(has_all_tiles(), "plan.h chooses among tiles that 18 has");
 
-// The same with 16's epilogue, of a B by columns alone.
+// The same with 16's epilogue; but for A and B by rows, whose kernel with one is 16's own.
 template <class T, int BM, int BN>
 void launch_and_finish(const Gemm<T, T>& p, int tiles_of_C, int blocks) {
+  constexpr ptx::Major K = ptx::Major::K, MN = ptx::Major::MN;
   const FusedAny<T> finish{p.epilogue};
-  layouts::launch_and_finish<T, BM, BN, ptx::Major::K, ptx::Major::K>(p, tiles_of_C, blocks,
-                                                                      finish);
+  if (!p.transposed_a)
+    layouts::launch_and_finish<T, BM, BN, K, K>(p, tiles_of_C, blocks, finish);
+  else if (p.transposed_b)
+    layouts::launch_and_finish<T, BM, BN, MN, K>(p, tiles_of_C, blocks, finish);
+  else
+    layouts::launch_and_finish<T, BM, BN, MN, MN>(p, tiles_of_C, blocks, finish);
 }
 template <class T>
 inline constexpr layouts::Configuration<T> WITH_EPILOGUE[] = {

@@ -7,11 +7,11 @@
 namespace ladder::library {
 
 template <class T>
-void launch_epilogue(const Gemm<T, T>& p, const T* product) {
-  fused_epilogue::launch_epilogue<T>(p, product);
+void launch_epilogue(const Gemm<T, T>& p) {
+  fused_epilogue::launch_epilogue<T>(p, nullptr);
 }
-template void launch_epilogue(const Gemm<half, half>&, const half*);
-template void launch_epilogue(const Gemm<bf16, bf16>&, const bf16*);
+template void launch_epilogue(const Gemm<half, half>&);
+template void launch_epilogue(const Gemm<bf16, bf16>&);
 
 template <class T>
 void launch_transpose(int rows, int columns, const T* from, int64_t ld_from, T* to,

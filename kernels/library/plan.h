@@ -22,7 +22,8 @@ struct Gpu {
   std::string name;        // as CUDA has it
   int compute_capability;  // 90 is 9.0
   int multiprocessors;
-  bool has_wgmma, has_clusters;  // and this build has kernels that use them
+  // What this build has for it: kernels that use wgmma; those that use clusters; any at all.
+  bool has_wgmma, has_clusters, has_kernels;
 };
 
 // Of a GPU whose own constants nobody has measured, those of the first table.
@@ -91,15 +92,13 @@ struct Plan {
   std::optional<Copy> a, b, c, addend, residual, bias;
   // Transposed to the workspace first, and by rows from then on.
   std::optional<Copy> turned_a, turned_b;
-  bool epilogue_after = false;  // by a kernel of its own, 16's
-  std::optional<Copy> product;  // until then it is in the workspace, where C is still to be read
-  uint64_t way_bytes = 0;       // of the workspace, for the way itself
+  uint64_t way_bytes = 0;  // of the workspace, for the way itself
 
   // Every part of the workspace begins on a line of L2.
   static uint64_t on_lines(uint64_t bytes) { return (bytes + 127) / 128 * 128; }
   uint64_t workspace_bytes(uint64_t element_bytes) const {
     uint64_t sum = way_bytes;
-    for (const auto* part : {&a, &b, &c, &addend, &residual, &bias, &turned_a, &turned_b, &product})
+    for (const auto* part : {&a, &b, &c, &addend, &residual, &bias, &turned_a, &turned_b})
       if (*part) sum += on_lines((*part)->elements() * element_bytes);
     return sum;
   }
@@ -122,6 +121,10 @@ void require_possible(const Gemm<In, Out>& p, Type type, const Gpu& gpu) {
                                 std::to_string(gpu.compute_capability % 10) +
                                 ", but the library's kernels need 8.0 or later; stage 04d runs "
                                 "there, by its own header, in fp32");
+  if (!gpu.has_kernels)
+    throw std::invalid_argument("this build has no kernel for " + gpu.name +
+                                ": CMAKE_CUDA_ARCHITECTURES has to name its compute capability, " +
+                                std::to_string(gpu.compute_capability));
   if (type == Type::BF16 && !gpu.has_wgmma)
     throw std::invalid_argument(
         "bf16 is multiplied by wgmma alone, in stages 13 to 18, which " + gpu.name +
@@ -203,13 +206,6 @@ Chosen first_done(const Gemm<In, Out>& p, const Gpu& gpu, Way way, Type type) {
   return answer;
 }
 
-// A pass over C, ns: its launch, and what device memory gives to a copy (H200, page of 16).
-template <class In, class Out>
-double pass_ns(const Gemm<In, Out>& p) {
-  constexpr double START = 3000, BYTES_PER_NS = 4300;
-  return START + 2.0 * p.M * p.N * sizeof(Out) / BYTES_PER_NS;
-}
-
 template <class T>
 bool is_aligned(const T* matrix, int64_t ld) {
   return reinterpret_cast<uintptr_t>(matrix) % 16 == 0 &&
@@ -258,37 +254,28 @@ Plan plan(Gemm<In, Out> p, Type type, const Gpu& gpu, WayBytes way_bytes) {
 
   if (p.K == 0) {
     plan.way = Way::ZEROS;
-    plan.epilogue_after = !is_alone;
     return plan;
   }
   if (type == Type::FP32)
     plan.way = gpu.has_clusters ? Way::FEW_ROWS : Way::SPLIT_K;
   else if (!gpu.has_wgmma)
     plan.way = Way::SWIZZLE;
-  else
-    plan.way = p.transposed_a || p.transposed_b ? Way::LAYOUT : Way::PRODUCT;
+  else if (p.transposed_a || p.transposed_b)
+    plan.way = Way::LAYOUT;
+  else  // an epilogue is never a pass of its own: the product would be rounded before it, to T
+    plan.way = is_alone ? Way::PRODUCT : Way::FUSED;
 
-  if (plan.way == Way::PRODUCT || plan.way == Way::LAYOUT) {
+  if (type != Type::FP32 && gpu.has_wgmma) {
     Chosen first = first_done(p, gpu, plan.way, type);
-    // 18's kernels have an epilogue where B alone is by columns, as the weights of a layer are.
-    const bool is_linear = p.transposed_b && !p.transposed_a;
-    double pass = is_alone || is_linear ? 0 : pass_ns(p);
-    const auto consider = [&](Way way) {
-      const Chosen other = first_done(p, gpu, way, type);
-      if (other.estimate.total >= first.estimate.total + pass) return;
-      first = other, plan.way = way, pass = 0;
-    };
-    if (plan.way == Way::PRODUCT && !is_alone) consider(Way::FUSED);
-    if (is_linear || (!p.transposed_a && !is_alone)) consider(Way::LINEAR);
-    plan.epilogue_after = pass > 0;
+    if (!p.transposed_a && plan.way != Way::PRODUCT) {
+      const Chosen linear = first_done(p, gpu, Way::LINEAR, type);
+      if (linear.estimate.total < first.estimate.total) first = linear, plan.way = Way::LINEAR;
+    }
     plan.tile = first.row;
     plan.ns = first.estimate.total;
     plan.pays_early =
         first.estimate.work > first.estimate.memory && first.row->candidate.resident == 1;
   }
-  if (plan.way == Way::SWIZZLE) plan.epilogue_after = !is_alone;
-  const bool reads_c = (e.beta != 0 && e.addend == p.C) || (e.residual && e.residual == p.C);
-  if (plan.epilogue_after && reads_c && !plan.c) plan.product = Copy{p.M, p.N, p.ldc};
   plan.way_bytes = way_bytes(plan.way, p);
   return plan;
 }
@@ -300,14 +287,15 @@ Plan plan(Gemm<In, Out> p, Type type, const Gpu& gpu, WayBytes way_bytes) {
 template <class In, class Out>
 std::string in_words(const Plan& plan, const Gemm<In, Out>& p, Type type, const Gpu& gpu,
                      const std::string& few_rows) {
+  const bool is_alone = is_product_alone(p.epilogue);
   const auto size = [](int64_t rows, int64_t columns) {
     return std::to_string(rows) + " x " + std::to_string(columns);
   };
-  std::string text =
-      std::string(TYPES[static_cast<int>(type)]) + ", C of " + size(p.M, p.N) + ", K of " +
-      std::to_string(p.K) + ", A by " + (p.transposed_a ? "columns" : "rows") + ", B by " +
-      (p.transposed_b ? "columns" : "rows") +
-      (is_product_alone(p.epilogue) ? "" : ", with an epilogue") + ", on " + gpu.name + "\n";
+  std::string text = std::string(TYPES[static_cast<int>(type)]) + ", C of " + size(p.M, p.N) +
+                     ", K of " + std::to_string(p.K) + ", A by " +
+                     (p.transposed_a ? "columns" : "rows") + ", B by " +
+                     (p.transposed_b ? "columns" : "rows") +
+                     (is_alone ? "" : ", with an epilogue") + ", on " + gpu.name + "\n";
   const auto line = [&](const std::string& what) { text += what + "\n"; };
   const auto copied = [&](const std::optional<Copy>& copy, const char* name) {
     if (copy)
@@ -356,7 +344,8 @@ std::string in_words(const Plan& plan, const Gemm<In, Out>& p, Type type, const 
       line("nothing: C is empty");
       break;
     case Way::ZEROS:
-      line(plan.epilogue_after ? "no product, for K is 0" : "zeros, for K is 0");
+      line(is_alone ? "zeros, for K is 0"
+                    : "no product, for K is 0: 16's kernel for epilogues alone");
       break;
     case Way::PRODUCT:
       line("stage " + tile + ",");
@@ -368,9 +357,7 @@ std::string in_words(const Plan& plan, const Gemm<In, Out>& p, Type type, const 
       break;
     case Way::LAYOUT:
       line("stage 18, which takes any layout, with the tiles of " + tile +
-           (is_product_alone(p.epilogue) || plan.epilogue_after
-                ? ","
-                : ", the epilogue within the kernel,"));
+           (is_alone ? "," : ", the epilogue within the kernel,"));
       nearest();
       break;
     case Way::LINEAR:
@@ -385,18 +372,11 @@ std::string in_words(const Plan& plan, const Gemm<In, Out>& p, Type type, const 
            " or this build does not have");
       break;
     case Way::SWIZZLE:
-      line("stage 07b swizzle: the faster ones need wgmma (sm_90a), which " + gpu.name +
+      line("stage 07b swizzle" + std::string(is_alone ? "" : ", the epilogue within the kernel") +
+           ": the faster ones need wgmma (sm_90a), which " + gpu.name +
            " or this build does not have");
       break;
   }
-  if (plan.epilogue_after)
-    line(plan.way == Way::ZEROS
-             ? "the epilogue by 16's kernel for it"
-             : std::string("then the epilogue by 16's kernel for it, in another pass over C: ") +
-                   (plan.way == Way::PRODUCT  ? "sooner done than any of the kernels that have it"
-                    : plan.way == Way::LAYOUT ? "18's have one where B alone is by columns; "
-                                                "ladder::jit compiles the others"
-                                              : "the kernel above has none"));
   if (plan.c) line("last, a copy of C from the workspace, where its rows begin on 16 bytes");
   const uint64_t bytes = plan.workspace_bytes(sizeof(In));
   if (bytes > 0) line("workspace: " + std::to_string(bytes) + " bytes");

@@ -33,8 +33,9 @@ struct Clamp {
 struct TanhGate {
   float linear, cubic;
   __device__ __forceinline__ float operator()(float x) const {
+    constexpr float LARGE = 1e30f;  // 0 times the square would be no number if that is infinite
     const float h = 0.5f * x;
-    return h * ptx::tanh_approx(x * (linear + cubic * x * x)) + h;
+    return h * ptx::tanh_approx(x * (linear + cubic * fminf(x * x, LARGE))) + h;
   }
 };
 constexpr TanhGate GELU{0.7978845608f, 0.7978845608f * 0.044715f};  // sqrt(2 / pi)

@@ -37,7 +37,10 @@ asked), possible_share (% of the FLOPs that all multiprocessors could do at this
 time: 4096 a clock with fp16 operands, 256 with fp32).
 Of scripts/power.py, at 8192 with a kind of data (power_watts(09_wgmma/wgmma, zeros)): data_tflops;
 with power_, burst_, cublas_power_ or cublas_burst_ before it tflops, watts, clock, cap, thermal;
-launch_clock, launch_tensor_pipe. Numbers, + - * /, comparisons, `and`.
+launch_clock, launch_tensor_pipe.
+Of scripts/peers.py --sweep: swept (shapes), and faster_in_sweep(STAGE/VARIANT, cublas), those at
+which the stage is faster than cuBLAS's choice; with best than the fastest library.
+Numbers, + - * /, comparisons, `and`.
 
 A number that is not there is an error. Exit code: 0 all hold, 1 one does not or cannot be told, 2
 bad input.
@@ -59,7 +62,7 @@ except ModuleNotFoundError:
     print("claims.py needs PyYAML; ./scripts/test.sh installs it into .venv", file=sys.stderr)
     raise SystemExit(2) from None
 
-from ladder import manifest, power
+from ladder import manifest, peers, power
 from ladder.counters import LIMITS, PREDICTED, PREDICTED_SIZE, STALL, TIME, load_counters
 from ladder.project import GPUS, ROOT, BadInput
 from ladder.results import counters_at_shapes, counters_of, load, percent_of_best, shape
@@ -99,6 +102,8 @@ DERIVED = {
     "l1_wavefronts": lambda n: n("shared_pipe") / 100 * n("sm_cycles"),
     "possible_share": lambda n: 100 * n("flops") / (n("flops_per_clock") * n("sm_cycles")),
 }
+# Of stages over many shapes.
+SWEPT = ("swept", "faster_in_sweep")
 # Counters that no table of the pages has.
 MORE = {
     "ncu_nanoseconds": TIME,
@@ -154,6 +159,8 @@ class Measurements:
     def number(self, name: str, variant: str, at: str | None) -> float:
         if name in power.FUNCTIONS:
             return self.of_data(name, variant, at or "random")
+        if name in SWEPT:
+            return self.of_sweep(name, variant.split("/")[0], at)
         if name in DERIVED:
             return DERIVED[name](lambda part: self.number(part, variant, at))
         if counter := counter_of(name):
@@ -166,6 +173,18 @@ class Measurements:
         except BadInput as error:
             raise Untold(str(error)) from error
 
+    def of_sweep(self, name: str, stage: str, than: str | None) -> float:
+        records = peers.merge(peers.read_lines(self.results / peers.SWEEP), "fp16")
+        rows = [row for row in peers.rows_of(records.values()) if stage in row.stages]
+        if not rows:
+            raise Untold(f"no sweep with {stage}")
+        if name == "swept":
+            return len(rows)
+        if than not in ("cublas", "best"):
+            raise Untold(f"{name} is than cublas or than best, not than '{than}'")
+        libraries = [r.cublas if than == "cublas" else r.fastest_library for r in rows]
+        return sum(r.stages[stage] < ms for r, ms in zip(rows, libraries, strict=True))
+
     def counter(self, counter: str, variant: str, at: str) -> float:
         if (variant, at) not in self.counters:
             raise Untold(f"no counters of {variant} at {at}")
@@ -176,7 +195,7 @@ class Measurements:
     def result(self, name: str, variant: str, at: str) -> float:
         if name not in RESULTS:
             known = ", ".join(
-                [*RESULTS, *PREDICTED, *DERIVED, *LIMITS, "stall_REASON", *power.FUNCTIONS]
+                [*RESULTS, *PREDICTED, *DERIVED, *LIMITS, "stall_REASON", *power.FUNCTIONS, *SWEPT]
             )
             raise Untold(f"no function '{name}'; there are: {known}")
         found = self.variants.get((variant, at))

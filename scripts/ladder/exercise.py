@@ -18,7 +18,6 @@ import hashlib
 import json
 import re
 import secrets
-import shlex
 import subprocess
 import sys
 import tempfile
@@ -29,6 +28,7 @@ from pathlib import Path
 
 import yaml
 
+from ladder import build_folder
 from ladder.project import ROOT, BadInput, read_json
 
 EXERCISES = ROOT / "exercises"
@@ -317,14 +317,8 @@ class Build:
 
     def __init__(self, folder: Path):
         self.folder = folder
-        self.commands = {
-            c["file"]: shlex.split(c["command"])
-            for c in read_json(folder / "compile_commands.json")
-        }
-        libraries = folder / "exercises/libraries"
-        if not libraries.is_file():
-            raise BadInput(f"{libraries} is not there; configure a build with CMake")
-        self.libraries = libraries.read_text().split()
+        self.commands = {str(file): words for file, words in build_folder.commands(folder)}
+        self.libraries = build_folder.libraries(folder / "exercises/libraries")
 
     def program(self, exercise: Exercise) -> Path:
         """With all solutions."""
@@ -645,7 +639,7 @@ def compile_for_gpu(
     here; None where there is none, or no toolkit in the build. Raises BadInput."""
     libraries = build.folder / "exercises/gpu_libraries"
     architecture = (architecture or gpu_architecture()) if libraries.is_file() else ""
-    nvcc, *words = libraries.read_text().split() if architecture else [""]
+    nvcc, *words = build_folder.libraries(libraries) if architecture else [""]
     if not words or not Path(words[0]).is_file():
         return None
     source, program = folder / "yours.cu", folder / "program_gpu"

@@ -32,6 +32,8 @@ from ladder.sweep_shapes import USUAL, USUAL_FP32, full, sizes, sweep_shapes
 
 PROGRAM = ROOT / "build/peers"
 TRITON = ROOT / "bench/peers/triton_matmul.py"
+# Among the results of a GPU.
+SWEEP = "sweep.jsonl"
 NO_DEVICE = 77
 # Without a line of the program for so long, it hangs.
 SILENCE_S = 30

@@ -31,7 +31,8 @@ from pathlib import Path
 
 import yaml
 
-from ladder.project import ROOT, BadInput, read_json
+from ladder import build_folder
+from ladder.project import ROOT, BadInput
 
 EDITS = ROOT / "tests/planted_edits"
 SECONDS = 60  # a program that runs longer hangs
@@ -148,14 +149,11 @@ class Build:
 
     def __init__(self, folder: Path):
         self.commands = {
-            Path(c["file"]).name: shlex.split(c["command"])
-            for c in read_json(folder / "compile_commands.json")
-            if "_untraced_object" not in c["command"]
+            file.name: words
+            for file, words in build_folder.commands(folder)
+            if not any("_untraced_object" in word for word in words)
         }
-        libraries = folder / "cpu/libraries"
-        if not libraries.is_file():
-            raise BadInput(f"{libraries} is not there; configure a build with CMake")
-        self.libraries = libraries.read_text().split()
+        self.libraries = build_folder.libraries(folder / "cpu/libraries")
 
     def compile(self, edit: Edit, kernels: Path, program: Path) -> str:
         """Makes the edit's variant of its stage with another kernels/. Returns what the compiler

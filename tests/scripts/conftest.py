@@ -40,6 +40,17 @@ def manifest_of(tmp_path, monkeypatch):
     return write
 
 
+@pytest.fixture
+def clone(tmp_path):
+    """The project with nothing built."""
+    folder = tmp_path / "clone"
+    folder.mkdir()
+    for entry in ROOT.iterdir():
+        if not entry.name.startswith(("build", ".git")):
+            (folder / entry.name).symlink_to(entry)
+    return folder
+
+
 def need(module, what):
     if os.environ.get("CI") != "true":  # where all of it is installed
         pytest.importorskip(module, reason=f"{what} is not installed")

@@ -130,6 +130,27 @@ def test_numbers_of_data_and_power(place, capsys):
     assert "no power_watts of 01_naive/naive with exact" in capsys.readouterr().out
 
 
+def test_numbers_of_a_sweep(place, capsys):
+    swept = "swept(01_naive/naive) == 3"
+    faster = "faster_in_sweep(01_naive/naive, {}) == {}"
+    assert run(place, one(swept)) == 1
+    assert "no sweep with 01_naive" in capsys.readouterr().out
+    lines = []
+    for shape, cublas, library, stage in (("1x2x3", 3, 1, 2), ("4", 5, 5, 4), ("5", 1, 1, 1)):
+        of_families = {"cuBLAS": cublas, "CUTLASS": library, "01_naive": stage}
+        competitors = [
+            {"family": family, "name": "x", "own": True, "ms": ms}
+            for family, ms in of_families.items()
+        ]
+        lines.append({"shape": shape, "type": "fp16", "competitors": competitors})
+    text = "".join(f"{json.dumps(line)}\n" for line in lines)
+    (place / "results/sweep.jsonl").write_text(text)
+    for holds in (swept, faster.format("cublas", 2), faster.format("best", 1)):
+        assert run(place, one(holds)) == 0
+    assert run(place, one(faster.format("triton", 0))) == 1
+    assert "than cublas or than best, not than 'triton'" in capsys.readouterr().out
+
+
 def test_one_bad_claim_among_good_ones_fails(place, capsys):
     good = one("1 < 2")
     bad = one("2 < 1").replace("the-claim", "another")

@@ -47,6 +47,15 @@ def test_what_is_right_passes(verdict):
     assert verdict(kernel(RIGHT)).ok
 
 
+# By the learner's way each is a program of its own, in which nothing stands behind its array.
+@pytest.mark.parametrize("mistake", ["for_long_rows", "for_long_rows_cut", "not_wrapped"])
+def test_what_is_written_past_an_array_is_said(build, mistake):
+    swizzle = exercise.find("29")
+    path = swizzle.folder / f"wrong/{mistake}.cuh"
+    said = exercise.grade(swizzle, path, build, seed=1)
+    assert exercise.expectation(path).search(said.line), said.line
+
+
 # Each kind of cheat, once or more; what is refused before anything is compiled stands in the next
 # test.
 CHEATS = {

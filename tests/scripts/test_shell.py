@@ -1,5 +1,7 @@
 """The shell scripts as a user meets them, as far as that needs no build."""
 
+import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -13,7 +15,7 @@ MEASURE = (
     "the parts: tests sanitizers ncu sweep claims\n"
 )
 SCRIPTS = ["run_all.sh", "try.sh", "test.sh", "profile.sh", "sanitize.sh", "measure.sh", "docs.sh"]
-SCRIPTS += ["peers.sh", "tune.sh"]
+SCRIPTS += ["peers.sh", "tune.sh", "lock.sh"]
 
 
 @pytest.mark.parametrize("script", SCRIPTS)
@@ -61,21 +63,27 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 say() { :; }
 help() { :; }
 set_up() { :; }
-build() { :; }
+build() { echo "$@" >>built; }
 have_gpu() { false; }
 all_stages() { echo 01_naive; }
 """
 STAGE = """#!/bin/sh
-[ -z "$3" ] || [ "$3" = --size ] || exit 2
+case $* in *--szie*) exit 2 ;; *--list | *--version*) exit 0 ;; esac
 echo new > "$2"
 """
 
 
 @pytest.mark.parametrize(
-    "options, code, left",
-    [(["--size"], 0, {"01_naive.json": "new"}), (["--szie"], 2, {"09_wgmma.json": "old"})],
+    "options, code, left, built",
+    [
+        ([], 0, "01_naive.json", ["ladder_cpu_stages"]),
+        (["--size"], 0, "01_naive.json", ["ladder_first_cpu_stage", "ladder_cpu_stages"]),
+        (["--list"], 0, "09_wgmma.json", ["ladder_first_cpu_stage", "ladder_cpu_stages"]),
+        (["--version"], 0, "09_wgmma.json", ["ladder_first_cpu_stage", "ladder_cpu_stages"]),
+        (["--szie"], 2, "09_wgmma.json", ["ladder_first_cpu_stage"]),
+    ],
 )
-def test_run_all_keeps_earlier_results_from_bad_input(options, code, left, tmp_path):
+def test_run_all_keeps_earlier_results_until_there_are_others(options, code, left, built, tmp_path):
     for name in ("scripts", "build/results", "build/stages/cpu"):
         (tmp_path / name).mkdir(parents=True)
     script = tmp_path / "scripts/run_all.sh"
@@ -87,18 +95,62 @@ def test_run_all_keeps_earlier_results_from_bad_input(options, code, left, tmp_p
     stage.write_text(STAGE)
     stage.chmod(0o755)
     assert subprocess.run(["bash", script, *options]).returncode == code
-    results = (tmp_path / "build/results").iterdir()
-    assert {file.name: file.read_text().strip() for file in results} == left
+    assert [file.name for file in (tmp_path / "build/results").iterdir()] == [left]
+    assert (tmp_path / "built").read_text().split() == built
 
 
-def test_the_shell_reads_every_version_from_pyproject():
+LOCKED = re.compile(r"([\w-]+)==([\w.]+)(?: ; .*)?((?: --hash=sha256:[0-9a-f]{64})+)")
+
+
+def test_every_group_of_pyproject_is_locked_with_hashes():
     tomllib = pytest.importorskip("tomllib", reason="it comes with Python 3.11")
+    requirements = pytest.importorskip("packaging.requirements")
     groups = tomllib.loads((ROOT / "pyproject.toml").read_text())["dependency-groups"]
     assert {"claims", "test", "lint", "site", "browser", "cmake", "cutlass"} == set(groups)
-    for group, requirements in groups.items():
-        command = f"source scripts/lib.sh; requirements {group}"
-        done = subprocess.run(["bash", "-c", command], cwd=ROOT, capture_output=True, text=True)
-        assert done.stdout.splitlines() == requirements, group
+    assert {f"{group}.txt" for group in groups} == {
+        file.name for file in (ROOT / "requirements").iterdir()
+    }
+    for group, wanted in groups.items():
+        text = (ROOT / f"requirements/{group}.txt").read_text().replace(" \\\n   ", "")
+        lines = [line for line in text.splitlines() if not line.startswith("#")]
+        locked = [LOCKED.fullmatch(line) for line in lines]
+        assert all(locked), [line for line, its in zip(lines, locked, strict=True) if not its]
+        for requirement in map(requirements.Requirement, wanted):
+            versions = [its[2] for its in locked if its[1] == requirement.name]
+            # Otherwise, ./scripts/lock.sh.
+            assert versions and all(map(requirement.specifier.contains, versions)), requirement
+
+
+@pytest.mark.parametrize(
+    "hashed, message",
+    [("", "Hashes are required"), (f" --hash=sha256:{'0' * 64}", "DO NOT MATCH THE HASHES")],
+)
+def test_what_has_not_the_hash_is_not_installed(hashed, message, clone):
+    if not (ROOT / ".venv").exists():
+        pytest.skip("there is no .venv")
+    (clone / "requirements").unlink()
+    (clone / "requirements").mkdir()
+    (clone / "requirements/claims.txt").write_text(f"thing==1.0{hashed}\n")
+    (clone / "thing-1.0.tar.gz").write_bytes(b"not what was locked")
+    done = subprocess.run(
+        ["bash", "-c", "source scripts/lib.sh; venv_install claims"],
+        cwd=clone,
+        env={**os.environ, "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(clone)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode != 0
+    assert message in done.stderr
+
+
+def test_ci_and_the_container_take_nothing_by_a_name_that_may_move():
+    workflows = [file.read_text() for file in (ROOT / ".github/workflows").glob("*.yml")]
+    actions = re.findall(r"uses: (\S+)", "".join(workflows))
+    assert actions and all(re.search(r"@[0-9a-f]{40}$", action) for action in actions), actions
+    dockerfile = (ROOT / ".devcontainer/Dockerfile").read_text()
+    images = re.findall(r"(?:container:|^FROM) (\S+)", "\n".join([*workflows, dockerfile]), re.M)
+    assert len(images) == 2
+    assert all(re.search(r"@sha256:[0-9a-f]{64}$", image) for image in images), images
 
 
 def test_a_group_that_is_not_there_ends_a_script():

@@ -17,10 +17,10 @@ def tried(tmp_path):
     if not (ROOT / "build/CMakeCache.txt").is_file():
         pytest.skip("nothing is built in build/")
 
-    def run(text, *options):
-        (tmp_path / "my_kernel.cuh").write_text(text)
+    def run(text, *options, name="my_kernel.cuh"):
+        (tmp_path / name).write_text(text)
         return subprocess.run(
-            [ROOT / "scripts/try.sh", "my_kernel.cuh", *options],
+            [ROOT / "scripts/try.sh", name, *options],
             cwd=tmp_path,
             capture_output=True,
             text=True,
@@ -89,6 +89,39 @@ def test_what_does_not_compile_is_said_in_lines(tried, old, new, message):
     assert len(lines) <= 7
     assert any(message.format(line=head.count("\n") + 1) in line for line in lines), done.stderr
     assert lines[-1].startswith("try.sh: my_kernel.cuh does not compile; all messages are in ")
+
+
+def test_of_many_errors_the_first_are_said(tried):
+    errors = "".join(f"int wrong_{i} = x{i};\n" for i in range(2000))
+    done = tried(errors + NAIVE)
+    assert done.returncode == 2
+    lines = done.stderr.splitlines()
+    assert [line.split(" error: ")[0] for line in lines[:-1]] == [
+        f"my_kernel.cuh:{i}:15:" for i in range(1, 6)
+    ]
+    assert "does not compile" in lines[-1]
+
+
+@pytest.mark.parametrize("name", ['a"b.cuh', "a\nb.cuh"])
+def test_what_an_include_cannot_name_is_bad_input(name, tried):
+    done = tried(NAIVE, name=name)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("try.sh: an #include cannot name a file with ")
+
+
+def test_a_name_may_have_any_other_character(tried):
+    name = "a|b[1]*\\n& c.cuh"
+    done = tried(NAIVE.replace("acc += A[", "sum += A["), name=name)
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[0].startswith(f"{name}:")
+    assert "error: " in done.stderr.splitlines()[0]
+
+
+def test_a_kernel_that_ends_the_program_is_a_finding(tried):
+    text = "#include <cstdlib>\n" + NAIVE.replace("  float acc", "  std::exit(0);\n  float acc")
+    done = tried(text, "--size", "32")
+    assert done.returncode == 1
+    assert done.stderr == "my_kernel: the kernel has ended the program, by exit()\n"
 
 
 def test_bad_options_are_a_stages(tried):

@@ -47,7 +47,8 @@ struct __nv_fp8_e4m3 {
   explicit operator float() const {
     if ((__x & 0x7F) == 0x7F) return NAN;
     // As a half it has the exponent 8 less: 7 and 15 are the biases.
-    return 256 * __half2float({static_cast<uint16_t>((__x & 0x80) << 8 | (__x & 0x7F) << 7)});
+    return 256 * __half2float(__ushort_as_half(
+                     static_cast<uint16_t>((__x & 0x80) << 8 | (__x & 0x7F) << 7)));
   }
 };
 
@@ -57,5 +58,7 @@ struct __nv_fp8_e5m2 {
 
   __nv_fp8_e5m2() = default;
   explicit __nv_fp8_e5m2(float value) : __x(cpu_device::float_to_fp8<2>(value, 57344)) {}
-  explicit operator float() const { return __half2float({static_cast<uint16_t>(__x << 8)}); }
+  explicit operator float() const {
+    return __half2float(__ushort_as_half(static_cast<uint16_t>(__x << 8)));
+  }
 };

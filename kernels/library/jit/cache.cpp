@@ -1,24 +1,44 @@
 #include "cache.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
-#include <iterator>
 #include <mutex>
 #include <system_error>
+
+#include "sha256.h"
 
 namespace ladder::jit {
 namespace {
 
-// A file: one line with the sizes of key and value and the hash of both, then both. Keys are
-// compared as well: two that have the same hash are not taken for each other.
+// A file: one line with the sizes of key and value and the digest of both, then both. Keys are
+// compared as well: a file that has got another one's name is not taken for that.
 std::string contents(const std::string& key, const std::string& value) {
-  char line[80];
-  std::snprintf(line, sizeof line, "gemm_ladder 1 %zu %zu %016llx\n", key.size(), value.size(),
-                static_cast<unsigned long long>(hash_of(key + value)));
-  return line + key + value;
+  return "gemm_ladder 2 " + std::to_string(key.size()) + " " + std::to_string(value.size()) + " " +
+         sha256(key + value) + "\n" + key + value;
+}
+
+// The text of a file that this user alone has written; of anything else nothing. No link is
+// followed, and nobody is waited for at a FIFO: that and devices have no size, and so no text.
+std::string own_text(const std::filesystem::path& path) {
+  constexpr off_t MOST_BYTES = 1 << 28;  // no kernel has as many
+  const int file = open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+  if (file < 0) return {};
+  std::string text;
+  struct stat info;
+  if (fstat(file, &info) == 0 && info.st_uid == geteuid() &&
+      (info.st_mode & (S_IWGRP | S_IWOTH)) == 0 && info.st_size <= MOST_BYTES) {
+    text.resize(static_cast<size_t>(info.st_size));
+    size_t begin = 0;
+    for (ssize_t count = 0; (count = read(file, &text[begin], text.size() - begin)) > 0;)
+      begin += static_cast<size_t>(count);
+    text.resize(begin);
+  }
+  close(file);
+  return text;
 }
 
 void say_once(const std::string& problem) {
@@ -28,12 +48,6 @@ void say_once(const std::string& problem) {
 }
 
 }  // namespace
-
-uint64_t hash_of(const std::string& text) {
-  uint64_t hash = 0xcbf29ce484222325;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-  return hash;
-}
 
 std::filesystem::path cache_folder() {
   const auto folder = [](const char* variable) {
@@ -47,15 +61,12 @@ std::filesystem::path cache_folder() {
 }
 
 std::filesystem::path Cache::file_of(const std::string& key) const {
-  char name[17];
-  std::snprintf(name, sizeof name, "%016llx", static_cast<unsigned long long>(hash_of(key)));
-  return folder_ / name;
+  return folder_ / sha256(key);
 }
 
 std::optional<std::string> Cache::find(const std::string& key) const {
   if (folder_.empty()) return std::nullopt;
-  std::ifstream file(file_of(key), std::ios::binary);
-  const std::string all(std::istreambuf_iterator<char>(file), {});
+  const std::string all = own_text(file_of(key));
   const size_t begin = all.find('\n') + 1 + key.size();
   if (begin > all.size()) return std::nullopt;
   std::string value = all.substr(begin);
@@ -67,7 +78,8 @@ void Cache::store(const std::string& key, const std::string& value) const {
   if (folder_.empty())
     return say_once("neither LADDER_CACHE nor XDG_CACHE_HOME nor HOME names a folder");
   std::error_code error;
-  std::filesystem::create_directories(folder_, error);
+  if (std::filesystem::create_directories(folder_, error))
+    std::filesystem::permissions(folder_, std::filesystem::perms::owner_all, error);
   std::string name = (folder_ / "new_XXXXXX").string();
   const int file = mkstemp(name.data());
   if (file < 0) return say_once("cannot write in " + folder_.string());

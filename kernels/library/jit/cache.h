@@ -1,6 +1,5 @@
 #pragma once
 // Texts and machine code that processes keep for each other, in files of a folder.
-#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -13,12 +12,13 @@ class Cache {
   // An empty path: nothing is kept.
   explicit Cache(std::filesystem::path folder) : folder_(std::move(folder)) {}
 
-  // What was stored under `key`; nothing where nothing was, or where the file is not as it was
-  // written. Throws nothing.
+  // What this user has stored under `key`; nothing where he has not, or where the file is not as it
+  // was written. Machine code of somebody else would run in this user's name. Throws nothing.
   std::optional<std::string> find(const std::string& key) const;
 
-  // Other processes see the whole of it or nothing. Where the folder cannot be written the first
-  // call of a process says so on stderr, and nothing is kept.
+  // Other processes see the whole of it or nothing. A folder that is not there yet becomes one for
+  // this user alone. Where it cannot be written the first call of a process says so on stderr, and
+  // nothing is kept.
   void store(const std::string& key, const std::string& value) const;
 
   // Where `key` is stored.
@@ -30,8 +30,5 @@ class Cache {
 
 // $LADDER_CACHE, else $XDG_CACHE_HOME/gemm_ladder, else $HOME/.cache/gemm_ladder, else none.
 std::filesystem::path cache_folder();
-
-// FNV-1a, 64 bits.
-uint64_t hash_of(const std::string& text);
 
 }  // namespace ladder::jit

@@ -88,6 +88,7 @@ Loaded load(const Code& code, const Candidate& tile, const Operands& operands,
   static const auto get_kernel =
       ptx::driver_function<PFN_cuLibraryGetKernel_v12000>("cuLibraryGetKernel", 12000);
   LADDER_CUDA_CHECK(cudaSetDevice(device.number));  // which is current already, but perhaps new
+  const MayLoad may_load;
   CUlibrary library = nullptr;
   Loaded loaded{tile,
                 operands,

@@ -29,6 +29,7 @@ from ladder.figures import (
     timelines,
 )
 from ladder.figures.svg import Figure
+from ladder.peers import SWEEP
 from ladder.project import RESULTS
 
 TOPICS = (
@@ -61,7 +62,7 @@ def schematic() -> dict[str, Callable[[], Figure]]:
 def figures_of(results: Path) -> dict[str, Callable[[], Figure]]:
     """Those that show the results of this folder."""
     draws = {name: draw for topic in MEASURED for name, draw in topic.OF_RESULTS.items()}
-    if (results / sweep.FILE).exists():
+    if (results / SWEEP).exists():
         draws["sweep"] = sweep.of_results
     return {name: partial(draw, results) for name, draw in draws.items()}
 

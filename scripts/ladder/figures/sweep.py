@@ -5,6 +5,7 @@ from pathlib import Path
 
 from ladder.figures.svg import Canvas, Figure
 from ladder.peers import (
+    SWEEP,
     Row,
     geometric_mean,
     gpu_of,
@@ -17,9 +18,6 @@ from ladder.peers import (
 )
 from ladder.project import BadInput
 from ladder.sweep_shapes import model_shapes, sizes
-
-# Beside the reports of the stages: what scripts/peers.py --thin writes.
-FILE = "sweep.jsonl"
 
 LEFT, RIGHT, TOP, HEIGHT = 44, 464, 62, 250
 LEAST, MOST = 50, 150  # percent; what is beyond is drawn at the edge
@@ -91,5 +89,5 @@ def percent_of_best(rows: list[Row], gpu: str) -> Figure:
 
 
 def of_results(results: Path) -> Figure:
-    lines = read_lines(results / FILE)
+    lines = read_lines(results / SWEEP)
     return percent_of_best(rows_of(merge(lines, "fp16").values()), gpu_of(lines))
