@@ -31,7 +31,7 @@ as_root() {
 }
 
 # Debian's and Ubuntu's names for what is needed, after the command that makes a package unnecessary.
-PACKAGES="c++=build-essential cmake=cmake ninja=ninja-build python3=python3 =python3-venv
+PACKAGES="c++=build-essential ccache=ccache cmake=cmake ninja=ninja-build python3=python3 =python3-venv
   =libcli11-dev =nlohmann-json3-dev =libfmt-dev =libgtest-dev"
 
 # install_packages [COMMAND]=PACKAGE...: where that may be done without asking; else says how to.
