@@ -34,7 +34,8 @@ static __global__ void gemm_kernel(int M, int N, int K, const float* A, int lda,
     ptx::cp_async_wait_group<0>();
     __syncthreads();  // tile t has landed for all, and nobody multiplies tile t - 1 any more
     if (t + 2 < tiles) copy_tile(t + 2, (t + 2) % BUFFERS);
-    ptx::cp_async_commit_group(); ptx::cp_async_wait_group<0>();  // with nothing in it, at the end: tile t + 2 has its group
+    ptx::cp_async_commit_group();
+    ptx::cp_async_wait_group<0>();  // with nothing in it, at the end: tile t + 2 has its group
     multiply(t % BUFFERS);
   }
   if (row < M && column < N) C[row * ldc + column] = sum;
