@@ -135,9 +135,9 @@ void expect_cheapest(const Table& table, const std::vector<Tunable>& candidates,
   EXPECT_LE(nanoseconds(*row, s, multiprocessors), least * 1.001)
       << s.m << "x" << s.n << "x" << s.k << " on " << multiprocessors << ", " << gpu;
   // The library, which goes through the table and not through the kernels, takes the same.
-  const library::Plan plan =
-      library::plan(problem_of(s), library::Type::FP16, {gpu, 90, multiprocessors, true, true},
-                    [](library::Way, const Problem&) { return uint64_t{0}; });
+  const library::Plan plan = library::plan(
+      problem_of(s), library::Type::FP16, {gpu, 90, multiprocessors, true, true, true},
+      [](library::Way, const Problem&) { return uint64_t{0}; });
   EXPECT_EQ(tuned::name(candidates.at(number).candidate), tuned::name(plan.tile->candidate));
 }
 

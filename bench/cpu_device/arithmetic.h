@@ -101,9 +101,7 @@ inline unsigned __byte_perm(unsigned x, unsigned y, unsigned selector) {
   const uint64_t both = uint64_t{y} << 32 | x;
   unsigned result = 0;
   for (int i = 0; i < 4; ++i) {
-    const unsigned digit = selector >> 4 * i & 0xF;
-    unsigned byte = both >> 8 * (digit & 7) & 0xFF;
-    if (digit & 8) byte = byte & 0x80 ? 0xFF : 0;
+    const unsigned byte = both >> 8 * (selector >> 4 * i & 7) & 0xFF;
     result |= byte << 8 * i;
   }
   return result;

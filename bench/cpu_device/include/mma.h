@@ -49,7 +49,7 @@ LADDER_UNTRACED void load_matrix_sync(fragment<Use, 16, 16, 16, half, Layout>& f
   const unsigned lane = cpu_device::this_block->lane();
   for (unsigned i = 0; i < 8; ++i) {
     const Position at = position_in(Use{}, lane, i);
-    f.x[i] = p[size_t{at.row} * ld + at.column];
+    f.x[i].bits = p[size_t{at.row} * ld + at.column].bits;  // half's own = is traced
   }
   if (cpu_device::find_allocation(reinterpret_cast<uintptr_t>(p)) != nullptr) {
     for (unsigned i = 0; i < 8; i += 2) {
