@@ -179,32 +179,32 @@ void launch_pipe(const Gemm<half, half>& p, const Finish& finish) {
          dim3(THREADS), sizeof(Shared<PIPE>), p.stream, p.M, p.N, p.K, p.A, p.lda, p.B, p.ldb, p.C,
          p.ldc, finish);
 }
-// Three buffers take 144 KB of shared memory; where a device has less, there are two.
-template <class Finish>
-void launch_and_finish(const Gemm<half, half>& p, const Finish& finish) {
-  const int available = device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin);
-  if (sizeof(Shared<3>) <= static_cast<size_t>(available))
-    launch_pipe<3, true>(p, finish);
-  else
-    launch_pipe<2, true>(p, finish);
-}
 
-// Whether there is a product for a kernel. Throws where it does not take the problem.
-inline bool is_to_do(const Gemm<half, half>& p) {
+template <int PIPE, bool SWIZZLE>
+void gemm_pipe(const Gemm<half, half>& p) {
   require_valid(p);
   require_aligned_rows(p);
-  return p.M > 0 && p.N > 0;
+  if (p.M == 0 || p.N == 0) return;
+  launch_pipe<PIPE, SWIZZLE>(p, SumsAlone{});
 }
 
 // Step by step: the same kernel without the XOR; with it; with a third buffer.
 inline void gemm_unswizzled(const Gemm<half, half>& p) {
-  if (is_to_do(p)) launch_pipe<2, false>(p, SumsAlone{});
+  gemm_pipe<2, false>(p);
 }
 inline void gemm_two_buffers(const Gemm<half, half>& p) {
-  if (is_to_do(p)) launch_pipe<2, true>(p, SumsAlone{});
+  gemm_pipe<2, true>(p);
+}
+// Three buffers take 144 KB of shared memory; where a device has less, there are two.
+inline bool three_buffers_fit() {
+  const int available = device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin);
+  return sizeof(Shared<3>) <= static_cast<size_t>(available);
 }
 inline void gemm(const Gemm<half, half>& p) {
-  if (is_to_do(p)) launch_and_finish(p, SumsAlone{});
+  if (three_buffers_fit())
+    gemm_pipe<3, true>(p);
+  else
+    gemm_pipe<2, true>(p);
 }
 
 }  // namespace ladder::swizzle

@@ -97,9 +97,11 @@ TEST(CliCpu, BadInputIsOneLineAndExitCode2) {
 TEST(CliCpu, TooLittleMemoryIsOneLine) {
   for (const char* counting : {"", " --no-memory"})
     for (int megabytes = 50; megabytes <= 650; megabytes += 100) {
-      const Outcome outcome =
-          run("bash", fmt::format("-c 'ulimit -c 0; ulimit -v {}; {} --size 64 --variant padded{}'",
-                                  megabytes * 1024, LADDER_CPU_STAGE, counting));
+      const Outcome outcome = run(
+          "bash",
+          fmt::format(
+              "-c 'ulimit -c 0; ulimit -v {}; OMP_NUM_THREADS=1 {} --size 64 --variant padded{}'",
+              megabytes * 1024, LADDER_CPU_STAGE, counting));
       if (outcome.code == 0) continue;
       EXPECT_TRUE(outcome.code == 1 || outcome.code == 2) << megabytes << ": " << outcome.code;
       EXPECT_EQ(1, std::count(outcome.text.begin(), outcome.text.end(), '\n')) << outcome.text;

@@ -186,9 +186,7 @@ TEST_F(LinearLayer, ActivationsOfWhatIsNotFinite) {
 }
 
 TEST_F(LinearLayer, By07b) {
-  const Variant<half, half> variant("", [](const Gemm<half, half>& p) {
-    swizzle::launch_and_finish(p, library::FinishPairs{p.epilogue, p.M, p.N});
-  });
+  const Variant<half, half> variant("", library::launch_and_finish_pairs);
   for (const EpilogueChoice& epilogue : EXACT)
     expect_right("07b", variant, {270, 200, 136}, epilogue, {}, Data::EXACT);
   for (const EpilogueChoice& epilogue : RANDOM)

@@ -10,7 +10,7 @@ void launch_swizzle(const Gemm<half, half>& p) {
   if (is_product_alone(p.epilogue))
     swizzle::gemm(p);
   else
-    swizzle::launch_and_finish(p, FinishPairs{p.epilogue, p.M, p.N});
+    launch_and_finish_pairs(p);
 }
 void launch_split_k(const Gemm<float, float>& p) {
   split_k::gemm(p);

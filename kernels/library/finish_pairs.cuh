@@ -44,4 +44,13 @@ struct FinishPairs {
   }
 };
 
+// Of rows that begin on 16 bytes.
+inline void launch_and_finish_pairs(const Gemm<half, half>& p) {
+  const FinishPairs finish{p.epilogue, p.M, p.N};
+  if (swizzle::three_buffers_fit())
+    swizzle::launch_pipe<3, true>(p, finish);
+  else
+    swizzle::launch_pipe<2, true>(p, finish);
+}
+
 }  // namespace ladder::library
