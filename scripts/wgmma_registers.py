@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 import sys
 
-from ladder.wgmma_registers import main
+from ladder.command import run
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(run("ladder.wgmma_registers"))
