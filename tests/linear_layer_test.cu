@@ -128,7 +128,8 @@ Problem<half, half> of_large_sums(Layout layout) {
   return problem;
 }
 void expect_128(const Variant<half, half>& variant, Layout layout) {
-  BufferSets<half, half> sets(of_large_sums(layout), 1);
+  const Problem<half, half> problem = of_large_sums(layout);
+  BufferSets<half, half> sets(problem, 1);
   const Output<half> output = sets.run_poisoned(variant, nullptr);
   int wrong = 0;
   for (int i = 0; i < 130; ++i)
