@@ -15,6 +15,11 @@ def commands(folder: Path) -> Iterator[tuple[Path, list[str]]]:
         yield Path(entry["file"]), shlex.split(entry["command"].replace("\\$$", "$"))
 
 
+def compiler(command: list[str]) -> str:
+    """Of a command that may begin with a launcher: who links, too."""
+    return command[1] if Path(command[0]).name == "ccache" else command[0]
+
+
 def libraries(path: Path) -> list[str]:
     """What programs are linked with: the lines of a file. Raises BadInput."""
     if not path.is_file():

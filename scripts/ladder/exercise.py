@@ -389,7 +389,7 @@ class Build:
         refused = refusal_of_object(object_file)
         if refused:
             return f"refused: {refused}"
-        compiler = command[1] if Path(command[0]).name == "ccache" else command[0]
+        compiler = build_folder.compiler(command)
         link = [compiler, object_file, "-o", folder / "program", *self.libraries]
         done = subprocess.run(link, capture_output=True, text=True)
         if done.returncode == 0:

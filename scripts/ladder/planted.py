@@ -201,13 +201,9 @@ class Build:
         command += ["-w", "-g1", "-include", str(EDITS / "few_multiprocessors.h")]
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode == 0:
-            link = [self.compiler(command), object_file, "-o", program, *self.libraries]
+            link = [build_folder.compiler(command), object_file, "-o", program, *self.libraries]
             done = subprocess.run(link, capture_output=True, text=True)
         return done.stderr if done.returncode else ""
-
-    @staticmethod
-    def compiler(command: list[str]) -> str:
-        return command[1] if Path(command[0]).name == "ccache" else command[0]
 
 
 FINDING = re.compile(r"(.*?):(\d{1,9}): (.*)", re.DOTALL)
