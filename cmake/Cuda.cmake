@@ -1,6 +1,7 @@
 # Enables CUDA where there is a toolkit. Sets LADDER_CUDA, and CMAKE_CUDA_ARCHITECTURES unless given.
 set(LADDER_CUDA_VERSION 12.5)
 set(LADDER_CUDA OFF)
+set(LADDER_GPU_TESTS ${LADDER_SLOW_TESTS})
 if(LADDER_SANITIZE)
   return()
 elseif(NOT LADDER_GPU)
@@ -32,12 +33,17 @@ execute_process(COMMAND ${nvcc} --list-gpu-arch OUTPUT_VARIABLE known ERROR_QUIE
 string(REGEX MATCHALL "[0-9]+" LADDER_KNOWN_ARCHITECTURES "${known}")
 
 # What this machine's GPUs need; where there are none, Ampere and Hopper.
+execute_process(
+  COMMAND nvidia-smi --query-gpu=compute_cap --format=csv,noheader
+  OUTPUT_VARIABLE capabilities
+  ERROR_QUIET RESULT_VARIABLE status)
+if(status EQUAL 0 AND capabilities MATCHES "[0-9]+\\.[0-9]")
+  set(LADDER_GPU_TESTS ON)
+else()
+  set(capabilities)
+endif()
 if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES OR CMAKE_CUDA_ARCHITECTURES STREQUAL native)
-  execute_process(
-    COMMAND nvidia-smi --query-gpu=compute_cap --format=csv,noheader
-    OUTPUT_VARIABLE capabilities
-    ERROR_QUIET RESULT_VARIABLE status)
-  if(status EQUAL 0 AND capabilities MATCHES "[0-9]+\\.[0-9]")
+  if(capabilities)
     string(REGEX MATCHALL "[0-9]+\\.[0-9]" architectures "${capabilities}")
     string(REPLACE "." "" architectures "${architectures}")
     list(REMOVE_DUPLICATES architectures)

@@ -1,7 +1,10 @@
 # Writes OUTPUT, C++ with the headers that NVRTC reads: `cmake -D OUTPUT=... -D KERNELS=... -P embed_kernels.cmake`.
 # NVRTC finds a header that is in memory by exactly what stands in the #include: by the path from KERNELS, then.
-file(GLOB headers RELATIVE ${KERNELS} ${KERNELS}/13_fit_the_waves.cuh ${KERNELS}/13b_ping_pong.cuh
-     ${KERNELS}/14_few_rows.cuh ${KERNELS}/18_layouts.cuh ${KERNELS}/contract.h ${KERNELS}/epilogue.h
+# The headers are those of the stages that compile.cpp names, and all parts.
+file(READ ${KERNELS}/library/jit/compile.cpp text)
+string(REGEX MATCHALL "\"[0-9][0-9][a-z]?_[a-z0-9_]+\"" stages "${text}")
+list(TRANSFORM stages REPLACE "\"(.*)\"" "${KERNELS}/\\1.cuh")
+file(GLOB headers RELATIVE ${KERNELS} ${stages} ${KERNELS}/contract.h ${KERNELS}/epilogue.h
      ${KERNELS}/launch.cuh ${KERNELS}/types.cuh ${KERNELS}/parts/*.cuh ${KERNELS}/ptx/*.cuh)
 set(entries)
 foreach(header IN LISTS headers)

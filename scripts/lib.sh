@@ -117,6 +117,16 @@ writable() {
   [ -z "$locked" ] || (die "no right to write to $locked")
 }
 
+# alone FILE WHAT: waits while another process has FILE, which is this one's until it ends or closes LOCK.
+# To lock a file of another user's it is enough to read it.
+alone() {
+  : 2>/dev/null >>"$1" || true
+  exec {LOCK}<"$1"
+  flock -n "$LOCK" && return
+  say "waiting for another process that $2"
+  flock "$LOCK"
+}
+
 # build [TARGET ...]: these targets, or all, with BUILD_OPTIONS for CMake.
 BUILD_OPTIONS=()
 build() {
@@ -124,6 +134,7 @@ build() {
   if [ ! -f build/CMakeCache.txt ] && command -v ninja >/dev/null; then options+=(-G Ninja); fi
   if [ "${CI:-}" = true ]; then options+=(-DCMAKE_COMPILE_WARNING_AS_ERROR=ON); fi
   writable build || exit 1
+  alone build/.lock "builds here"
   say "configuring"
   "$CMAKE" -S . -B build ${options[@]+"${options[@]}"} >build/configure.log 2>&1 || {
     cat build/configure.log >&2
@@ -133,7 +144,10 @@ build() {
     build/configure.log || true
   if [ $# -gt 0 ]; then targets=(--target "$@"); fi
   say "building"
-  "$CMAKE" --build build --parallel "$(nproc)" ${targets[@]+"${targets[@]}"} && return
+  if "$CMAKE" --build build --parallel "$(nproc)" ${targets[@]+"${targets[@]}"}; then
+    exec {LOCK}<&-
+    return
+  fi
   local target
   for target in "$@"; do
     "$CMAKE" --build build --target help | grep -w -- "$target" >/dev/null ||
@@ -149,6 +163,11 @@ run_ctest() { "$(dirname "$(command -v "$CMAKE")")/ctest" "$@"; }
 run_tests() {
   local folder=$1
   shift
+  # Tests that use the GPU at once hang. A test may run this script: it has the GPU already.
+  if have_gpu && [ -z "${LADDER_HAS_GPU:-}" ]; then
+    alone /tmp/gemm_ladder_gpu.lock "tests on this machine's GPU"
+    export LADDER_HAS_GPU=1
+  fi
   run_ctest --test-dir "$folder" --output-on-failure --no-tests=error --parallel "$(nproc)" "$@"
 }
 

@@ -10,6 +10,13 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 help "$@"
 
 options=("$@")
+for option in "$@"; do
+  case $option in
+    --json | --json=* | --trace | --trace=*)
+      bad_input "every stage would write the same file; run one of them with ${option%%=*}"
+      ;;
+  esac
+done
 
 # build_all FOLDER [cpu_]: the stages for this device. What the first of them refuses ends the script before
 # the others are built.
@@ -24,10 +31,10 @@ build_all() {
 }
 
 set_up
-folder=build/stages
+folder=build/stages at_a_time=1
 if have_gpu; then build_all "$folder"; fi
 if ! have_gpu || [ -z "$(all_stages "$folder")" ]; then
-  folder=build/stages/cpu
+  folder=build/stages/cpu at_a_time=2
   build_all "$folder" cpu_
   if have_gpu; then
     say "there is a GPU but no CUDA toolkit that knows it"
@@ -41,11 +48,20 @@ mapfile -t names < <(all_stages "$folder")
 # Beside the results of the run before, which bad input must not cost.
 rm -rf build/results.new
 mkdir -p build/results.new
-failed=()
-for name in "${names[@]}"; do
+said=$(mktemp -d)
+trap 'kill "${processes[@]}" 2>/dev/null || true; rm -rf "$said"' EXIT
+failed=() processes=()
+for ((i = 0; i < ${#names[@]}; ++i)); do
+  for name in "${names[@]:${#processes[@]}:i + at_a_time - ${#processes[@]}}"; do
+    "$folder/$name" --json "build/results.new/$name.json" ${options[@]+"${options[@]}"} \
+      >"$said/$name" 2>"$said/$name.errors" &
+    processes+=($!)
+  done
+  name=${names[i]} code=0
   say "$name"
-  code=0
-  "$folder/$name" --json "build/results.new/$name.json" ${options[@]+"${options[@]}"} || code=$?
+  wait "${processes[i]}" || code=$?
+  cat "$said/$name"
+  cat "$said/$name.errors" >&2
   case $code in
     0) ;;
     77) say "$name was skipped" ;;

@@ -81,6 +81,9 @@ expect("02_second: unknown epilogue 'tanh' (there are relu, gelu, gelu_erf, silu
 expect("02_second: '16x4096' in 'also_at' is no shape like 1024, 16x4096x4096 or 1024_TN" "x4096x4096" "x4096")
 expect("02_second: 'also_at' is of type STRING, not ARRAY" "[\"1024\", \"16x4096x4096\", \"8192_TN_bf16\"]" "\"1024\"")
 expect("02_second: unknown data 'noise' in 'power_with' (there are random, exact, zeros, constant)" "zeros" "noise")
+expect("02_second: 'timeline' is of type STRING, not BOOLEAN" "\"reference\": \"best\"" "\"timeline\": \"fp16\"")
+expect("02_second: unknown program 'tune' in 'races_in' (there are peers, groups, feed_forward)"
+       "\"reference\": \"best\"" "\"races_in\": [\"tune\"]")
 expect("02_second: 'types' is empty" "[\"fp16\"]" "[]")
 expect("'stages' is of type OBJECT, not ARRAY" "${RIGHT}" "{\"stages\": {}}")
 expect("it has no stages" "${RIGHT}" "{\"stages\": []}")

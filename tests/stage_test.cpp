@@ -232,16 +232,22 @@ void primes(const Subject<In, Out>& subject) {
 }
 
 // An infinity and what is no number in A, in rows of their own, become what IEEE's arithmetic makes
-// of them, also behind an epilogue, and change no other row.
+// of them, also behind an epilogue, which multiplies by 0 like by any number, and change no other
+// row.
 template <class In, class Out>
 void not_finite(const Subject<In, Out>& subject) {
   using Limits = std::numeric_limits<float>;
   const Layout layout = subject.layout;
-  for (const Activation activation : {Activation::NONE, Activation::RELU, Activation::GELU,
-                                      Activation::GELU_ERF, Activation::SILU}) {
+  struct {
+    Activation activation;
+    float alpha;
+  } const cases[] = {{Activation::NONE, 1}, {Activation::RELU, 1},     {Activation::GELU, 1},
+                     {Activation::SILU, 1}, {Activation::GELU_ERF, 1}, {Activation::NONE, 0}};
+  for (const auto& [activation, alpha] : cases) {
     EpilogueChoice epilogue{};
     epilogue.activation = activation;
-    if (activation != Activation::NONE && !subject.stage.epilogue) break;
+    epilogue.alpha = alpha;
+    if (!epilogue.is_product_alone() && !subject.stage.epilogue) break;
     Problem<In, Out> problem = subject.problem({40, 72, 64}, Data::EXACT, 7, {}, epilogue);
     const auto set = [&](int i, int k, float value) {
       problem

@@ -51,6 +51,15 @@ class Stage:
         return self.name.split("_")[0]
 
 
+@dataclass(frozen=True)
+class OfSeveralGpus:
+    """An entry with `several_gpus`: build/multi_gpu runs it, and knows the rest."""
+
+    name: str
+    parent: str
+    page: str
+
+
 def stage_of(entry: dict) -> Stage:
     return Stage(
         name=entry["name"],
@@ -78,14 +87,20 @@ ENTRY = {
     "also_at?": [one_line],
     "power_with?": [a_name],
     "groups?": bool,
+    "timeline?": bool,
+    "races_in?": [a_name],
 }
+SEVERAL = {"name": a_name, "parent": a_name, "page": one_line, "several_gpus": bool}
 
 
 @cache
-def read(path: Path) -> dict[str, Stage]:
-    stages = [stage_of(entry) for entry in read_json(path, {"stages": [ENTRY]})["stages"]]
-    by_name: dict[str, Stage] = {}
-    for stage in stages:
+def read(path: Path) -> dict[str, Stage | OfSeveralGpus]:
+    by_name: dict[str, Stage | OfSeveralGpus] = {}
+    for entry in read_json(path, {"stages": [(ENTRY, SEVERAL)]})["stages"]:
+        if "several_gpus" in entry:
+            stage = OfSeveralGpus(entry["name"], entry["parent"], entry["page"])
+        else:
+            stage = stage_of(entry)
         if stage.name in by_name:
             raise BadInput(f"{path}: '{stage.name}' stands twice")
         if stage.parent is not None and stage.parent not in by_name:
@@ -97,8 +112,13 @@ def read(path: Path) -> dict[str, Stage]:
 
 
 def load(path: Path | None = None) -> dict[str, Stage]:
-    """By name, in the order of the ladder. Raises BadInput."""
-    return read(path or MANIFEST)
+    """Those of one GPU by name, in the order of the ladder. Raises BadInput."""
+    return {name: s for name, s in read(path or MANIFEST).items() if isinstance(s, Stage)}
+
+
+def of_several_gpus() -> list[OfSeveralGpus]:
+    """Raises BadInput."""
+    return [stage for stage in read(MANIFEST).values() if isinstance(stage, OfSeveralGpus)]
 
 
 def at_squares() -> list[str]:

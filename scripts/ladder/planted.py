@@ -1,6 +1,7 @@
 """Plants mistakes in the project's own kernels, one at a time, and says what the CPU device finds.
 
 planted_edits.py [EDITS ...]       all of tests/planted_edits, or these files of it
+planted_edits.py --first           of each cause the first edit alone
 
 A file of edits is named after the stage that is run. Each edit replaces `old`, which stands once in
 the kernel header `file` (the stage's own where nothing is said), by `new`; the stage's main with
@@ -19,12 +20,14 @@ expected, 2 bad input.
 """
 
 import argparse
+import os
 import re
 import shlex
 import shutil
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -42,6 +45,7 @@ from ladder.files import (
 from ladder.project import ROOT, BadInput
 
 EDITS = ROOT / "tests/planted_edits"
+FEW_MULTIPROCESSORS = EDITS / "few_multiprocessors.h"
 SECONDS = 60  # a program that runs longer hangs
 WRONG_RESULT = "wrong result"
 
@@ -182,15 +186,37 @@ class Build:
             for file, words in build_folder.commands(folder)
             if not any("_untraced_object" in word for word in words)
         }
+        self.folder = folder
         self.libraries = build_folder.libraries(folder / "cpu/libraries")
+
+    def command_of(self, stage: str) -> list[str]:
+        name = f"{stage}.cu.cpp"
+        if name not in self.commands:
+            raise BadInput(f"{stage} is no stage that this build makes for the CPU device")
+        return list(self.commands[name])
+
+    def link(self, command: list[str], objects: list[Path], program: Path) -> str:
+        link = [build_folder.compiler(command), *objects, "-o", program, *self.libraries]
+        done = subprocess.run(link, capture_output=True, text=True)
+        return done.stderr if done.returncode else ""
+
+    def unedited(self, stage: str, folder: Path) -> Path:
+        """The stage as the build has compiled it, on a device of few multiprocessors."""
+        command = self.command_of(stage)
+        few, program = folder / "few_multiprocessors.o", folder / stage
+        before = command[: command.index("-c")]
+        source = ["-x", "c++", "-c", str(FEW_MULTIPROCESSORS)]
+        done = subprocess.run([*before, *source, "-o", few], capture_output=True, text=True)
+        objects = [self.folder / command[command.index("-o") + 1], few]
+        said = done.stderr if done.returncode else self.link(command, objects, program)
+        if said:
+            raise BadInput(f"{stage} is not built, or does not link:", *said.splitlines())
+        return program
 
     def compile(self, edit: Edit, kernels: Path, program: Path) -> str:
         """Makes the edit's variant of its stage with another kernels/. Returns what the compiler
         says if it cannot."""
-        name = f"{edit.stage}.cu.cpp"
-        if name not in self.commands:
-            raise BadInput(f"{edit.stage} is no stage that this build makes for the CPU device")
-        command = list(self.commands[name])
+        command = self.command_of(edit.stage)
         source = program.with_suffix(".cpp")
         source.write_text(main_of(read_text(ROOT / f"stages/{edit.stage}.cu"), edit))
         command[command.index("-c") + 1] = str(source)
@@ -198,12 +224,9 @@ class Build:
         object_file = program.with_suffix(".o")
         command[command.index("-o") + 1] = str(object_file)
         # Of what -g says lines are enough, and a quarter of the compiler's time is saved.
-        command += ["-w", "-g1", "-include", str(EDITS / "few_multiprocessors.h")]
+        command += ["-w", "-g1", "-include", str(FEW_MULTIPROCESSORS)]
         done = subprocess.run(command, capture_output=True, text=True)
-        if done.returncode == 0:
-            link = [build_folder.compiler(command), object_file, "-o", program, *self.libraries]
-            done = subprocess.run(link, capture_output=True, text=True)
-        return done.stderr if done.returncode else ""
+        return done.stderr if done.returncode else self.link(command, [object_file], program)
 
 
 FINDING = re.compile(r"(.*?):(\d{1,9}): (.*)", re.DOTALL)
@@ -296,25 +319,34 @@ def try_edit(edit: Edit, build: Build) -> Outcome:
 def unedited(edits: list[Edit], build: Build) -> list[str]:
     """What a stage reports that nobody has edited, at each variant and shape of the edits."""
     objections = []
-    by_program = {(e.variant, e.kernel, e.shape, e.options): e for e in edits}
     with tempfile.TemporaryDirectory() as folder:
-        made = {}
-        for (variant, kernel, shape, _), edit in by_program.items():
-            program = made.get((variant, kernel, edit.other_type))
-            if program is None:
-                program = made[variant, kernel, edit.other_type] = (
-                    Path(folder) / f"program{len(made)}"
-                )
-                said = build.compile(edit, ROOT / "kernels", program)
-                if said:
-                    raise BadInput(
-                        f"{edit.stage}, {variant}, does not compile:", *said.splitlines()
-                    )
+        program = build.unedited(edits[0].stage, Path(folder))
+        for edit in {(e.variant, e.shape, e.options): e for e in edits}.values():
             outcome = run(program, edit)
             if outcome != Outcome():
-                what = "x".join(map(str, shape))
-                objections.append(f"{edit.stage}, {variant} at {what}, unedited: {outcome}")
+                what = "x".join(map(str, edit.shape))
+                objections.append(f"{edit.stage}, {edit.variant} at {what}, unedited: {outcome}")
     return objections
+
+
+def causes(edit: Edit) -> set[str]:
+    """What its finding may say, without numbers."""
+    if edit.finds == WRONG_RESULT:
+        return {WRONG_RESULT}
+    return {re.sub(r"\d+", "N", cause) for cause in edit.finds["cause"].split("|")}
+
+
+def first_of_each_cause(files: list[list[Edit]]) -> list[list[Edit]]:
+    """The edits of some files without those whose cause an edit before them has."""
+    seen: set[str] = set()
+    first = []
+    for edits in files:
+        first.append([])
+        for edit in edits:
+            if not causes(edit) & seen:
+                seen |= causes(edit)
+                first[-1].append(edit)
+    return [edits for edits in first if edits]
 
 
 def row(*cells: str) -> str:
@@ -333,17 +365,16 @@ def table_row(edit: Edit, outcome: Outcome) -> str:
     return row(edit.stage, edit.mistake, cause, f"{shown.file}:{shown.line}: `{shown.text}`")
 
 
-def check(path: Path, build: Build) -> list[str]:
+def check(edits: list[Edit], build: Build) -> list[str]:
     """Tries the edits of a file, and what they edit without them. Prints the table's rows; returns
     what is not as it should be. Raises BadInput."""
-    edits = read_edits(path)
     wrong = unedited(edits, build)
     if wrong:  # then edits show nothing
         return wrong
-    for edit in edits:
-        outcome = try_edit(edit, build)
-        print(table_row(edit, outcome), flush=True)
-        wrong += [f"{edit.stage}, {edit.id}: {o}" for o in objections(edit, outcome)]
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        for edit, outcome in zip(edits, pool.map(lambda e: try_edit(e, build), edits), strict=True):
+            print(table_row(edit, outcome), flush=True)
+            wrong += [f"{edit.stage}, {edit.id}: {o}" for o in objections(edit, outcome)]
     return wrong
 
 
@@ -352,14 +383,16 @@ def main(arguments: list[str]) -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("files", nargs="*", type=Path, metavar="EDITS")
+    parser.add_argument("--first", action="store_true")
     parser.add_argument("--build", type=Path, default=ROOT / "build", metavar="FOLDER")
     options = parser.parse_args(arguments)
     try:
         build = Build(options.build)
         print(row("stage", "edit", "found", "line"), "\n|---|---|---|---|", sep="")
         wrong = []
-        for path in options.files or sorted(EDITS.glob("*.yaml")):
-            wrong += check(path, build)
+        files = [read_edits(path) for path in options.files or sorted(EDITS.glob("*.yaml"))]
+        for edits in first_of_each_cause(files) if options.first else files:
+            wrong += check(edits, build)
     except BadInput as error:
         print(f"planted_edits.py: {error}", file=sys.stderr)
         return 2

@@ -19,7 +19,7 @@ from markdown.extensions.toc import slugify
 from mkdocs.structure.files import File
 
 from ladder import api, exercise, manifest, reading, triton_twins
-from ladder.files import a_name, one_line, read_json, read_text
+from ladder.files import read_json, read_text
 from ladder.project import ROOT, BadInput
 
 # A link to another file, with lines or without: ](../kernels/01_naive.cuh#L24-L35)
@@ -78,11 +78,8 @@ def on_config(config):
 @cache
 def parents() -> dict[str, tuple[str, str | None]]:
     """Of every stage, by its page below docs/: its name and its parent's."""
-    stages = {stage.page: (stage.name, stage.parent) for stage in manifest.load().values()}
-    entry = {"name": a_name, "parent": (a_name, None), "page": one_line}
-    several = read_json(ROOT / "stages/several_gpus.json", {"stages": [entry]})["stages"]
-    stages |= {stage["page"]: (stage["name"], stage["parent"]) for stage in several}
-    return {page.removeprefix("docs/"): names for page, names in stages.items()}
+    stages = [*manifest.load().values(), *manifest.of_several_gpus()]
+    return {s.page.removeprefix("docs/"): (s.name, s.parent) for s in stages}
 
 
 def diff_page(stage: str) -> str:

@@ -65,8 +65,7 @@ def test_the_names_are_printed_for_the_shell(manifest_of, tmp_path, capsys):
 
 def test_every_stage_of_the_project_has_its_files_and_every_file_is_a_stages():
     stages = manifest.load()
-    several = json.loads((ROOT / "stages/several_gpus.json").read_text())["stages"]
-    names = {*stages, *(stage["name"] for stage in several)}
+    names = {*stages, *(stage.name for stage in manifest.of_several_gpus())}
     for folder, ending in (("kernels", ".cuh"), ("stages", ".cu")):
         there = {p.stem for p in (ROOT / folder).glob(f"[0-9]*{ending}")}
         assert there == names, folder
@@ -107,4 +106,14 @@ def test_no_script_reads_a_stages_name():
 
 def test_the_manifest_is_json_with_one_stage_an_entry():
     entries = json.loads(manifest.MANIFEST.read_text())["stages"]
-    assert [entry["name"] for entry in entries] == list(manifest.load())
+    assert [entry["name"] for entry in entries] == list(manifest.read(manifest.MANIFEST))
+
+
+def test_the_manifest_is_what_its_schema_says():
+    schema = json.loads((ROOT / "stages/manifest.schema.json").read_text())
+    is_valid = pytest.importorskip("fastjsonschema").compile(schema)
+    content = json.loads(manifest.MANIFEST.read_text())
+    is_valid(content)
+    content["stages"][3]["aligned_row"] = True
+    with pytest.raises(ValueError, match="stages"):
+        is_valid(content)

@@ -6,30 +6,30 @@ import sys
 
 import pytest
 
-from ladder import steps
+from ladder import manifest, steps
 from ladder.project import ROOT, BadInput
 
 sys.path.insert(0, str(ROOT / "bench/multi_gpu"))
 import adopt
 import tables
 
-STAGES = json.loads((ROOT / "stages/several_gpus.json").read_text())["stages"]
+STAGES = manifest.of_several_gpus()
 
 
 def text(name):
     return (ROOT / f"kernels/{name}.cuh").read_text()
 
 
-@pytest.mark.parametrize("stage", STAGES, ids=lambda stage: stage["name"])
+@pytest.mark.parametrize("stage", STAGES, ids=lambda stage: stage.name)
 def test_a_step_is_within_the_rule_or_says_why(stage):
-    name, parent = stage["name"], stage["parent"]
+    name, parent = stage.name, stage.parent
     assert steps.step(name, text(name), parent, text(parent)).within
 
 
-@pytest.mark.parametrize("stage", STAGES, ids=lambda stage: stage["name"])
+@pytest.mark.parametrize("stage", STAGES, ids=lambda stage: stage.name)
 def test_every_stage_has_its_main_and_its_page(stage):
-    assert stage["page"] == f"docs/{stage['name']}.md"
-    for path in (stage["page"], f"stages/{stage['name']}.cu"):
+    assert stage.page == f"docs/{stage.name}.md"
+    for path in (stage.page, f"stages/{stage.name}.cu"):
         assert (ROOT / path).exists()
 
 
