@@ -155,6 +155,8 @@ function(ladder_read_manifest root)
         json_value(also_at ARRAY "${stage}" ${name} also_at)
       elseif(key STREQUAL "power_with")
         json_value(power_with ARRAY "${stage}" ${name} power_with)
+      elseif(key STREQUAL "milestone") # words for a table, which CMake has no use for
+        json_value(milestone STRING "${stage}" ${name} milestone)
       elseif(NOT key MATCHES "^(name|parent|types|needs|aligned_rows|page)$")
         ladder_bad_manifest("${name}: unknown key '${key}'")
       endif()
