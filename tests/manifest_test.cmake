@@ -20,7 +20,7 @@ set(RIGHT [=[{"stages": [
   {"name": "02_second", "parent": "01_first", "types": ["fp16"],
    "needs": {"compute_capability": 90, "features": ["tma", "wgmma"]},
    "aligned_rows": true, "page": "docs/02.md",
-   "reference": "best", "also_at": ["1024", "16x4096x4096", "8192_TN_bf16"], "power_with": ["zeros"]}]}
+   "reference": "best", "also_at": ["1024", "16x4096x4096", "8192_TN_bf16"], "power_with": ["zeros"], "milestone": "what is new"}]}
 ]=])
 file(REMOVE_RECURSE ${FOLDER})
 foreach(file kernels/01_first.cuh kernels/02_second.cuh stages/01_first.cu stages/02_second.cu docs/01.md
@@ -76,6 +76,7 @@ expect("02_second: unknown sums 'slow' (there are fp32, fast, promoted, scaled)"
 expect("02_second: 'any_layout' is of type STRING, not BOOLEAN" "\"reference\": \"best\""
        "\"any_layout\": \"NT\"")
 expect("02_second: 'groups' is of type NUMBER, not BOOLEAN" "\"reference\": \"best\"" "\"groups\": 8")
+expect("02_second: 'milestone' is of type BOOLEAN, not STRING" "\"what is new\"" "true")
 expect("02_second: unknown epilogue 'tanh' (there are relu, gelu, gelu_erf, silu)"
        "\"reference\": \"best\"" "\"epilogue\": \"tanh\"")
 expect("02_second: '16x4096' in 'also_at' is no shape like 1024, 16x4096x4096 or 1024_TN" "x4096x4096" "x4096")

@@ -880,15 +880,26 @@ class Progress:
             os.replace(new, self.path)
 
 
-def list_all(progress: Progress) -> None:
+def listed(done: set[str]) -> list[str]:
+    """A line each, then how many of them are done."""
     every = all_exercises()
-    for e in every:
-        mark = "done" if progress.of(e)["done"] else "    "
-        print(f"{mark}  {e.number}  {e.title}  ({KINDS[e.kind]})")
-    done = sum(progress.of(e)["done"] for e in every)
-    print(f"\n{done} of {len(every)} done.", end=" ")
-    left = [e for e in every if not progress.of(e)["done"]]
-    print(f"Next: ./scripts/exercise.sh {left[0].number}" if left else "All of them.")
+    lines = [
+        f"{'done' if e.name in done else '    '}  {e.number}  {e.title}  ({KINDS[e.kind]})"
+        for e in every
+    ]
+    left = [e for e in every if e.name not in done]
+    following = f"Next: ./scripts/exercise.sh {left[0].number}" if left else "All of them."
+    return [*lines, "", f"{len(every) - len(left)} of {len(every)} done. {following}"]
+
+
+def list_all(progress: Progress) -> None:
+    print("\n".join(listed({e.name for e in all_exercises() if progress.of(e)["done"]})))
+
+
+def printed() -> str:
+    """The beginning and the end of it, for the documentation."""
+    lines = listed(set())
+    return "\n".join(["```", *lines[:2], "...", lines[-1], "```"])
 
 
 def show(exercise: Exercise, verdict: Verdict, progress: Progress) -> None:

@@ -25,8 +25,8 @@ class Stage:
     stored transposed; `also_at`: the shapes beside 4096 and 8192 at which scripts/measure.sh times
     the stage, as 8192_TN_bf16 where layout or type is not the usual one; `power_with`: the kinds of
     data with which scripts/power.py measures it; `groups`: many products in one launch, which
-    build/groups times and nothing wants at 4096 and 8192. The manifest may leave out the last
-    four."""
+    build/groups times and nothing wants at 4096 and 8192; `milestone`: what is new, in a few words,
+    of the stages that the README shows. The manifest may leave out the last five."""
 
     name: str
     parent: str | None
@@ -39,6 +39,7 @@ class Stage:
     also_at: tuple[str, ...] = ()
     power_with: tuple[str, ...] = ()
     groups: bool = False
+    milestone: str = ""
 
     @property
     def layout(self) -> str:
@@ -73,6 +74,7 @@ def stage_of(entry: dict) -> Stage:
         also_at=tuple(entry.get("also_at", ())),
         power_with=tuple(entry.get("power_with", ())),
         groups=entry.get("groups", False),
+        milestone=entry.get("milestone", ""),
     )
 
 
@@ -89,6 +91,7 @@ ENTRY = {
     "groups?": bool,
     "timeline?": bool,
     "races_in?": [a_name],
+    "milestone?": one_line,
 }
 SEVERAL = {"name": a_name, "parent": a_name, "page": one_line, "several_gpus": bool}
 

@@ -15,12 +15,13 @@ MEASURE = (
     "measure.sh: write ./scripts/measure.sh --out DIR [--thin] [--only PART,PART]; "
     "the parts: tests sanitizers ncu sweep claims\n"
 )
+LINT = "lint.sh: no check 'tea'; there are: clang-format shellcheck ruff steps\n"
 STAGES = [
     stage["name"] for stage in json.loads((ROOT / "stages/manifest.json").read_text())["stages"]
 ]
 NO_STAGE = "{}: no stage 'nope'; there are: " + " ".join(STAGES) + "\n"
 SCRIPTS = ["run_all.sh", "try.sh", "test.sh", "profile.sh", "sanitize.sh", "measure.sh", "docs.sh"]
-SCRIPTS += ["peers.sh", "tune.sh", "lock.sh"]
+SCRIPTS += ["peers.sh", "tune.sh", "lock.sh", "lint.sh"]
 
 
 ONE_FILE = "run_all.sh: every stage would write the same file; run one of them with {}\n"
@@ -39,6 +40,7 @@ def test_help_from_any_directory(script, tmp_path):
 @pytest.mark.parametrize(
     "command, message",
     [
+        (["lint.sh", "ruff", "tea"], LINT),
         (["measure.sh"], MEASURE),
         (["measure.sh", "--out"], MEASURE),
         (["measure.sh", "--thin"], MEASURE),

@@ -139,6 +139,39 @@ def test_the_table_of_stages_is_in_the_order_of_the_manifest_and_leads_to_the_pa
     ]
 
 
+def test_the_table_of_milestones_has_the_stages_that_are_some(project, manifest_of):
+    manifest_of("02_two", {"name": "10_one", "milestone": "what is new"}, "06_three")
+    assert written("milestones").splitlines()[2:5] == [
+        "| stage | what is new | inputs | TFLOP/s | % of cuBLAS |",
+        "| --- | --- | --- | ---: | ---: |",
+        "| [10_one](10_one.md) | what is new | fp32 | 51.0 | 80.2 |",
+    ]
+    (project / "results/10_one_4096.json").unlink()
+    sources.reports.cache_clear()
+    assert problems_of("milestones") == ["docs/page.md: no results of 10_one at 4096"]
+
+
+def test_what_run_all_prints_of_a_stage_is_shown(project):
+    change(
+        project,
+        "02_two_4096.json",
+        lambda c: [v.update(percent_of_peak=9.5) for v in c["variants"]],
+    )
+    lines = written("summary 02_two").splitlines()
+    assert lines[2] == lines[-3] == "```"
+    assert lines[3].startswith("stage   variant  M=N=K")
+    assert [line.split()[:3] for line in lines[4:6]] == [
+        ["02_two", "slow", "4096"],
+        ["02_two", "own", "4096"],
+    ]
+
+
+def test_what_the_grader_lists_is_shown_shortened():
+    lines = written("grader").splitlines()
+    assert lines[3].split()[0] == "01" and lines[5] == "..."
+    assert re.fullmatch(r"0 of \d+ done\. Next: \./scripts/exercise\.sh 01", lines[6])
+
+
 def test_each_result_that_the_table_of_stages_lacks_is_a_line(project):
     (project / "results/02_two_8192.json").unlink()
     (project / "results/06_three_4096.json").unlink()

@@ -6,6 +6,8 @@ update_docs.py --check     fails when one of them would change
 Generated text stands between `<!-- KIND ARGUMENTS -->` and `<!-- end -->`. The kinds:
 
   stages                     all stages at 4096 and 8192, with the first sentence of their pages
+  milestones                 the stages that the manifest calls milestones, at 4096
+  summary STAGE ...          what scripts/run_all.sh prints of these stages, at 4096
   results STAGE              all variants at 4096: time, TFLOP/s, percent of cuBLAS, resources
   shapes STAGE               percent of cuBLAS over all shapes that were measured
   counters STAGE[/VARIANT] ...   what ncu counted at 4096: the rows that differ by 3% or more
@@ -23,6 +25,7 @@ Generated text stands between `<!-- KIND ARGUMENTS -->` and `<!-- end -->`. The 
   claims ID ...              claims of docs/claims.yaml, with their values in footnotes
   machine                    the GPUs that were measured
   exercises                  all exercises
+  grader                     what scripts/exercise.sh prints, shortened, where nothing is done yet
   references                 what ncu counted of the exercises' references and was not predicted
   around                     the kernels of exercises 49 to 58, as build/around_gemm timed them
   contenders FILE ...        what build/groups or build/feed_forward timed, by workload
@@ -75,6 +78,8 @@ MISPLACED_VALUE = re.compile(r"^(?:[\s>*+-]*|\d+\. +)<!--=|^\|.*<!--=", re.MULTI
 FOOTNOTE = re.compile(r"\[\^([^\]]+)\]:")
 KINDS = {
     "stages": results.stages,
+    "milestones": results.milestones,
+    "summary": results.summary,
     "times": reading.times,
     "steps": results.step_table,
     "results": results.results,
@@ -92,6 +97,7 @@ KINDS = {
     "references": counters.references,
     "diagnosis": diagnose.block,
     "exercises": exercise.table,
+    "grader": exercise.printed,
     "triton": twins.block,
     "library": products.library,
     "jit": products.jit,

@@ -7,8 +7,8 @@ from ladder.docs import sources
 from ladder.docs.text import number, table
 from ladder.files import read_json, read_text
 from ladder.project import BadInput
-from ladder.results import AROUND, PROGRAMS, own, percent_of_best
-from ladder.sweep import DOCUMENTED, order
+from ladder.results import AROUND, PROGRAMS, own, percent_of_best, terminal_table
+from ladder.sweep import ALL_VARIANTS_AT, DOCUMENTED, order
 
 # Shorter launches are not at the power limit: the host that enqueues them sets the pace.
 HOST_PACED_MS = 0.02
@@ -89,6 +89,28 @@ def stages() -> str:
             f"{'; '.join(best)}."
         )
     return text
+
+
+def milestones() -> str:
+    """The stages of which the manifest says so, with what is new in a few words."""
+    rows, missing = [], []
+    for stage in (stage for stage in manifest.load().values() if stage.milestone):
+        try:
+            v = own(sources.report(stage.name, ALL_VARIANTS_AT))
+        except BadInput as error:
+            missing += error.args
+            continue
+        numbers = [f"{v['tflops']:.1f}", f"{v['percent_of_cublas']:.1f}"]
+        rows.append([page_of(stage), stage.milestone, stage.types[0], *numbers])
+    if missing:
+        raise BadInput(*missing)
+    return table(["stage", "what is new", "inputs", "TFLOP/s", "% of cuBLAS"], rows)
+
+
+def summary(*names: str) -> str:
+    """What scripts/run_all.sh prints of these stages in its last table."""
+    reports = [sources.report(name, ALL_VARIANTS_AT) for name in names]
+    return f"```\n{terminal_table(reports)}\n```"
 
 
 def step_table() -> str:
