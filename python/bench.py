@@ -12,7 +12,6 @@ Exit code: 0 done, 1 some result was wrong, 2 bad usage, 77 there is no GPU for 
 import argparse
 import gc
 import itertools
-import json
 import math
 import random
 import statistics
@@ -23,6 +22,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "scripts"))
 
 from ladder.command import run
+from ladder.files import as_lines
 from ladder.project import BadInput
 from ladder.sweep_shapes import ROWS, SEED, model_shapes, random_shapes, sizes
 
@@ -307,7 +307,7 @@ def main(arguments: list[str]) -> int:
         if name in options.only:
             found[name] = part()
             if options.out:
-                options.out.write_text(json.dumps(found, indent=1) + "\n")
+                options.out.write_text(as_lines({key: value} for key, value in found.items()))
     print(summary(found))
     return int("WRONG" in summary(found))
 

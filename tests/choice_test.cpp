@@ -39,18 +39,22 @@ const std::vector<Shape> SHAPES = {{512, 512, 512},      {768, 768, 768},     {1
                                    {100000, 1, 100000},  {7, 131072, 4096},   {131072, 131072, 64},
                                    {32768, 32768, 32768}};
 
-// A table as the program wrote it.
+// A table as scripts/tune.sh keeps it: a line of the GPU, then one for each candidate.
 struct Table {
   std::string name;
   Json json;
 };
 std::vector<Table> tables() {
   std::vector<Table> all;
-  for (const auto& entry : std::filesystem::directory_iterator(LADDER_TUNED))
-    if (entry.path().extension() == ".json") {
-      std::ifstream file(entry.path());
-      all.push_back({entry.path().stem().string(), Json::parse(file)});
-    }
+  for (const auto& entry : std::filesystem::directory_iterator(LADDER_RESULTS)) {
+    std::ifstream file(entry.path() / "tune.jsonl");
+    std::string line;
+    if (!std::getline(file, line)) continue;
+    Json json = Json::parse(line);
+    while (std::getline(file, line))
+      json.at("candidates").push_back(Json::parse(line).at("candidates").at(0));
+    all.push_back({entry.path().filename().string(), json});
+  }
   return all;
 }
 

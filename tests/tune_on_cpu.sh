@@ -17,10 +17,10 @@ from pathlib import Path
 from ladder import tune
 
 folder = Path(sys.argv[1])
-(folder / "tuned").mkdir()
-sys.exit(tune.main(["--adopt", "h200", str(folder / "tune.json")], folder / "tuned"))
+(folder / "kernels/tuned").mkdir(parents=True)
+sys.exit(tune.main(["--adopt", "h200", str(folder / "tune.json")], folder))
 PYTHON
-grep -q 'Kernel::FEW_ROWS, 16, 64, 1, 1, 2, 2}' "$folder/tuned/h200.h"
+grep -q 'Kernel::FEW_ROWS, 16, 64, 1, 1, 2, 2}' "$folder/kernels/tuned/h200.h"
 
 "$1" --explain --shapes 7x8x9 --gpu X >"$folder/out"
 expect '^7 rows on X$'

@@ -12,14 +12,13 @@ Exit code: 0 all right, 2 bad input; then nothing was changed.
 """
 
 import argparse
-import json
 import sys
 from pathlib import Path
 
 import tables
 
 from ladder.command import run
-from ladder.files import one_line, read_json, read_text
+from ladder.files import as_lines, one_line, parts, read_json, read_text
 from ladder.project import BadInput
 from ladder.sweep import keep
 
@@ -95,7 +94,8 @@ def main(arguments):
         taken |= four(read_json(options.four, MEASURED))
     tables.RESULTS.mkdir(parents=True, exist_ok=True)
     for name, results in taken.items():
-        keep(json.dumps(results, indent=1) + "\n", tables.RESULTS / f"{name}.json")
+        records = "timelines" if name == "timelines" else "timings"
+        keep(as_lines(parts(results, records)), tables.RESULTS / f"{name}.jsonl")
     return tables.main([])
 
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Writes the tables of several GPUs into the pages of stages 12 to 12d, from what multi_gpu has
-measured and adopt.py has taken into docs/results/multi_gpu: times_all-gather.json and
-times_reduce-scatter.json, each of one run, timelines.json, async_tp.json, beside.json, of what
-stands beside that, and four.json, of four GPUs.
+measured and adopt.py has taken into docs/results/multi_gpu: times_all-gather and
+times_reduce-scatter, each of one run, timelines, async_tp, beside, of what stands beside that, and
+four, of four GPUs.
 
 tables.py [--check]     --check: writes nothing, exit code 1 where a page is not up to date
 
@@ -19,7 +19,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
 
 from ladder.command import run
-from ladder.files import at_least_1, one_line, positive, read_json, read_text
+from ladder.files import at_least_1, one_line, positive, read_lines, read_text
 from ladder.project import ROOT, BadInput
 
 RESULTS = ROOT / "docs/results/multi_gpu"
@@ -205,7 +205,7 @@ def pages():
 
 
 def load(name, kind):
-    return read_json(RESULTS / f"{name}.json", kind)
+    return read_lines(RESULTS / f"{name}.jsonl", kind)
 
 
 def main(arguments):

@@ -1,6 +1,7 @@
 // build/timeline: what the warps of stages 04 to 11c wait for, over time.
 //
-//   build/timeline --json docs/results/h200/timelines.json
+//   build/timeline --json DIR/timelines.json     DIR: of scripts/measure.sh
+//   scripts/adopt_results.py DIR h200
 //   scripts/plot.py
 //
 // Each kernel runs at 4096^3, compiled twice: as it is, and with recorded.cuh before it, where

@@ -54,7 +54,7 @@ inline bool new_rows_are_aligned(int64_t M, int64_t N, int64_t element_size) {
   return M == 1 || N * element_size % ROW_BYTES == 0;
 }
 
-// Fitted to 25 shapes on an H200, each in fp16 and bf16 (docs/results/operator.json): what copies
+// Fitted to 25 shapes on an H200, each in fp16 and bf16 (docs/results/operator.jsonl): what copies
 // take, of A and B in one launch and of C in another, and what cuBLAS takes longer where rows are
 // not aligned.
 constexpr double COPY_NS = 1000, COPIED_BYTES_PER_NS = 3000;  // a launch; read and written

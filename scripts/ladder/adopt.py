@@ -3,13 +3,13 @@
 adopt_results.py DIR NAME [--commit HASH]         for example: adopt_results.py /tmp/measured h100
 adopt_results.py DIR NAME --replace               nothing of an earlier measurement stays
 
-Copies DIR's stage reports, its counters at 4096 and at other shapes, power.json, timelines.json,
-around_gemm.json, exercises.json, library_*.json and jit_*.json to docs/results/NAME, its counters
-at 128 to tests/data/ncu_NAME.json, and writes into docs/results/NAME/provenance.json which files
-come from which measurement: GPU, driver, toolkit, date, commit. NAME is one of
-ladder.project.GPU_NAMES. Files of NAME that DIR does not have stay, with the measurement they came
-from, and so do, in files of counters, variants that DIR's have not, unless they are of a stage or a
-variant that there is no more: what is removed is said, and so is what the documentation will miss.
+Takes DIR's reports of stages, its counters at all shapes, power.json, timelines.json,
+around_gemm.json, exercises.json, library_*.json, jit_*.json and programs/*.json into the files of
+JSON Lines of docs/results/NAME, and writes into provenance.json there which reports come from which
+measurement: GPU, driver, toolkit, date, commit. NAME is one of ladder.project.GPU_NAMES. Reports of
+NAME that DIR does not have stay, with the measurement they came from, and so do, in counters,
+variants that DIR's have not, unless they are of a stage or a variant that there is no more: what is
+removed is said, and so is what the documentation will miss.
 A measurement of which a part failed is refused; that claims do not hold is no such part. --commit:
 where the measured copy was no git checkout. Exit code: 0 all right, 2 bad input; then nothing was
 changed.
@@ -20,11 +20,12 @@ import json
 import sys
 from pathlib import Path
 
-from ladder import manifest, steps, written
-from ladder.files import one_line, read_json, read_text
-from ladder.ncu import with_short_lists
+from ladder import manifest, reports, steps, written
+from ladder.counters import AT_128, COUNTERS
+from ladder.files import one_line, read_json
 from ladder.project import GPU_NAMES, ROOT, BadInput
-from ladder.results import COUNTERS, EXPERIMENTS, NO_REPORTS, is_report, shape
+from ladder.reports import is_of_stage
+from ladder.results import shape
 from ladder.sweep import DOCUMENTED, keep
 
 FACTS = ("gpu", "driver", "toolkit", "date", "commit")
@@ -39,28 +40,26 @@ def gone(stage: str, variants: list[str], root: Path) -> str | None:
     return f"{stage} has no variant {', '.join(lost)}" if lost else None
 
 
-def measured(folder: Path, gpu: str, root: Path) -> dict[Path, dict]:
-    """What there is to take over, each file with what it has. Raises BadInput when a part of the
+def measured(folder: Path, gpu: str, root: Path) -> dict[str, dict]:
+    """The reports that there are to take over, by name. Raises BadInput when a part of the
     measurement failed, a file is damaged, or it is of another GPU or of stages that are not
     there."""
     failed = [path.name.split(".")[0] for path in sorted(folder.glob("*.failed"))]
     if failed and failed != ["claims"]:
         raise BadInput(f"{folder}: {', '.join(failed)} failed")
-    files = {path: written.read(path) for path in sorted(folder.glob("*.json")) if is_taken(path)}
-    if not any(is_report(path) for path in files):
+    paths = sorted([*folder.glob("*.json"), *folder.glob("programs/*.json")])
+    names = [path.relative_to(folder).with_suffix("").as_posix() for path in paths]
+    found = {name: written.read(folder, name) for name in names if name not in reports.NO_REPORTS}
+    if not found:
         raise BadInput(f"no reports in {folder}")
-    for path, its in files.items():
+    for name, its in found.items():
         device = its.get("device", its.get("gpu"))
-        name = device["name"] if isinstance(device, dict) else device
-        if name != gpu:
-            raise BadInput(f"{folder} says {gpu}, but its {path.name} is of {name}")
-        if is_report(path) and (why := gone_of(its, root)):
+        of = device["name"] if isinstance(device, dict) else device
+        if of != gpu:
+            raise BadInput(f"{folder} says {gpu}, but its {name}.json is of {of}")
+        if is_of_stage(name) and (why := gone_of(its, root)):
             raise BadInput(f"{folder} has results at {shape(its)} of what is not there: {why}")
-    return files
-
-
-def is_taken(path: Path) -> bool:
-    return path.name not in NO_REPORTS or path.name in EXPERIMENTS
+    return found
 
 
 def gone_of(report: dict, root: Path) -> str | None:
@@ -78,9 +77,9 @@ def pruned(counters: dict, root: Path) -> tuple[dict, list[str]]:
     return counters | {"counters": kept}, said
 
 
-def missing(reports: list[dict], counted: dict, at_128: bool) -> list[str]:
+def missing(of_stages: list[dict], counted: dict, at_128: bool) -> list[str]:
     """What the tables, plots and claims need and do not find."""
-    there = {(report["stage"], shape(report)) for report in reports}
+    there = {(report["stage"], shape(report)) for report in of_stages}
     wanted = [(name, size) for name in manifest.at_squares() for size in DOCUMENTED]
     said = [f"missing: {name} at {size}" for name, size in wanted if (name, size) not in there]
     said += [
@@ -89,10 +88,10 @@ def missing(reports: list[dict], counted: dict, at_128: bool) -> list[str]:
     return said + ["missing: counters at 128"] * (not at_128)
 
 
-def merged(new: dict, there: dict, place: Path) -> dict:
+def merged(new: dict, there: dict, name: str) -> dict:
     """Counters with the new ones in the place of what there is of the same variants."""
     if any(new.get(key) != there.get(key) for key in ("size", "names")):
-        raise BadInput(f"{place} has another size or other counters than are to be taken over")
+        raise BadInput(f"{name} has another size or other counters than are to be taken over")
     counters = dict(there["counters"])
     for stage, variants in new["counters"].items():
         counters[stage] = counters.get(stage, {}) | variants
@@ -113,78 +112,47 @@ def adopt(folder: Path, root: Path, name: str, commit: str | None, replace: bool
         raise BadInput("what was measured was no git checkout; say --commit HASH")
     sources = measured(folder, environment["gpu"], root)
     target = root / "docs/results" / name
-    at_128 = root / f"tests/data/ncu_{name}.json"
-    elsewhere = {
-        "counters_128.json": at_128,
-        "counters_shapes.json": root / f"tests/data/ncu_{name}_shapes.json",
-    }
-    places = {elsewhere.get(path.name, target / path.name): path for path in sources}
     provenance = target / "provenance.json"
     before = read_json(provenance, written.PROVENANCE) if provenance.exists() else []
+    content = written.committed(target)
 
-    said = [f"{len(places)} files are taken over into {target}"]
-    stays = (path for path in target.glob("*.json") if is_taken(path) and path not in places)
-    content = {path: written.read(path) for path in stays}
-    texts, removed = {}, []
-    for place, source in places.items():
-        its = sources[source]
-        if source.name.startswith(COUNTERS) and place.exists() and not replace:
-            its = merged(its, read_json(place, written.expected(source.name)), place)
-            texts[place] = with_short_lists(its)
+    said = [f"{len(sources)} reports are taken over into {target}"]
+    for report, its in sources.items():
+        merges = report.startswith(COUNTERS) and report in content and not replace
+        content[report] = merged(its, content[report], report) if merges else its
+    for report in sorted(content):
+        if is_of_stage(report) and replace and report not in sources:
+            why = "not measured again"
         else:
-            texts[place] = read_text(source)
-        if place.parent == target:
-            content[place] = its
-    for place in sorted(content):
-        if is_report(place) and replace and place not in places:
-            removed.append(place)
-            said.append(f"removed {place.name}: not measured again")
-        elif is_report(place) and (why := gone_of(content[place], root)):
-            removed.append(place)
-            said.append(f"removed {place.name}: {why}")
-        elif place.name.startswith(COUNTERS):
-            content[place], lost = pruned(content[place], root)
-            if lost:
-                said += lost
-                texts[place] = json.dumps(content[place], indent=2) + "\n"
-    for place in removed:
-        del content[place]
+            why = gone_of(content[report], root) if is_of_stage(report) else None
+        if why:
+            del content[report]
+            said.append(f"removed {report}: {why}")
+        elif report.startswith(COUNTERS):
+            content[report], lost = pruned(content[report], root)
+            said += lost
 
-    new = {place.relative_to(root).as_posix() for place in places}
-    entries = [*before, {fact: environment[fact] for fact in FACTS} | {"files": []}]
+    entries = [*before, {fact: environment[fact] for fact in FACTS} | {"files": sorted(sources)}]
     for entry in entries:
-        entry["files"] = [file for file in entry["files"] if in_root(file, target, root) not in new]
-    entries[-1]["files"] = sorted(shown(file, target, root) for file in new)
-    for entry in entries:
-        files = {file: root / in_root(file, target, root) for file in entry["files"]}
         entry["files"] = [
             file
-            for file, path in files.items()
-            if path not in removed and (path in texts or path.exists())
+            for file in entry["files"]
+            if (entry is entries[-1] or file not in sources)
+            and (file in content or (target / file).exists())
         ]
-    texts[provenance] = json.dumps([e for e in entries if e["files"]], indent=2) + "\n"
     if (folder / "claims.txt.failed").exists():
         said.append("not all claims hold with these results; see scripts/claims.py")
-    reports = [its for place, its in content.items() if is_report(place)]
-    counted = content.get(target / "counters.json", {"counters": {}})["counters"]
-    said += missing(reports, counted, at_128 in texts or at_128.exists())
+    of_stages = [its for report, its in content.items() if is_of_stage(report)]
+    counted = content.get(COUNTERS, {"counters": {}})["counters"]
+    said += missing(of_stages, counted, AT_128 in content)
 
+    texts = reports.texts(target, content)
+    runs = ",\n".join(json.dumps(entry) for entry in entries if entry["files"])
+    texts[provenance] = f"[\n{runs}\n]\n"
+    target.mkdir(parents=True, exist_ok=True)
     for place, text in texts.items():
-        place.parent.mkdir(parents=True, exist_ok=True)
         keep(text, place)
-    for place in removed:
-        place.unlink()
     return said
-
-
-def in_root(file: str, target: Path, root: Path) -> str:
-    """A file of provenance.json, which names those beside it without their folder."""
-    return file if "/" in file else (target / file).relative_to(root).as_posix()
-
-
-def shown(file: str, target: Path, root: Path) -> str:
-    path = root / file
-    return path.name if path.parent == target else file
 
 
 def main(arguments: list[str], root: Path = ROOT) -> int:

@@ -56,13 +56,12 @@ import tempfile
 from pathlib import Path
 
 from ladder import manifest, peers, power
-from ladder.counters import LIMITS, PREDICTED, PREDICTED_SIZE, STALL, TIME, load_counters
+from ladder.counters import AT_128, LIMITS, PREDICTED, PREDICTED_SIZE, STALL, TIME, load_counters
 from ladder.files import Closed, a_name, one_line, read_json, read_text, read_yaml
 from ladder.project import GPUS, ROOT, BadInput
-from ladder.results import VARIANT, counters_at_shapes, counters_of, load, percent_of_best, shape
+from ladder.results import VARIANT, load, percent_of_best, shape
 
 CLAIMS = ROOT / "docs/claims.yaml"
-COUNTERS_AT_128 = ROOT / "tests/data/ncu_h200.json"  # where the results have none of their own
 
 
 class Untold(Exception):
@@ -173,7 +172,7 @@ class Measurements:
 
     def of_data(self, name: str, variant: str, data: str) -> float:
         try:
-            return power.number(power.load(self.results / power.FILE), name, variant, data)
+            return power.number(power.load(self.results), name, variant, data)
         except BadInput as error:
             raise Untold(str(error)) from error
 
@@ -354,11 +353,11 @@ def check(claims: list[dict], measured: dict[str, Measurements], heading: str) -
 
 
 def measured_counters(results: Path) -> list[dict]:
-    """ncu's, at 128, at 4096 and at other shapes."""
-    small = results / "counters_128.json"
-    at_128 = small if small.exists() else COUNTERS_AT_128
-    paths = [at_128, results / "counters.json", *counters_at_shapes(results)]
-    return [load_counters(path) for path in paths]
+    """ncu's, wherever it counted; where that was not at 128, there those of the pages' GPU."""
+    found = load_counters(results)
+    if AT_128 not in found:
+        found[AT_128] = load_counters(next(iter(GPUS.values())))[AT_128]
+    return [*found.values()]
 
 
 def cpu_report(stages: Path, name: str) -> dict[str, dict]:
@@ -386,7 +385,7 @@ def predicted_counters(stages: Path, wanted: set[str]) -> dict:
 
 def adopted() -> dict[str, Measurements]:
     """What is committed, by GPU."""
-    return {gpu: Measurements(path, counters_of(gpu)) for gpu, path in GPUS.items()}
+    return {gpu: Measurements(path, [*load_counters(path).values()]) for gpu, path in GPUS.items()}
 
 
 def cited(root: Path) -> set[str]:

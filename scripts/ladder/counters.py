@@ -1,10 +1,12 @@
-"""ncu's names of the counters that the documentation speaks of, and files of them as
+"""ncu's names of the counters that the documentation speaks of, and reports of them as
 scripts/ncu_counters.py writes them.
 """
 
 from pathlib import Path
 
-from ladder.files import one_line, read_json
+from ladder import reports
+from ladder.files import one_line
+from ladder.project import BadInput
 
 # What the CPU device predicts, too, by the names that claims use.
 PREDICTED_SIZE = 128
@@ -122,8 +124,12 @@ def stalls(counted: dict[str, float]) -> dict[str, float]:
     return {reason.replace("_", " "): value for reason, value in reasons.items()}
 
 
+# So begin the names of reports: this one is at 4096, others at 128, at another shape, at many.
+COUNTERS = "counters"
+AT_128 = f"{COUNTERS}_{PREDICTED_SIZE}"
+AT_MANY_SHAPES = f"{COUNTERS}_shapes"
 # Counters that were asked for later, of some variants, in a run of their own: beside the others.
-LATER = "counters_later.json"
+LATER = f"{COUNTERS}_later"
 
 
 # Of a problem: what ladder.ncu writes.
@@ -140,11 +146,19 @@ COUNTED_AT_SHAPES = {
 }
 
 
-def load_counters(path: Path) -> dict:
-    counters = read_json(path, COUNTED)
-    later = path.with_name(LATER)
-    if path.name == "counters.json" and later.exists():
-        for stage, variants in load_counters(later)["counters"].items():
-            for variant, numbers in variants.items():
-                counters["counters"].get(stage, {}).get(variant, {}).update(numbers)
-    return counters
+def load_counters(folder: Path) -> dict[str, dict]:
+    """What ncu counted of one problem, by the reports' names: at 4096, and wherever else it did.
+    Raises BadInput."""
+    found = reports.read_all(folder, COUNTERS, (COUNTED, COUNTED_AT_SHAPES))
+    if COUNTERS not in found:
+        raise BadInput(f"no {COUNTERS} in {folder}")
+    found.pop(AT_MANY_SHAPES, None)
+    for stage, variants in found.pop(LATER, {"counters": {}})["counters"].items():
+        for variant, numbers in variants.items():
+            found[COUNTERS]["counters"].get(stage, {}).get(variant, {}).update(numbers)
+    return found
+
+
+def at_4096(folder: Path) -> dict[str, dict]:
+    """By stage. Raises BadInput."""
+    return load_counters(folder)[COUNTERS]["counters"]

@@ -4,9 +4,9 @@ diagnose.py REPORT            of the kernel that ran longest
 diagnose.py REPORT KERNEL     of the longest whose name has KERNEL in it
 
 REPORT is a report of ncu (where ncu is there to read it), what ncu writes with --csv (one row a
-kernel, as with --page raw, or one row a counter), or a counters.json of docs/results, whose kernels
-are called 01_naive/naive. Asks the questions of docs/reading_ncu.md, the first that decides being
-the last. Exit code: 0 a diagnosis, 2 bad input.
+kernel, as with --page raw, or one row a counter), or a counters.jsonl of docs/results, whose
+kernels, those at 4096, are called 01_naive/naive. Asks the questions of docs/reading_ncu.md, the
+first that decides being the last. Exit code: 0 a diagnosis, 2 bad input.
 """
 
 import argparse
@@ -21,8 +21,8 @@ from functools import cache
 from pathlib import Path
 
 from ladder import manifest
-from ladder.counters import COUNTED, LIMITS, PREDICTED, STALL, TIME
-from ladder.files import a_name, one_line, parse_json, read_json, read_text
+from ladder.counters import COUNTED, COUNTERS, LIMITS, PREDICTED, STALL, TIME
+from ladder.files import a_name, one_line, read_json, read_lines, read_text
 from ladder.project import ROOT, BadInput
 
 # What a warp can wait for that something can be done about. `wait` is the latency that every
@@ -425,10 +425,10 @@ def seconds(value: float, unit: str) -> float:
     return value * UNITS.get(unit[:1].lower(), 1.0)
 
 
-def from_json(text: str, path: Path) -> list[Kernel]:
+def of_stages(counters: dict) -> list[Kernel]:
     return [
         Kernel(f"{stage}/{variant}", counted)
-        for stage, variants in parse_json(text, path, COUNTED)["counters"].items()
+        for stage, variants in counters["counters"].items()
         for variant, counted in variants.items()
     ]
 
@@ -488,8 +488,12 @@ def exported(path: Path) -> str:
 def kernels_of(path: Path) -> list[Kernel]:
     if path.suffix == ".ncu-rep":
         return from_csv(exported(path), path)
-    text = read_text(path)
-    kernels = from_json(text, path) if path.suffix == ".json" else from_csv(text, path)
+    if path.suffix == ".jsonl":  # of all shapes there are, those at 4096
+        kernels = of_stages(read_lines(path, {COUNTERS: COUNTED})[COUNTERS])
+    elif path.suffix == ".json":
+        kernels = of_stages(read_json(path, COUNTED))
+    else:
+        kernels = from_csv(read_text(path), path)
     if not kernels:
         raise BadInput(f"{path} has no kernel")
     return kernels

@@ -10,7 +10,7 @@ says what is.
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -177,6 +177,49 @@ def parse_json(text: str, path: Path, shape: object) -> object:
 def read_json(path: Path, shape: object) -> object:
     """Raises BadInput."""
     return parse_json(read_text(path), path, shape)
+
+
+def join(whole: dict, part: dict, where: str) -> None:
+    """Adds to the objects and lists of `whole` what `part` has in theirs."""
+    for key, value in part.items():
+        there = whole.get(key)
+        if key not in whole:
+            whole[key] = value
+        elif isinstance(there, dict) and isinstance(value, dict):
+            join(there, value, where)
+        elif isinstance(there, list) and isinstance(value, list):
+            there += value
+        else:
+            raise BadInput(f"{where}: '{key:.40}' stands in an earlier line, too")
+
+
+def read_lines(path: Path, shape: object) -> object:
+    """What the lines of a file of JSON Lines, parts of one object, are together. Raises
+    BadInput."""
+    whole = Object([], path)
+    for number, line in enumerate(read_text(path).splitlines(), 1):
+        where = f"{path}:{number}"
+        try:
+            join(whole, parse_json(line, where, {}), where)
+        except RecursionError as error:
+            raise BadInput(f"{where}: {error}") from error
+    if not whole:
+        raise BadInput(f"{path} is empty")
+    return check(whole, shape, path)
+
+
+def parts(whole: dict, records: str | None) -> list[dict]:
+    """What read_lines() joins: all else, and then each of the `records`, if it has them."""
+    if records not in whole:
+        return [whole]
+    its = whole[records]
+    if isinstance(its, dict):
+        return [whole | {records: {}}, *({records: {key: its[key]}} for key in its)]
+    return [whole | {records: []}, *({records: [one]} for one in its)]
+
+
+def as_lines(parts: Iterable[dict]) -> str:
+    return "".join(json.dumps(part) + "\n" for part in parts)
 
 
 @cache

@@ -3,15 +3,14 @@ rates of the machine, and compares it with the measurements.
 
 model.py                      the table of errors
 model.py --gpu NAME           the same on another GPU of docs/results
-model.py --read-requests      writes docs/results/requests.json, from build/stages/cpu
-model.py --read-sass          writes docs/results/sass.json, from build/stages; needs the toolkit
+model.py --read-requests      writes docs/results/requests.jsonl, from build/stages/cpu
+model.py --read-sass          writes docs/results/sass.jsonl, from build/stages; needs the toolkit
 
 No counter and no time of a variant goes into its own prediction, except of the calibrations that
 stages/model.yaml names. docs/model.md explains the rules. Exit code: 0 all right, 2 bad input.
 """
 
 import argparse
-import json
 import math
 import re
 import subprocess
@@ -21,15 +20,26 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from ladder import access_figure, manifest, sass
-from ladder.counters import LIMITS, PREDICTED, TIME, load_counters
-from ladder.files import Closed, a_name, at_least_1, one_line, positive, read_json, read_yaml
+from ladder import access_figure, manifest, reports, sass
+from ladder.counters import LIMITS, PREDICTED, TIME, at_4096
+from ladder.files import (
+    Closed,
+    a_name,
+    as_lines,
+    at_least_1,
+    one_line,
+    parts,
+    positive,
+    read_json,
+    read_lines,
+    read_yaml,
+)
 from ladder.project import CPU_STAGES, GPUS, RESULTS, ROOT, STAGES, BadInput
 from ladder.results import DEVICE, VARIANT, read_report
 
-REQUESTS = ROOT / "docs/results/requests.json"
-SASS = ROOT / "docs/results/sass.json"
-FIRST = ROOT / "docs/results/predicted_first.json"
+REQUESTS = ROOT / "docs/results/requests.jsonl"
+SASS = ROOT / "docs/results/sass.jsonl"
+FIRST = ROOT / "docs/results/predicted_first.jsonl"
 WHY = ROOT / "docs/model.yaml"
 SIZES = (4096, 8192)
 PAGE_SIZE = 4096
@@ -52,8 +62,7 @@ class Constant:
 def of_device(name: str, gpu: str) -> float:
     """What differs from GPU to GPU of one architecture, as the harness reports it."""
     first = next(iter(manifest.load()))
-    path = GPUS[gpu] / f"{first}_4096.json"
-    device = read_json(path, {"device": DEVICE})["device"]
+    device = reports.read(GPUS[gpu], f"{first}_4096", {"device": DEVICE})["device"]
     return {"multiprocessors": device["multiprocessors"], "clock": device["clock_mhz"] * 1e6}[name]
 
 
@@ -289,7 +298,7 @@ OF_SHARED = {"space": "shared", "wavefronts": float, "wavefronts_of_four?": int}
 @cache
 def requests(path: Path) -> dict:
     lines = [(REQUEST | OF_GLOBAL, REQUEST | OF_SHARED)]
-    return read_json(path, {"variants": {str: {str(k): lines for k in MEASURED_K}}})["variants"]
+    return read_lines(path, {"variants": {str: {str(k): lines for k in MEASURED_K}}})["variants"]
 
 
 def step_and_tile(variant: str) -> tuple[Counts, Counts]:
@@ -307,7 +316,7 @@ def step_and_tile(variant: str) -> tuple[Counts, Counts]:
 @cache
 def loops(path: Path) -> dict:
     loop = {"instructions": at_least_1, "multiplications": at_least_1, "dispatch": at_least_1}
-    return read_json(path, {"loops": {str: loop}})["loops"]
+    return read_lines(path, {"loops": {str: loop}})["loops"]
 
 
 def multiplications(shape: Shape) -> float:
@@ -493,8 +502,9 @@ def predict(variant: str, size: int, blocks: int, gpu: str = PAGES_GPU) -> Predi
 
 @cache
 def report(stage: str, size: int, gpu: str = PAGES_GPU) -> dict | None:
-    path = GPUS[gpu] / f"{stage}_{size}.json"
-    return read_report(path) if path.exists() else None
+    if not reports.exists(GPUS[gpu], f"{stage}_{size}"):
+        return None
+    return read_report(GPUS[gpu], stage, size)
 
 
 def measured(variant: str, size: int, gpu: str = PAGES_GPU) -> dict | None:
@@ -558,7 +568,7 @@ def errors(gpu: str = PAGES_GPU) -> list[Error]:
 
 @cache
 def all_counters() -> dict:
-    return load_counters(RESULTS / "counters.json")["counters"]
+    return at_4096(RESULTS)
 
 
 def counters_of(variant: str) -> dict:
@@ -783,7 +793,7 @@ def wavefront_table() -> tuple[list[str], list[list[str]]]:
 def first_table() -> tuple[list[str], list[list[str]]]:
     """Variants whose times were predicted before anyone had measured them, as they were then."""
     found = []
-    for variant, predicted in read_json(FIRST, {"ms": {str: positive}})["ms"].items():
+    for variant, predicted in read_lines(FIRST, {"ms": {str: positive}})["ms"].items():
         told = measured(variant, PAGE_SIZE)
         ms = told["time_ms"]["median"] if told and "time_ms" in told else None
         later = (
@@ -877,19 +887,6 @@ def read_sass() -> dict:
     return {"architecture": " ".join(sorted(architectures)), "loops": found}
 
 
-def write(path: Path, content: dict) -> None:
-    """One line a variant, so that a change is seen as one."""
-    lines = ",\n".join(
-        f"{json.dumps(name)}: {{\n"
-        + ",\n".join(f"{json.dumps(k)}: {json.dumps(v)}" for k, v in value.items())
-        + "\n}"
-        if isinstance(value, dict)
-        else f"{json.dumps(name)}: {json.dumps(value)}"
-        for name, value in content.items()
-    )
-    path.write_text(f"{{\n{lines}\n}}\n")
-
-
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -901,9 +898,9 @@ def main(arguments: list[str]) -> int:
     options = parser.parse_args(arguments)
     try:
         if options.read_requests:
-            write(REQUESTS, read_requests())
+            REQUESTS.write_text(as_lines(parts(read_requests(), "variants")))
         elif options.read_sass:
-            write(SASS, read_sass())
+            SASS.write_text(as_lines(parts(read_sass(), "loops")))
         else:
             print(error_lines(errors(options.gpu)))
     except BadInput as error:

@@ -42,7 +42,7 @@ def draw_all(results: Path, out: Path) -> None:
     out.mkdir(parents=True, exist_ok=True)
     for name, draw in schematic().items():
         (out / f"{name}.svg").write_text(draw().svg)
-    require_all(load(results), ncu.load_counters(results / "counters.json")["counters"])
+    require_all(load(results), ncu.at_4096(results))
     for name, draw in figures_of(results).items():
         (out / f"{name}.svg").write_text(draw().svg)
 

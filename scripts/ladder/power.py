@@ -20,21 +20,21 @@ import sys
 import tempfile
 from pathlib import Path
 
-from ladder import manifest, ncu
+from ladder import manifest, ncu, reports
 from ladder.counters import LIMITS, TIME
 from ladder.files import one_line, positive, read_json
 from ladder.project import STAGES, BadInput
 from ladder.results import DEVICE, VARIANT, own
 from ladder.sweep import StageFailed, keep, same_commit, write_environment
 
-FILE = "power.json"
+NAME = "power"
 SIZE, LAUNCH_SIZE = 8192, 4096
 # By entropy, the least first. What the harness calls each, and what a reader does.
 DATA = {"zeros": "zeros", "constant": "one value", "exact": "-4 to 4", "random": "random"}
 # Times of the tables take more; here they only say at which rate the data are multiplied.
 ITERATIONS = 40
 
-# What claims may ask of a variant and a kind of data: where it is in a run of power.json, and the
+# What claims may ask of a variant and a kind of data: where it is in a run, and the
 # factor to the unit that claims have, Hz for a clock. data_tflops: beside cuBLAS, in bursts; the
 # others: by itself, launch_ one launch under ncu, burst_ in bursts, power_ without rests.
 UNITS = {"tflops": 1, "watts": 1, "clock": 1e6, "cap": 1, "thermal": 1}
@@ -76,15 +76,15 @@ POWERED = (
 )
 
 
-def load(path: Path) -> dict:
+def load(folder: Path) -> dict:
     """Raises BadInput where nothing was measured yet."""
-    if not path.exists():
-        raise BadInput(f"no {path}; on a GPU, scripts/power.py measures it")
-    return read_json(path, MEASURED)
+    if not reports.exists(folder, NAME):
+        raise BadInput(f"no {NAME} in {folder}; on a GPU, scripts/power.py measures it")
+    return reports.read(folder, NAME, MEASURED)
 
 
 def number(power: dict, function: str, variant: str, data: str) -> float:
-    """A number of power.json for claims: of FUNCTIONS, of a stage/variant, of a kind of data."""
+    """A number of load() for claims: of FUNCTIONS, of a stage/variant, of a kind of data."""
     path, factor = FUNCTIONS[function]
     found = power
     for key in ("runs", variant, data, *path):
@@ -155,7 +155,7 @@ def sweep(folder: Path, stages: dict[str, Path]) -> None:
     sensor = own(measured)["power"]
     file = {"device": measured["device"]["name"], "size": SIZE, "launch_size": LAUNCH_SIZE}
     file |= {key: sensor[key] for key in ("sensor", "limit_watts")}
-    keep(json.dumps(file | {"runs": runs}, indent=2) + "\n", folder / FILE)
+    keep(json.dumps(file | {"runs": runs}, indent=2) + "\n", folder / f"{NAME}.json")
     write_environment(folder, measured["device"])
 
 

@@ -9,24 +9,14 @@ import argparse
 import sys
 from pathlib import Path
 
-from ladder import manifest
-from ladder.counters import LATER, load_counters
-from ladder.files import a_name, at_least_1, one_line, positive, read_json
-from ladder.project import GPUS, ROOT, BadInput
+from ladder import manifest, reports
+from ladder.files import a_name, at_least_1, one_line, positive
+from ladder.project import BadInput
 
 # What build/around_gemm --json writes.
-AROUND = "around_gemm.json"
-# The folder of what build/groups --json and build/feed_forward --json write.
-PROGRAMS = "programs"
+AROUND = "around_gemm"
 # What scripts/exercises_on_gpu.py writes.
-REFERENCES = "exercises.json"
-# And scripts/power.py and scripts/timeline.py, beside the reports.
-EXPERIMENTS = ("power.json", "timelines.json", AROUND, REFERENCES)
-# And scripts/measure.sh and adopt_results.py.
-NO_REPORTS = {"environment.json", "provenance.json", *EXPERIMENTS}
-# So begin the names of what build/library and build/jit wrote.
-PRODUCTS = ("library_", "jit_")
-COUNTERS = "counters"  # and so begin the names of ncu's files: at 4096, at 128, at other shapes
+REFERENCES = "exercises"
 
 # What bench/harness/json.cpp writes.
 LINE = {
@@ -86,41 +76,17 @@ REPORT = {
 }
 
 
-def report_files(folder: Path) -> list[Path]:
-    return [path for path in sorted(folder.glob("*.json")) if is_report(path)]
-
-
-def is_report(path: Path) -> bool:
-    """Of a stage, by its name."""
-    return path.name not in NO_REPORTS and not path.name.startswith((COUNTERS, *PRODUCTS))
-
-
-def read_report(path: Path) -> dict:
-    """Of a stage. Raises BadInput."""
-    return read_json(path, REPORT)
+def read_report(folder: Path, stage: str, size: object) -> dict:
+    """Raises BadInput."""
+    return reports.read(folder, f"{stage}_{size}", REPORT)
 
 
 def load(folder: Path) -> list[dict]:
-    """The reports in a folder, in the order of the ladder, then by size."""
-    reports = [read_report(path) for path in report_files(folder)]
-    if not reports:
+    """The reports of stages in a folder, in the order of the ladder, then by size."""
+    found = reports.read_all(folder, reports.STAGES, REPORT)
+    if not found:
         raise BadInput(f"no reports in {folder}")
-    return sorted(reports, key=order)
-
-
-def counters_of(gpu: str) -> list[dict]:
-    """What ncu counted on one of GPUS: at 128, where it was counted there, at 4096 and at other
-    shapes."""
-    at_128 = ROOT / f"tests/data/ncu_{gpu}.json"
-    paths = [at_128] if at_128.exists() else []
-    paths += [GPUS[gpu] / "counters.json", *counters_at_shapes(GPUS[gpu])]
-    return [load_counters(path) for path in paths]
-
-
-def counters_at_shapes(folder: Path) -> list[Path]:
-    """counters_MxNxK.json, and counters_N.json of a square that is not 4096, nor 128."""
-    elsewhere = {"counters_128.json", "counters_shapes.json", LATER}
-    return [path for path in sorted(folder.glob("counters_*.json")) if path.name not in elsewhere]
+    return sorted(found.values(), key=order)
 
 
 def order(report: dict) -> tuple:

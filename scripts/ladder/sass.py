@@ -1,7 +1,7 @@
 """Reads the main loops of the stages' kernels from their SASS, for the model (ladder.model).
 
 Needs the toolkit's cuobjdump and nvdisasm, and c++filt; what is read is kept in
-docs/results/sass.json, so that nobody else does.
+docs/results/sass.jsonl, so that nobody else does.
 """
 
 import re

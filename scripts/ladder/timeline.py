@@ -1,4 +1,4 @@
-"""What build/timeline recorded (docs/results/GPU/timelines.json), told as what each warp was doing
+"""What build/timeline recorded (docs/results/GPU/timelines.jsonl), told as what each warp was doing
 when. A recorded span is a wait, or an instant; what lies between two spans is work, and which work
 follows from the span before it.
 """
@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
+from ladder import reports
 from ladder.files import Closed, a_name, at_least_1, one_line, positive, read_json
 from ladder.project import RESULTS, ROOT, BadInput
 
-TIMELINES = RESULTS / "timelines.json"
+NAME = "timelines"
 
 INSTANTS = {"copy", "bulk_store"}
 
@@ -106,17 +107,17 @@ RECORDED = {
 }
 
 
-def load(path: Path = TIMELINES) -> dict:
-    if not path.exists():
-        raise BadInput(f"{path} is not there; build/timeline --json FILE writes it, on a GPU")
-    return read_json(path, RECORDED)
+def load(folder: Path = RESULTS) -> dict:
+    if not reports.exists(folder, NAME):
+        raise BadInput(f"no {NAME} in {folder}; build/timeline --json FILE writes it, on a GPU")
+    return reports.read(folder, NAME, RECORDED)
 
 
 def stage_of(report: dict, name: str) -> dict:
     for stage in report["stages"]:
         if stage["stage"] == name:
             return stage
-    raise BadInput(f"timelines.json has no {name}; record it again with build/timeline")
+    raise BadInput(f"{NAME}: no {name}; record it again with build/timeline")
 
 
 def warps_of(window: dict) -> list[Warp]:

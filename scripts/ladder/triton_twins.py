@@ -4,7 +4,7 @@ them.
 triton_twins.py [SHAPE ...]        for example 4096 16x4096x4096; none: 4096 and 8192
 triton_twins.py --compile          no GPU is needed, and nothing is timed
 
---out FILE            all of it as JSON; the tables of docs/triton.md are docs/results/triton.json
+--out FILE            all of it as JSON Lines; docs/triton.md has it from docs/results/triton.jsonl
 --leave-out KERNEL    one that hangs, say: naive, blocked, ...
 
 Checked as by the stages' harness: each of four shapes, and those that are timed, with random
@@ -31,7 +31,6 @@ Triton or the GPU is missing.
 import argparse
 import ast
 import io
-import json
 import re
 import sys
 import tokenize
@@ -41,7 +40,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ladder import steps
-from ladder.files import Closed, a_name, at_least_1, read_json, read_text
+from ladder.files import Closed, a_name, as_lines, at_least_1, parts, read_json, read_text
 from ladder.project import ROOT, BadInput
 from ladder.sass import counted_as, kernels
 from ladder.sweep_shapes import full
@@ -279,7 +278,7 @@ def measured(options: argparse.Namespace) -> dict:
 
     def save(found: dict) -> None:
         if options.out:
-            options.out.write_text(json.dumps(found, indent=1) + "\n")
+            options.out.write_text(as_lines(parts(found, "twins")))
 
     twins = [twin for twin in TWINS if twin.name not in options.leave_out]
     return triton_gpu.run(twins, shapes, options.compile, save)

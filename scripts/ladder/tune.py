@@ -1,9 +1,9 @@
 """Makes the tables of constants with which 15_chosen_by_cost chooses, kernels/tuned/NAME.h.
 
 tune.py --adopt h200 [FILE]         from what build/tune --json wrote, build/tune.json by default
-tune.py --headers                   the headers again, from the kernels/tuned/NAME.json there are
+tune.py --headers                   the headers again, from the measurements there are
 
-Keeps the measurement beside the table, as kernels/tuned/NAME.json, and lists all tables in
+Keeps the measurement among the results, as docs/results/NAME/tune.jsonl, and lists all tables in
 kernels/tuned/gpus.h. NAME is a part of the GPU's name. Exit code: 0 all right, 2 bad input; then
 nothing was changed.
 """
@@ -15,7 +15,16 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from ladder.files import at_least_1, is_a, one_line, positive, read_json
+from ladder.files import (
+    as_lines,
+    at_least_1,
+    is_a,
+    one_line,
+    parts,
+    positive,
+    read_json,
+    read_lines,
+)
 from ladder.project import GPU_NAMES, ROOT, BadInput
 
 MEASURED = ROOT / "build/tune.json"
@@ -79,7 +88,7 @@ TABLE = {
 
 def checked(path: Path) -> dict:
     """What build/tune wrote. Raises BadInput unless all of it is there and can be right."""
-    table = read_json(path, TABLE)
+    table = (read_lines if path.suffix == ".jsonl" else read_json)(path, TABLE)
     candidates = table["candidates"]
     if len(candidates) != table["count"]:
         raise BadInput(f"{path} has {len(candidates)} of {table['count']} candidates")
@@ -91,6 +100,11 @@ def checked(path: Path) -> dict:
 def number(value: float) -> str:
     """As C++ and clang-format write it: four digits are more than a measurement has."""
     return f"{value:.4g}" if abs(value) < 1e4 else f"{value:.0f}"
+
+
+def rounded(table: dict) -> dict:
+    """What is kept of a measurement: four digits, as in the headers, which are the same of it."""
+    return json.loads(json.dumps(table), parse_float=lambda text: float(f"{float(text):.4g}"))
 
 
 def row(candidate: dict) -> str:
@@ -154,38 +168,41 @@ def gpus_header(names: list[str]) -> str:
     )
 
 
-def stems(folder: Path) -> list[str]:
-    return [path.stem for path in folder.glob("*.json")]
+def tables(root: Path) -> dict[str, dict]:
+    """Those there are, by name. Raises BadInput."""
+    return {path.parent.name: checked(path) for path in root.glob("docs/results/*/tune.jsonl")}
 
 
-def write_headers(folder: Path, tables: dict[str, dict]) -> None:
+def write_headers(root: Path, tables: dict[str, dict]) -> None:
     texts = {f"{name}.h": header(name, table) for name, table in tables.items()}
     texts["gpus.h"] = gpus_header(in_order(tables))
     for name, text in texts.items():
-        (folder / name).write_text(text)
+        (root / "kernels/tuned" / name).write_text(text)
 
 
-def adopt(table: dict, name: str, folder: Path) -> str:
+def adopt(table: dict, name: str, root: Path) -> str:
     """Writes table and headers; what there is to say of it."""
     if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
         raise BadInput(f"'{name}' is no name of a table; write h200")
     if name.replace("_", " ") not in table["gpu"].lower():
         raise BadInput(f"the table is of {table['gpu']}, which has no '{name}' in its name")
-    path = folder / f"{name}.json"
-    before = checked(path)["candidates"] if path.exists() else []
-    others = {stem: checked(folder / f"{stem}.json") for stem in stems(folder) if stem != name}
+    path = root / "docs/results" / name / "tune.jsonl"
+    others = tables(root)
+    before = others.pop(name, {"candidates": []})["candidates"]
     for other, of_other in others.items():
         if of_other["gpu"] == table["gpu"]:
-            raise BadInput(f"{table['gpu']} has its table already: {other}.json")
-    path.write_text(json.dumps(table, indent=1) + "\n")
-    write_headers(folder, {name: table, **others})
+            raise BadInput(f"{table['gpu']} has its table already: {other}")
+    table = rounded(table)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(as_lines(parts(table, "candidates")))
+    write_headers(root, {name: table, **others})
     there = {named(candidate) for candidate in table["candidates"]}
     lost = [named(candidate) for candidate in before if named(candidate) not in there]
     said = f"{path}: {table['gpu']}, {table['count']} candidates"
     return said + (f", without {len(lost)} that were there: {lost[0]}, ..." if lost else "")
 
 
-def main(arguments: list[str], folder: Path = ROOT / "kernels/tuned") -> int:
+def main(arguments: list[str], root: Path = ROOT) -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -196,11 +213,9 @@ def main(arguments: list[str], folder: Path = ROOT / "kernels/tuned") -> int:
     options = parser.parse_args(arguments)
     try:
         if options.headers:
-            write_headers(
-                folder, {stem: checked(folder / f"{stem}.json") for stem in stems(folder)}
-            )
+            write_headers(root, tables(root))
         else:
-            print(adopt(checked(options.file), options.adopt, folder))
+            print(adopt(checked(options.file), options.adopt, root))
     except BadInput as error:
         print(f"tune.py: {error}", file=sys.stderr)
         return 2

@@ -1,11 +1,11 @@
-"""What the programs that measure write, by the names of the files."""
+"""What the programs that measure write, by the names of the reports."""
 
 from pathlib import Path
 
-from ladder import power, timeline
-from ladder.counters import COUNTED, COUNTED_AT_SHAPES
-from ladder.files import a_name, at_least_1, file_name, one_line, positive, read_json
-from ladder.results import AROUND, COUNTERS, REFERENCES, REPORT
+from ladder import power, reports, timeline
+from ladder.counters import AT_MANY_SHAPES, COUNTED, COUNTED_AT_SHAPES, COUNTERS
+from ladder.files import a_name, at_least_1, check, file_name, one_line, positive
+from ladder.results import AROUND, REFERENCES, REPORT
 from ladder.sweep_shapes import a_shape
 
 KERNEL = {"exercise": a_name, "variant": one_line, "ms": positive, "gb_per_s": float}
@@ -18,10 +18,16 @@ EXERCISE = {
 TIMES = {"shape": a_shape, "us": positive, "cublas_us": positive}
 JIT_SHAPE = {"shape": a_shape, "tuned_percent": positive, "model_percent": positive}
 FACTS = {"gpu?": one_line}
+# Of build/groups and build/feed_forward, beside reports of 21.
+CONTENDERS = {"contenders": [{"name": one_line, "ms": positive}, ...]}
+PROGRAM = (
+    {"workloads": [{"groups": [int, ...]} | CONTENDERS, ...]},
+    dict.fromkeys(("tokens", "width", "hidden"), at_least_1) | CONTENDERS,
+)
 # The first that fits, by how a name begins.
-FILES = {
-    power.FILE: power.MEASURED,
-    timeline.TIMELINES.name: timeline.RECORDED,
+REPORTS = {
+    power.NAME: power.MEASURED,
+    timeline.NAME: timeline.RECORDED,
     AROUND: {"device?": one_line, "kernels": [KERNEL | SHARES, ...]},
     REFERENCES: {"device?": one_line, "exercises": {str: EXERCISE}},
     "library_in_a_row": FACTS | {"shapes": [TIMES | {"early_us": positive}, ...]},
@@ -31,26 +37,31 @@ FILES = {
     "jit_call_": FACTS
     | {"call": {"shape": a_shape} | dict.fromkeys(("first_ms", "next_ms", "host_us"), float)},
     "jit_": FACTS | {"shapes": [JIT_SHAPE, ...]},
-    "counters_shapes": COUNTED_AT_SHAPES,
+    AT_MANY_SHAPES: COUNTED_AT_SHAPES,
     COUNTERS: COUNTED,
+    "programs/21_": REPORT,
+    "programs/": PROGRAM,
     "": REPORT,
 }
 PROVENANCE = [
     dict.fromkeys(("gpu?", "driver?", "toolkit?", "date?", "commit?"), one_line)
     | {"files": [file_name]}
 ]
-# Of build/groups and build/feed_forward.
-CONTENDERS = {"contenders": [{"name": one_line, "ms": positive}, ...]}
-PROGRAM = (
-    {"workloads": [{"groups": [int, ...]} | CONTENDERS, ...]},
-    dict.fromkeys(("tokens", "width", "hidden"), at_least_1) | CONTENDERS,
-)
 
 
-def read(path: Path) -> dict:
+def read(folder: Path, name: str) -> dict:
     """Raises BadInput."""
-    return read_json(path, expected(path.name))
+    return reports.read(folder, name, expected(name))
+
+
+def committed(folder: Path) -> dict[str, dict]:
+    """All reports in files of JSON Lines. Raises BadInput."""
+    return {
+        name: check(its, expected(name), f"{reports.file(folder, kind)}: {name}")
+        for kind in reports.FILES
+        for name, its in reports.committed(folder, kind).items()
+    }
 
 
 def expected(name: str) -> object:
-    return next(of for begin, of in FILES.items() if name.startswith(begin))
+    return next(of for begin, of in REPORTS.items() if name.startswith(begin))

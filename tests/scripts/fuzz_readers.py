@@ -37,6 +37,7 @@ from ladder import (
     planted,
     power,
     reading,
+    reports,
     results,
     steps,
     sweep,
@@ -44,6 +45,7 @@ from ladder import (
     traces,
     triton_twins,
     tune,
+    written,
 )
 from ladder import counters as counted
 from ladder.docs import counters as counter_tables
@@ -207,7 +209,7 @@ def read_counters(path: Path) -> None:
         lambda: counter_tables.counter_table("01_naive"),
         lambda: counter_tables.counter_table("01_naive/naive", ":", "time, stalls, possible_share"),
         lambda: read_kernels(path),
-        lambda: counted.load_counters(path),
+        lambda: counted.load_counters(path.parent),
     )
 
 
@@ -217,7 +219,7 @@ def read_kernels(path: Path) -> None:
 
 
 def read_power(path: Path) -> None:
-    found = power.load(path)
+    found = power.load(path.parent)
     for name in power.FUNCTIONS:
         with contextlib.suppress(BadInput):
             power.number(found, name, "09_wgmma/wgmma", "random")
@@ -225,7 +227,7 @@ def read_power(path: Path) -> None:
 
 
 def read_timelines(path: Path) -> None:
-    with instead(timeline.load, __defaults__=(path,)):
+    with instead(timeline.load, __defaults__=(path.parent,)):
         timelines.draw("05_cp_async")
 
 
@@ -254,28 +256,35 @@ def read_peers(path: Path) -> None:
 
 def read_tuned(path: Path) -> None:
     with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "kernels/tuned").mkdir(parents=True)
         tune.adopt(tune.checked(path), "h200", Path(folder))
 
 
 def adopted(path: Path) -> None:
-    """A measurement with this file in it, and then results with this file among them."""
+    """A measurement with this file in it, or one beside results that have it."""
     others = {name: MEASUREMENT[name] for name in MEASUREMENT if name != path.name}
     for name, data in others.items():
         (path.parent / name).write_bytes(data)
     with tempfile.TemporaryDirectory() as root:
-        said = []
-        for folder in ("docs/results/h100", "measured"):
-            (Path(root) / folder).mkdir(parents=True)
-            for name in ("environment.json", path.name):
-                data = (path if name == path.name else path.parent / name).read_bytes()
-                (Path(root) / folder / name).write_bytes(data)
-        for folder in (path.parent, Path(root) / "measured"):
-            try:
-                adopt.adopt(folder, Path(root), "h100", None, False)
-            except BadInput as error:
-                said.append(error)
-    if said:
-        raise said[0]
+        there = Path(root) / "docs/results/h100"
+        there.mkdir(parents=True)
+        (there / path.name).write_bytes(path.read_bytes())
+        adopt.adopt(path.parent, Path(root), "h100", None, False)
+
+
+def read_committed(path: Path) -> None:
+    def diagnosed():
+        if path.stem == counted.COUNTERS:
+            read_kernels(path)
+
+    all_of(
+        path,
+        lambda: written.committed(path.parent),
+        lambda: adopted(path),
+        lambda: results.load(path.parent),
+        lambda: counted.load_counters(path.parent),
+        diagnosed,
+    )
 
 
 def blocks(file: str, names: dict) -> Callable[[Path], None]:
@@ -311,7 +320,7 @@ def read_products(path: Path) -> None:
 
 def read_several(path: Path) -> None:
     """As the pages' tables have it, the others being what is committed, and as adopt.py does."""
-    for other in tables.RESULTS.glob("*.json"):
+    for other in tables.RESULTS.glob("*.jsonl"):
         if other.name != path.name:
             (path.parent / other.name).write_bytes(other.read_bytes())
     with instead(tables, RESULTS=path.parent):
@@ -376,32 +385,37 @@ def some(value: object, most: int = 3) -> object:
 
 
 def sample(path: Path, most: int = 3) -> bytes:
-    return json.dumps(some(json.loads(path.read_text()), most)).encode()
+    lines = path.read_text().splitlines() if path.suffix == ".jsonl" else [path.read_text()]
+    return "\n".join(json.dumps(some(json.loads(text), most)) for text in lines).encode()
+
+
+def of_report(name: str) -> bytes:
+    return json.dumps(some(reports.read(RESULTS, name, {}))).encode()
 
 
 FEW = dict([*model.SHAPES.items()][:4])
 MEASURED = claims.Measurements(RESULTS, [])
 ENVIRONMENT = {"gpu": "NVIDIA H200", "driver": "1", "toolkit": "2", "date": "3", "commit": "4"}
-REPORT = sample(RESULTS / "10b_cluster_4096.json")
-COUNTERS = json.loads((RESULTS / "counters.json").read_text())
+REPORT = of_report("10b_cluster_4096")
+COUNTERS = reports.read(RESULTS, "counters", {})
 COUNTERS["counters"] = {"01_naive": COUNTERS["counters"]["01_naive"]}
 MEASUREMENT = {
     "environment.json": json.dumps(ENVIRONMENT).encode(),
     "10b_cluster_4096.json": REPORT,
     "counters.json": json.dumps(COUNTERS).encode(),
-    "provenance.json": json.dumps([ENVIRONMENT | {"files": ["counters.json"]}]).encode(),
+    "provenance.json": json.dumps([ENVIRONMENT | {"files": ["counters"]}]).encode(),
     **{
-        name: sample(RESULTS / name)
+        f"{name}.json": of_report(name)
         for name in (
-            *("power.json", "around_gemm.json", "library_fp16.json"),
-            *("library_in_a_row.json", "jit_call_4096_cold.json", "jit_shapes.json"),
+            *("power", "around_gemm", "library_fp16"),
+            *("library_in_a_row", "jit_call_4096_cold", "jit_shapes"),
         )
     },
 }
-EXERCISES = json.loads((RESULTS / "exercises.json").read_text())
+EXERCISES = reports.read(RESULTS, "exercises", {})
 EXERCISES["exercises"] = some(dict([*EXERCISES["exercises"].items()][:3]))
 MEASUREMENT["exercises.json"] = json.dumps(EXERCISES).encode()
-TIMELINE = json.loads((RESULTS / "timelines.json").read_text())
+TIMELINE = reports.read(RESULTS, "timelines", {})
 TIMELINE["stages"] = [s for s in TIMELINE["stages"] if s["stage"] == "05_cp_async"]
 for window in TIMELINE["stages"][0]["windows"].values():
     window["warps"] = [w | {"spans": w["spans"][:9]} for w in window["warps"][:4]]
@@ -445,7 +459,10 @@ It takes <!--= time(01_naive/naive) | .1f -->1<!--/--> ms.
 <!-- library slow -->
 <!-- end -->
 """
-TUNED = json.loads(sample(ROOT / "kernels/tuned/h200.json")) | {"count": 3}
+TUNED = some(tune.checked(RESULTS / "tune.jsonl")) | {"count": 3}
+COMMITTED = reports.texts(
+    Path(), {name.removesuffix(".json"): json.loads(data) for name, data in MEASUREMENT.items()}
+)
 EDITS = lines_of(ROOT / "tests/planted_edits/05_cp_async.yaml", "- ", 2)
 
 
@@ -507,23 +524,28 @@ READERS = {
     "adopted report": by_name("10b_cluster_4096.json", adopted),
     "adopted counters": by_name("counters.json", adopted),
     "adopted library": by_name("library_fp16.json", adopted),
+    **{
+        f"committed {path.stem}": Reader(text.encode(), path.name, read_committed)
+        for path, text in COMMITTED.items()
+    },
     "sweep's environment": by_name("environment.json", lambda path: sweep.same_commit(path.parent)),
     "requests": Reader(
-        sample(ROOT / "docs/results/requests.json"), "requests.json", read_model("REQUESTS")
+        sample(ROOT / "docs/results/requests.jsonl"), "requests.jsonl", read_model("REQUESTS")
     ),
-    "sass": Reader(sample(ROOT / "docs/results/sass.json"), "sass.json", read_model("SASS")),
+    "sass": Reader(sample(ROOT / "docs/results/sass.jsonl"), "sass.jsonl", read_model("SASS")),
     "predicted first": Reader(
-        sample(ROOT / "docs/results/predicted_first.json"), "first.json", read_model("FIRST")
+        sample(ROOT / "docs/results/predicted_first.jsonl"), "first.jsonl", read_model("FIRST")
     ),
     "operator": Reader(
-        sample(ROOT / "docs/results/operator.json"),
-        "operator.json",
+        sample(ROOT / "docs/results/operator.jsonl"),
+        "operator.jsonl",
         blocks(operator.FILE, operator.TABLES),
     ),
     "triton": Reader(
-        sample(ROOT / "docs/results/triton.json"), "triton.json", blocks(twins.FILE, twins.TABLES)
+        sample(ROOT / "docs/results/triton.jsonl"), "triton.jsonl", blocks(twins.FILE, twins.TABLES)
     ),
     "tuned": Reader(json.dumps(TUNED).encode(), "tune.json", read_tuned),
+    "tune": Reader(lines_of(RESULTS / "tune.jsonl", "{", 3), "tune.jsonl", read_tuned),
     "peers": Reader(lines_of(RESULTS / "sweep.jsonl", "{", 3), "sweep.jsonl", read_peers),
     "shapes of peers": Reader(
         b"4096 # squares\n16x4096x4096\n",
@@ -541,7 +563,7 @@ READERS = {
     ),
     **{
         f"several GPUs: {name}": Reader(
-            sample(tables.RESULTS / f"{name}.json", most=12), f"{name}.json", read_several
+            sample(tables.RESULTS / f"{name}.jsonl", most=12), f"{name}.jsonl", read_several
         )
         for name in ("times_all-gather", "timelines", "async_tp", "beside", "four")
     },

@@ -2,8 +2,8 @@ import json
 
 import pytest
 
-from ladder import adopt
-from ladder.project import GPUS, ROOT
+from ladder import adopt, reports, written
+from ladder.project import GPUS
 from ladder.results import load
 
 MAIN = 'run<float, float>(ladder::STAGE, {{"slow", x::slow}, {"own", x::gemm}}, argc, argv);'
@@ -33,6 +33,10 @@ AROUND = {
     "kernels": [{"exercise": "copy", "variant": "x", "ms": 1, "gb_per_s": 1, "of_copy": 1}],
 }
 EXERCISES = {"device": "Some GPU", "exercises": {}}
+BLOCK = {
+    **{"gpu": "Some GPU", "tokens": 1, "width": 2, "hidden": 3},
+    "contenders": [{"name": "ours", "ms": 1}],
+}
 OF_OTHER_PROGRAMS = {
     "library_fp16.json": LIBRARY,
     "jit_call_4096_cold.json": JIT_CALL,
@@ -40,6 +44,7 @@ OF_OTHER_PROGRAMS = {
     "timelines.json": TIMELINES,
     "around_gemm.json": AROUND,
     "exercises.json": EXERCISES,
+    "programs/feed_forward_4096.json": BLOCK,
 }
 
 
@@ -72,7 +77,18 @@ def results(measured):
 
 
 def names(measured):
-    return sorted(path.name for path in results(measured).iterdir())
+    """Of the reports there are."""
+    return sorted(written.committed(results(measured)))
+
+
+def read(measured, name):
+    return reports.read(results(measured), name, {})
+
+
+def write_committed(measured, content):
+    results(measured).mkdir(parents=True, exist_ok=True)
+    for path, text in reports.texts(results(measured), content).items():
+        path.write_text(text)
 
 
 def provenance(measured):
@@ -83,16 +99,18 @@ def test_what_the_library_and_the_jit_took_is_taken_over_and_no_stage(measured):
     for name in ("library_fp16.json", "jit_call_4096_cold.json"):
         write(measured / name, OF_OTHER_PROGRAMS[name])
     assert run(measured) == 0
-    assert {"library_fp16.json", "jit_call_4096_cold.json"} < set(names(measured))
-    assert "library_fp16.json" in provenance(measured)[0]["files"]
+    assert {"library_fp16", "jit_call_4096_cold"} < set(names(measured))
+    assert "library_fp16" in provenance(measured)[0]["files"]
     assert [report["stage"] for report in load(results(measured))] == ["01_naive"]
 
 
 def test_reports_and_counters_are_taken_over_with_where_they_come_from(measured):
     assert run(measured) == 0
-    assert names(measured) == ["01_naive_4096.json", "counters.json", "provenance.json"]
+    assert names(measured) == ["01_naive_4096", "counters"]
+    files = sorted(path.name for path in results(measured).iterdir())
+    assert files == ["counters.jsonl", "provenance.json", "stages.jsonl"]
     (entry,) = provenance(measured)
-    assert entry["files"] == names(measured)[:2]
+    assert entry["files"] == names(measured)
     assert entry["commit"] == "abc" and entry["gpu"] == "Some GPU"
 
 
@@ -102,8 +120,8 @@ def test_a_file_belongs_to_the_newest_measurement_and_others_stay(measured):
     (measured / "02_smem_tiled_4096.json").unlink()
     assert run(measured, "--commit", "def") == 0
     old, new = provenance(measured)
-    assert (old["commit"], old["files"]) == ("abc", ["02_smem_tiled_4096.json"])
-    assert (new["commit"], new["files"]) == ("def", ["01_naive_4096.json", "counters.json"])
+    assert (old["commit"], old["files"]) == ("abc", ["02_smem_tiled_4096"])
+    assert (new["commit"], new["files"]) == ("def", ["01_naive_4096", "counters"])
 
 
 def test_counters_that_were_not_counted_again_stay(measured):
@@ -111,11 +129,10 @@ def test_counters_that_were_not_counted_again_stay(measured):
     of_one = {"01_naive": {"slow": {"x": 1}}, "02_smem_tiled": {"own": {}}}
     write(measured / "counters.json", {"device": "Some GPU", "counters": of_one})
     assert run(measured) == 0
-    path = results(measured) / "counters.json"
     kept = {"01_naive": {"own": {}, "slow": {"x": 1}}, "02_smem_tiled": {"own": {}}}
-    assert json.loads(path.read_text())["counters"] == kept
+    assert read(measured, "counters")["counters"] == kept
     assert run(measured, "--replace") == 0
-    assert json.loads(path.read_text())["counters"] == of_one
+    assert read(measured, "counters")["counters"] == of_one
 
 
 def test_counters_of_another_size_are_refused_and_nothing_changed(measured, capsys):
@@ -125,57 +142,57 @@ def test_counters_of_another_size_are_refused_and_nothing_changed(measured, caps
     write(measured / "01_naive_8192.json", report(size=8192))
     assert run(measured) == 2
     assert "another size or other counters" in capsys.readouterr().err
-    assert "01_naive_8192.json" not in names(measured)
+    assert "01_naive_8192" not in names(measured)
 
 
-def test_counters_at_128_go_to_the_tests_that_compare_them(measured):
-    write(measured / "counters_128.json", {"device": "Some GPU", "counters": {}})
+def test_a_report_that_is_measured_again_has_one_measurement(measured):
     assert run(measured) == 0
-    path = measured.parent / "tests/data/ncu_h100.json"
-    assert path.read_text() == (measured / "counters_128.json").read_text()
-    assert "counters_128.json" not in names(measured)
-    assert "tests/data/ncu_h100.json" in provenance(measured)[0]["files"]
-    assert run(measured, "--commit", "def") == 0  # once more: the file has one measurement
+    assert run(measured, "--commit", "def") == 0
     (entry,) = provenance(measured)
-    assert entry["files"].count("tests/data/ncu_h100.json") == 1
+    assert (entry["commit"], entry["files"]) == ("def", ["01_naive_4096", "counters"])
 
 
-def test_experiments_are_taken_over_with_the_reports(measured):
-    write(measured / "power.json", POWER)
-    write(measured / "timelines.json", TIMELINES)
+def test_what_other_programs_wrote_is_taken_over_with_the_reports(measured):
+    for name, content in OF_OTHER_PROGRAMS.items():
+        write(measured / name, content)
     assert run(measured) == 0
-    assert {"power.json", "timelines.json"} <= {*names(measured)}
-    assert {"power.json", "timelines.json"} <= {*provenance(measured)[0]["files"]}
+    taken = {name.removesuffix(".json"): name for name in OF_OTHER_PROGRAMS}
+    assert {*taken} <= {*names(measured)}
+    assert {*taken} <= {*provenance(measured)[0]["files"]}
+    for report, name in taken.items():
+        assert read(measured, report) == OF_OTHER_PROGRAMS[name]
 
 
 def test_what_is_of_no_stage_or_variant_any_more_is_removed_and_said(measured, capsys):
-    there = results(measured)
-    write(there / "05_old_4096.json", report("05_old"))
-    write(there / "01_naive_8192.json", report(variant="renamed", size=8192))
-    write(there / "02_smem_tiled_8192.json", report("02_smem_tiled", size=8192))
-    files = ["05_old_4096.json", "01_naive_8192.json", "02_smem_tiled_8192.json"]
-    write(there / "provenance.json", [{"commit": "old", "files": files}])
-    (measured / "counters.json").unlink()
     of_stages = {"05_old": {"own": {}}, "01_naive": {"own": {}, "renamed": {}}}
-    write(there / "counters.json", {"device": "Some GPU", "counters": of_stages})
+    there = {
+        "05_old_4096": report("05_old"),
+        "01_naive_8192": report(variant="renamed", size=8192),
+        "02_smem_tiled_8192": report("02_smem_tiled", size=8192),
+    }
+    counters = {"device": "Some GPU", "counters": of_stages}
+    write_committed(measured, there | {"counters": counters})
+    entry = {"commit": "old", "files": [*there, "tensor_rate.txt", "gone.txt"]}
+    write(results(measured) / "provenance.json", [entry])
+    (results(measured) / "tensor_rate.txt").touch()
+    (measured / "counters.json").unlink()
     assert run(measured) == 0
     text = capsys.readouterr().out
-    assert "removed 05_old_4096.json: there is no stage 05_old\n" in text
-    assert "removed 01_naive_8192.json: 01_naive has no variant renamed\n" in text
+    assert "removed 05_old_4096: there is no stage 05_old\n" in text
+    assert "removed 01_naive_8192: 01_naive has no variant renamed\n" in text
     assert "removed counters of 05_old/own" in text
     assert "removed counters of 01_naive/renamed" in text
-    left = json.loads((there / "counters.json").read_text())["counters"]
-    assert left == {"01_naive": {"own": {}}}
-    assert "02_smem_tiled_8192.json" in names(measured)
+    assert read(measured, "counters")["counters"] == {"01_naive": {"own": {}}}
+    assert names(measured) == ["01_naive_4096", "02_smem_tiled_8192", "counters"]
     old, _ = provenance(measured)
-    assert old["files"] == ["02_smem_tiled_8192.json"]
+    assert old["files"] == ["02_smem_tiled_8192", "tensor_rate.txt"]
 
 
 def test_nothing_of_an_earlier_measurement_stays_when_it_is_replaced(measured, capsys):
-    write(results(measured) / "02_smem_tiled_8192.json", report("02_smem_tiled", size=8192))
+    write_committed(measured, {"02_smem_tiled_8192": report("02_smem_tiled", size=8192)})
     assert run(measured, "--replace") == 0
-    assert names(measured) == ["01_naive_4096.json", "counters.json", "provenance.json"]
-    assert "removed 02_smem_tiled_8192.json: not measured again\n" in capsys.readouterr().out
+    assert names(measured) == ["01_naive_4096", "counters"]
+    assert "removed 02_smem_tiled_8192: not measured again\n" in capsys.readouterr().out
 
 
 def test_what_the_documentation_will_miss_is_said(measured, capsys):
@@ -233,16 +250,17 @@ def test_a_damaged_file_is_refused_before_anything_is_changed(
         write(measured / other, content)
     write(measured / "01_naive_8192.json", report(size=8192))
     assert run(measured) == 0
-    folder = measured if where == "measured" else results(measured)
-    whole = (folder / name).read_bytes()
-    (folder / name).write_bytes(whole[:-9] if DAMAGED[damage] is None else DAMAGED[damage])
+    path = measured / name
     if where == "there":
-        (measured / name).unlink()
+        path.unlink()
+        path = reports.file(results(measured), reports.kind(name.removesuffix(".json")))
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-9] if DAMAGED[damage] is None else DAMAGED[damage])
     before = everything(measured.parent)
     capsys.readouterr()
     assert run(measured, "--commit", "def") == 2
     error = capsys.readouterr().err
-    assert error.startswith(f"adopt_results.py: {folder / name}") and error.count("\n") == 1
+    assert error.startswith(f"adopt_results.py: {path}") and error.count("\n") == 1
     assert everything(measured.parent) == before
 
 
@@ -269,9 +287,11 @@ def test_a_name_that_the_tables_do_not_know_is_refused(measured, capsys):
 @pytest.mark.parametrize("folder", GPUS.values(), ids=GPUS)
 def test_the_committed_results_all_have_a_provenance(folder):
     entries = json.loads((folder / "provenance.json").read_text())
-    there = {path for path in folder.rglob("*") if path.is_file()}
-    named = [adopt.in_root(name, folder, ROOT) for entry in entries for name in entry["files"]]
-    in_folder = [name for name in named if (ROOT / name).is_relative_to(folder)]
-    wanted = there - {folder / "provenance.json"}
-    assert sorted(in_folder) == sorted(path.relative_to(ROOT).as_posix() for path in wanted)
+    kept = {reports.file(folder, kind) for kind in reports.FILES}
+    said_by_itself = {folder / "provenance.json", folder / "tune.jsonl"}
+    files = {path.name for path in {*folder.iterdir()} - kept - said_by_itself}
+    named = [name for entry in entries for name in entry["files"]]
+    # One report was committed by itself, before anybody wrote down where it came from.
+    wanted = {*written.committed(folder), *files} - ({"counters_shapes"} - {*named})
+    assert sorted(named) == sorted(wanted)
     assert all(entry[fact] for entry in entries for fact in adopt.FACTS)

@@ -1,4 +1,5 @@
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -25,7 +26,7 @@ def variant(name, ms, **more):
 
 
 @pytest.fixture
-def place(tmp_path, monkeypatch):
+def place(tmp_path):
     """Results of one stage at two shapes, and counters of one of its variants."""
     results = tmp_path / "results"
     results.mkdir()
@@ -38,8 +39,7 @@ def place(tmp_path, monkeypatch):
         }
         (results / f"{m}.json").write_text(json.dumps(report))
     counters = {"size": 128, "counters": {"01_naive": {"naive": {LD: 10, SECTORS: 40}}}}
-    (tmp_path / "at_128.json").write_text(json.dumps(counters))
-    monkeypatch.setattr(claims, "COUNTERS_AT_128", tmp_path / "at_128.json")
+    (results / "counters_128.json").write_text(json.dumps(counters))
     large = {SECTORS: 9000, INSTRUCTIONS: 700, BARRIER: 2.5} | MACHINE
     counters = {"size": 4096, "counters": {"01_naive": {"naive": large}}}
     (results / "counters.json").write_text(json.dumps(counters))
@@ -213,7 +213,7 @@ def test_only_counters_at_128_are_predicted(place):
 def test_results_without_counters_are_refused(place, capsys):
     (place / "results/counters.json").unlink()
     assert run(place, one("1 < 2")) == 2
-    assert "counters.json: No such file" in capsys.readouterr().err
+    assert f"no counters in {place}/results" in capsys.readouterr().err
 
 
 def test_what_has_to_be_measured_for_the_claims():
@@ -230,9 +230,14 @@ def test_what_has_to_be_measured_for_the_claims():
     }
 
 
-def test_counters_at_128_come_from_the_results_where_they_have_some(place, capsys):
+def test_counters_at_128_come_from_the_results_where_they_have_some(place, capsys, monkeypatch):
+    assert run(place, one("sectors_ld(01_naive/naive) == 40")) == 0
+    pages = place / "pages"
+    shutil.copytree(place / "results", pages)
+    monkeypatch.setattr(claims, "GPUS", {"h200": pages})
     small = {"size": 128, "counters": {"01_naive": {"naive": {SECTORS: 41}}}}
-    (place / "results/counters_128.json").write_text(json.dumps(small))
+    (pages / "counters_128.json").write_text(json.dumps(small))
+    (place / "results/counters_128.json").unlink()
     assert run(place, one("sectors_ld(01_naive/naive) == 41")) == 0
 
 

@@ -5,10 +5,10 @@ import subprocess
 import pytest
 
 from ladder import diagnose, manifest, steps
-from ladder.counters import LIMITS, load_counters
+from ladder.counters import LIMITS, at_4096
 from ladder.project import GPUS, ROOT, BadInput
 
-H200 = GPUS["h200"] / "counters.json"
+H200 = GPUS["h200"] / "counters.jsonl"
 # Where every variant leads: the first stage named as its remedy.
 LEADS_TO = {
     "01_naive/uncoalesced": "01_naive",
@@ -190,7 +190,7 @@ def kernels():
 
 
 def of_gpu(gpu):
-    return {kernel.name: kernel for kernel in diagnose.kernels_of(GPUS[gpu] / "counters.json")}
+    return {kernel.name: kernel for kernel in diagnose.kernels_of(GPUS[gpu] / "counters.jsonl")}
 
 
 @pytest.mark.parametrize("gpu", GPUS)
@@ -332,7 +332,7 @@ def test_bad_input_is_one_line_and_code_2(tmp_path, capsys, name, text, message)
 
 
 def test_missing_counters_are_named(tmp_path, capsys):
-    counters = load_counters(H200)["counters"]["08_tma"]["tma"]
+    counters = at_4096(H200.parent)["08_tma"]["tma"]
     left = {n: v for n, v in counters.items() if "tensor_cycles" not in n and "ldsm" not in n}
     (tmp_path / "report.json").write_text(json.dumps({"counters": {"a": {"b": left}}}))
     assert diagnose.main([str(tmp_path / "report.json")]) == 2

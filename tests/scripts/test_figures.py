@@ -168,7 +168,7 @@ def kernels_shared_bytes(stage, t):
 @pytest.mark.parametrize("stage", tiles.WITH_A_TILE)
 def test_tiles_are_those_that_were_measured(stage):
     t = tiles.of_stage(stage)
-    variant = tiles.own(tiles.read_report(tiles.RESULTS / f"{stage}_4096.json"))
+    variant = tiles.own(tiles.read_report(tiles.RESULTS, stage, 4096))
     assert t.threads == variant["threads"]
     if t.bk:
         least, most = kernels_shared_bytes(stage, t)

@@ -51,6 +51,34 @@ def test_what_is_wrong_is_said_with_its_place(tmp_path, value, shape, message):
     assert str(error.value) == f"{tmp_path}: {message}"
 
 
+@pytest.mark.parametrize("records", ["of", "list", "none", None])
+def test_lines_are_what_they_were_made_of(tmp_path, records):
+    whole = {"a": 1, "of": {"x": {"y": [1, 2]}, "z": {}}, "list": [[1], {"b": None}], "empty": {}}
+    path = tmp_path / "x.jsonl"
+    path.write_text(files.as_lines(files.parts(whole, records)))
+    assert files.read_lines(path, {"a": int}) == whole
+    assert len(path.read_text().splitlines()) == (3 if records in whole else 1)
+
+
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        ('{"a": 1}\n{"a": 1}\n', ":2: 'a' stands in an earlier line, too"),
+        ('{"a": {"b": 1}}\n{"a": {"b": {}}}\n', ":2: 'b' stands in an earlier line, too"),
+        ('{"a": []}\n{"a": {}}\n', ":2: 'a' stands in an earlier line, too"),
+        ('{"a": 1}\n{"b": \n', ":2 is no JSON: "),
+        ('{"a": 1}\n[]\n', ":2: is no object"),
+        ("", " is empty"),
+    ],
+)
+def test_lines_that_are_no_parts_of_one_object_are_named(tmp_path, text, message):
+    path = tmp_path / "x.jsonl"
+    path.write_text(text)
+    with pytest.raises(BadInput) as error:
+        files.read_lines(path, {"a": object})
+    assert str(error.value).startswith(f"{path}{message}")
+
+
 @pytest.mark.parametrize(
     "value, shape",
     [

@@ -8,6 +8,7 @@ import yaml
 
 from ladder import model, sass
 from ladder.counters import LIMITS, PREDICTED
+from ladder.files import as_lines, parts
 from ladder.project import BadInput
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -366,22 +367,16 @@ def test_tables_have_as_many_columns_as_heads():
 def test_what_is_not_there_is_named(monkeypatch, tmp_path, capsys):
     with pytest.raises(BadInput, match="no variant '99/none'; there are: 01_naive/uncoalesced"):
         model.page_rows("99/none")
-    empty = tmp_path / "sass.json"
-    model.write(empty, {"architecture": "sm_90a", "loops": {}})
+    empty = tmp_path / "sass.jsonl"
+    empty.write_text(as_lines(parts({"architecture": "sm_90a", "loops": {}}, "loops")))
     monkeypatch.setattr(model, "SASS", empty)
     assert model.main([]) == 2
-    assert "sass.json has no '01_naive/uncoalesced'" in capsys.readouterr().err
+    assert "sass.jsonl has no '01_naive/uncoalesced'" in capsys.readouterr().err
     monkeypatch.setattr(model, "STAGES", tmp_path)
     monkeypatch.setattr(model, "CPU_STAGES", tmp_path)
     for option in ("--read-sass", "--read-requests"):
         assert model.main([option]) == 2
         assert f"no {tmp_path}/01_naive: build the stages" in capsys.readouterr().err
-
-
-def test_files_are_read_as_they_were_written(tmp_path):
-    content = {"m": 256, "variants": {"a/b": {"256": [1, 2]}, "c/d": {}}}
-    model.write(tmp_path / "x.json", content)
-    assert json.loads((tmp_path / "x.json").read_text()) == content
 
 
 @pytest.mark.parametrize("arguments, gpu", [([], "h200"), (["--gpu", "h100"], "h100")])

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from ladder.docs import operator, sources
-from ladder.files import read_json
+from ladder.files import read_lines
 from ladder.project import BadInput
 
 BY, OWN = "the library", "torch's own: rows do not start at multiples of 16 bytes"
@@ -18,13 +18,13 @@ def row(shape, percent, kind="fp16", by=BY):
 
 @pytest.fixture
 def results(tmp_path, monkeypatch):
-    """Writes docs/results/operator.json of a project of its own."""
+    """Writes docs/results/operator.jsonl of a project of its own."""
     monkeypatch.setattr(sources, "ROOT", tmp_path)
     (tmp_path / "docs/results").mkdir(parents=True)
 
     def write(*products, layers=()):
         found = {"gpu": "NVIDIA H200", "torch": "2.11.0", "products": products, "layers": layers}
-        (tmp_path / "docs/results/operator.json").write_text(json.dumps(found))
+        (tmp_path / "docs/results/operator.jsonl").write_text(json.dumps(found))
 
     return write
 
@@ -84,7 +84,7 @@ def test_an_unknown_table_is_refused():
 
 
 def test_the_committed_results_are_complete_and_right():
-    found = read_json(sources.ROOT / operator.FILE, operator.BENCH)
+    found = read_lines(sources.ROOT / operator.FILE, operator.BENCH)
     assert {
         len({r["shape"] for r in found["products"] if r["type"] == t}) for t in ("fp16", "bf16")
     } == {100}

@@ -62,7 +62,7 @@ def build(tmp_path, monkeypatch):
 
 def measured(build, out):
     assert power.main([str(out)], build) == 0
-    return power.load(out / "power.json")
+    return power.load(out)
 
 
 def test_every_stage_with_every_kind_of_data(build, tmp_path):
@@ -144,7 +144,7 @@ def test_without_ncu_nothing_is_begun(build, tmp_path, capsys, monkeypatch):
 
 def test_what_was_not_measured_is_said(tmp_path):
     with pytest.raises(BadInput, match=r"scripts/power\.py measures it"):
-        power.load(tmp_path / "power.json")
+        power.load(tmp_path)
 
 
 def test_the_figure_shows_every_kernel_and_can_be_read(build, tmp_path):

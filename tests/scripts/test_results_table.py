@@ -2,7 +2,8 @@ import json
 
 import pytest
 
-from ladder import results
+from ladder import counters, reports, results
+from ladder.project import BadInput
 
 
 def report(stage="02_smem_tiled", size=4096, tflops=8.83, k=None):
@@ -30,33 +31,43 @@ def folder(tmp_path):
     return tmp_path
 
 
-@pytest.mark.parametrize("at_128", [True, False])
-def test_counters_of_a_gpu_are_those_at_128_where_they_were_counted(tmp_path, monkeypatch, at_128):
-    (tmp_path / "tests/data").mkdir(parents=True)
-    monkeypatch.setattr(results, "ROOT", tmp_path)
-    monkeypatch.setattr(results, "GPUS", {"h100": tmp_path})
-    (tmp_path / "counters.json").write_text('{"size": 4096, "counters": {}}')
-    if at_128:
-        text = '{"size": 128, "counters": {}}'
-        (tmp_path / "tests/data/ncu_h100.json").write_text(text)
-    sizes = [counters["size"] for counters in results.counters_of("h100")]
-    assert sizes == ([128, 4096] if at_128 else [4096])
-
-
-def test_counters_of_a_gpu_are_also_those_at_other_shapes(tmp_path, monkeypatch):
-    monkeypatch.setattr(results, "ROOT", tmp_path)
-    monkeypatch.setattr(results, "GPUS", {"h100": tmp_path})
-    for name in ("counters", "counters_512", "counters_16x32x64", "counters_later"):
-        (tmp_path / f"{name}.json").write_text(json.dumps({"size": name, "counters": {}}))
-    sizes = [counters["size"] for counters in results.counters_of("h100")]
-    assert sizes == ["counters", "counters_16x32x64", "counters_512"]
-    assert results.report_files(tmp_path) == []
+@pytest.mark.parametrize("committed", [True, False])
+def test_counters_are_those_at_all_shapes_with_what_was_counted_later(tmp_path, committed):
+    content = {
+        name: {"size": name, "counters": {"01_naive": {"own": {name: 1}}}}
+        for name in ("counters", "counters_512", "counters_16x32x64", "counters_later")
+    }
+    texts = reports.texts(tmp_path, content)
+    if not committed:
+        texts = {tmp_path / f"{name}.json": json.dumps(its) for name, its in content.items()}
+    for path, text in texts.items():
+        path.write_text(text)
+    found = counters.load_counters(tmp_path)
+    assert sorted(found) == ["counters", "counters_16x32x64", "counters_512"]
+    assert found["counters"]["counters"]["01_naive"]["own"] == {"counters": 1, "counters_later": 1}
+    with pytest.raises(BadInput, match="no reports in"):
+        results.load(tmp_path)
 
 
 def test_what_lies_beside_the_reports_is_none(folder):
-    for name in results.NO_REPORTS:
-        (folder / name).write_text("[]")
+    for name in (*reports.NO_REPORTS, "power", "library_fp16"):
+        (folder / f"{name}.json").write_text("[]")
     assert len(results.load(folder)) == 2
+
+
+def test_committed_reports_are_read_as_those_of_a_measurement(folder):
+    before = results.load(folder)
+    loose = {path.stem: path for path in folder.glob("*.json")}
+    content = {name: json.loads(path.read_text()) for name, path in loose.items()}
+    for path in loose.values():
+        path.unlink()
+    for path, text in reports.texts(folder, content).items():
+        path.write_text(text)
+    assert [path.name for path in folder.iterdir()] == ["stages.jsonl"]
+    assert len((folder / "stages.jsonl").read_text().splitlines()) == 2
+    assert results.load(folder) == before
+    assert reports.read(folder, "a", {}) == content["a"]
+    assert reports.exists(folder, "a") and not reports.exists(folder, "c")
 
 
 def test_terminal_table_shows_every_variant(folder, capsys):

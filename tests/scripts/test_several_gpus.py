@@ -110,6 +110,6 @@ def test_four_gpus_are_four():
 
 
 def test_only_time_lines_that_a_page_shows_are_taken():
-    shown = json.loads((tables.RESULTS / "timelines.json").read_text())["timelines"]
+    shown = tables.load("timelines", tables.TIMELINES)["timelines"]
     taken = adopt.timelines({"timelines": [*shown, shown[0] | {"variant": "of no page"}]})
     assert taken == {"timelines": {"timelines": shown}}

@@ -85,7 +85,7 @@ def report():
 def recorded(tmp_path, monkeypatch):
     path = tmp_path / "timelines.json"
     path.write_text(json.dumps(report()))
-    monkeypatch.setattr(timeline.load, "__defaults__", (path,))
+    monkeypatch.setattr(timeline.load, "__defaults__", (tmp_path,))
     return path
 
 
@@ -181,11 +181,11 @@ def test_the_caption_says_how_long_who_waits_for_what(recorded):
 
 
 def test_what_is_not_there_or_no_recording_is_one_line(tmp_path):
-    with pytest.raises(BadInput, match="is not there; build/timeline"):
-        timeline.load(tmp_path / "none.json")
-    (tmp_path / "other.json").write_text('{"stages": [1]}')
+    with pytest.raises(BadInput, match="build/timeline --json FILE writes it"):
+        timeline.load(tmp_path)
+    (tmp_path / "timelines.json").write_text('{"stages": [1]}')
     with pytest.raises(BadInput, match="has no 'device'"):
-        timeline.load(tmp_path / "other.json")
+        timeline.load(tmp_path)
     with pytest.raises(BadInput, match="no 09_wgmma"):
         timeline.stage_of(report(), "09_wgmma")
 

@@ -10,11 +10,12 @@ from conftest import need
 
 from ladder import manifest, triton_twins
 from ladder.docs import sources, twins
+from ladder.files import read_lines
 from ladder.project import BadInput
 from ladder.triton_twins import ALIGNED, KERNELS, RAGGED, TWINS, cuda_lines, ptx_counts
 
 ROOT = Path(__file__).resolve().parents[2]
-RESULTS = ROOT / "docs/results/triton.json"
+RESULTS = ROOT / "docs/results/triton.jsonl"
 
 # ---- lines ----
 
@@ -203,7 +204,7 @@ def record(name, stage, **more):
 
 @pytest.fixture
 def results(tmp_path, monkeypatch, manifest_of):
-    """Writes docs/results/triton.json of a project of its own."""
+    """Writes docs/results/triton.jsonl of a project of its own."""
     manifest_of("01_one", "02_two")
     (tmp_path / "kernels").mkdir()
     (tmp_path / "kernels/01_one.cuh").write_text("__global__ void gemm_kernel() {\n  f();\n}\n")
@@ -219,7 +220,7 @@ def results(tmp_path, monkeypatch, manifest_of):
 
     def write(*records, **more):
         found = {"gpu": None, "triton": "3.6.0", "torch": "2.11.0", "tried": []} | more
-        path = tmp_path / "docs/results/triton.json"
+        path = tmp_path / "docs/results/triton.jsonl"
         path.write_text(json.dumps(found | {"twins": records}))
 
     return write
@@ -293,12 +294,12 @@ def test_an_unknown_table_is_refused(results):
 
 @pytest.fixture(scope="module")
 def committed():
-    found = json.loads(RESULTS.read_text())
+    found = read_lines(RESULTS, {})
     return {record["name"]: record["compiled"] for record in [*found["twins"], *found["tried"]]}
 
 
 def test_the_committed_results_are_of_the_kernels_as_they_are():
-    found = json.loads(RESULTS.read_text())["twins"]
+    found = read_lines(RESULTS, {})["twins"]
     assert [record["name"] for record in found] == [twin.name for twin in TWINS]
     for twin, record in zip(TWINS, found, strict=True):
         assert record["lines"] == triton_twins.triton_lines(KERNELS.read_text(), twin.kernel)

@@ -6,7 +6,7 @@ import shutil
 import pytest
 
 from ladder import tune
-from ladder.project import ROOT
+from ladder.project import GPUS, ROOT
 
 TUNED = ROOT / "kernels/tuned"
 CANDIDATES = [
@@ -47,37 +47,46 @@ def table():
 
 @pytest.fixture
 def adopt(tmp_path, capsys):
-    """Adopts a table, or text, under a name: exit code, what was said, the folder of tables."""
-    folder = tmp_path / "tuned"
-    folder.mkdir()
+    """Adopts a table, or text, under a name: exit code, what was said, the project's folder."""
+    (tmp_path / "kernels/tuned").mkdir(parents=True)
 
     def run(content, name="h200"):
         file = tmp_path / "tune.json"
         file.write_text(content if isinstance(content, str) else json.dumps(content))
-        code = tune.main(["--adopt", name, str(file)], folder)
+        code = tune.main(["--adopt", name, str(file)], tmp_path)
         captured = capsys.readouterr()
-        return code, captured.out + captured.err, folder
+        return code, captured.out + captured.err, tmp_path
 
     return run
 
 
 def test_adopting_writes_the_table_its_header_and_the_list(adopt, table):
-    code, said, folder = adopt(table)
-    assert (code, said) == (0, f"{folder}/h200.json: NVIDIA H200, 3 candidates\n")
-    assert json.loads((folder / "h200.json").read_text()) == table
-    text = (folder / "h200.h").read_text()
+    code, said, root = adopt(table)
+    path = root / "docs/results/h200/tune.jsonl"
+    assert (code, said) == (0, f"{path}: NVIDIA H200, 3 candidates\n")
+    assert len(path.read_text().splitlines()) == 4
+    assert tune.checked(path) == tune.rounded(table)
+    text = (root / "kernels/tuned/h200.h").read_text()
     constants = "5000, 5500, 674.9, 680.4, 742.4, 600, 1.05, 0, 4300"
     row = f"{{{{Kernel::PING_PONG, 128, 256, 1, 2, 1, 1}}, {{{constants}}}}},"
     assert row in text
     assert '"NVIDIA H200", /*multiprocessors*/ 132,' in text and "driver 13.0, 2025-01-02." in text
-    assert "{&H200}" in (folder / "gpus.h").read_text()
+    assert "{&H200}" in (root / "kernels/tuned/gpus.h").read_text()
+
+
+def test_four_digits_of_a_measurement_are_kept(table):
+    assert tune.rounded({"a": [1234567, 1234567.8, 0.000123456], "b": "1.23456"}) == {
+        "a": [1234567, 1235000, 0.0001235],
+        "b": "1.23456",
+    }
+    assert tune.header("h200", tune.rounded(table)) == tune.header("h200", table)
 
 
 def test_the_first_table_is_the_one_of_the_pages(adopt, table):
     adopt(table | {"gpu": "NVIDIA A1"}, "a1")
     adopt(table | {"gpu": "NVIDIA H100 80GB HBM3"}, "h100")
-    _, _, folder = adopt(table)
-    assert "{&H200, &H100, &A1}" in (folder / "gpus.h").read_text()
+    _, _, root = adopt(table)
+    assert "{&H200, &H100, &A1}" in (root / "kernels/tuned/gpus.h").read_text()
 
 
 def test_what_a_new_table_no_longer_has_is_said(adopt, table):
@@ -85,6 +94,10 @@ def test_what_a_new_table_no_longer_has_is_said(adopt, table):
     fewer = table | {"candidates": table["candidates"][:2], "count": 2}
     _, said, _ = adopt(fewer)
     assert said.endswith("2 candidates, without 1 that were there: 14 16 256 1 1 8 1, ...\n")
+
+
+def written(root):
+    return {p: p.read_text() for p in root.rglob("*") if p.is_file() and p.name != "tune.json"}
 
 
 def without(table, key):
@@ -122,31 +135,32 @@ BAD = {
 
 @pytest.mark.parametrize("how", BAD)
 def test_a_bad_table_is_refused_in_one_line(how, adopt, table):
-    code, said, folder = adopt(BAD[how](table))
+    code, said, root = adopt(BAD[how](table))
     assert code == 2
     assert said.startswith("tune.py: ") and said.count("\n") == 1
-    assert list(folder.iterdir()) == []
+    assert written(root) == {}
 
 
 @pytest.mark.parametrize("name", ["h100", "H200", "../h200", "h 200"])
 def test_a_table_goes_by_its_gpu(name, adopt, table):
-    code, said, folder = adopt(table, name)
-    assert (code, said.count("\n"), list(folder.iterdir())) == (2, 1, [])
+    code, said, root = adopt(table, name)
+    assert (code, said.count("\n"), written(root)) == (2, 1, {})
 
 
 def test_a_gpu_has_one_table(adopt, table):
     adopt(table)
     code, said, _ = adopt(table, "nvidia")
-    assert code == 2 and said.endswith("has its table already: h200.json\n")
+    assert code == 2 and said.endswith("has its table already: h200\n")
 
 
 def test_a_bad_table_beside_it_changes_nothing(adopt, table):
-    _, _, folder = adopt(table)
-    (folder / "h100.json").write_text("{}")
-    before = {path: path.read_text() for path in folder.iterdir()}
+    _, _, root = adopt(table)
+    (root / "docs/results/h100").mkdir()
+    (root / "docs/results/h100/tune.jsonl").write_text("{}")
+    before = written(root)
     code, said, _ = adopt(table | {"date": "2025-02-03"})
     assert (code, said.count("\n")) == (2, 1)
-    assert {path: path.read_text() for path in folder.iterdir()} == before
+    assert written(root) == before
 
 
 def test_no_file_is_one_line(tmp_path, capsys):
@@ -155,10 +169,11 @@ def test_no_file_is_one_line(tmp_path, capsys):
 
 
 def test_the_committed_headers_are_made_of_the_committed_tables(tmp_path):
-    for path in TUNED.glob("*.json"):
-        shutil.copy(path, tmp_path)
+    (tmp_path / "kernels/tuned").mkdir(parents=True)
+    for gpu in GPUS:
+        shutil.copytree(GPUS[gpu], tmp_path / "docs/results" / gpu)
     assert tune.main(["--headers"], tmp_path) == 0
-    made = sorted(path.name for path in tmp_path.glob("*.h"))
+    made = sorted(path.name for path in (tmp_path / "kernels/tuned").iterdir())
     assert made == sorted(path.name for path in TUNED.glob("*.h") if path.name != "model.h")
     for name in made:
-        assert (tmp_path / name).read_text() == (TUNED / name).read_text()
+        assert (tmp_path / "kernels/tuned" / name).read_text() == (TUNED / name).read_text()

@@ -203,7 +203,7 @@ def predict(stage: str, variant: str, *only: str) -> str:
 
 def references() -> str:
     """What is wrong with the exercises' references, and the counters that were not predicted."""
-    exercises = written.read(sources.GPUS[sources.reference()] / REFERENCES)["exercises"]
+    exercises = written.read(sources.GPUS[sources.reference()], REFERENCES)["exercises"]
     rows, all_of_them = [], 0
     for name, seen in exercises.items():
         for case, counters in seen["counters"].items():

@@ -5,11 +5,11 @@ import statistics
 
 from ladder.docs import sources
 from ladder.docs.text import number, table
-from ladder.files import is_a, one_line, positive, read_json
+from ladder.files import is_a, one_line, positive, read_lines
 from ladder.project import BadInput
 from ladder.sweep_shapes import a_shape, sizes
 
-FILE = "docs/results/operator.json"
+FILE = "docs/results/operator.jsonl"
 # Calls of the host, and torch's own of each.
 CALLS = {
     "matmul": "torch.matmul",
@@ -39,7 +39,7 @@ BENCH = {
 
 
 def results() -> dict:
-    return read_json(sources.ROOT / FILE, BENCH)
+    return read_lines(sources.ROOT / FILE, BENCH)
 
 
 def family(row: dict) -> tuple[int, str]:

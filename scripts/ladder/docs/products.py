@@ -16,7 +16,7 @@ CALLS = ("16x4096x4096", "512x12288x3072", "4096")
 
 
 def results(name: str) -> dict:
-    return written.read(sources.GPUS[sources.reference()] / f"{name}.json")
+    return written.read(sources.GPUS[sources.reference()], name)
 
 
 def kind(shape: str) -> str:

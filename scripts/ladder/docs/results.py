@@ -5,9 +5,9 @@ import re
 from ladder import manifest, steps, written
 from ladder.docs import sources
 from ladder.docs.text import number, table
-from ladder.files import read_json, read_text
+from ladder.files import read_text
 from ladder.project import BadInput
-from ladder.results import AROUND, PROGRAMS, own, percent_of_best, terminal_table
+from ladder.results import AROUND, own, percent_of_best, terminal_table
 from ladder.sweep import ALL_VARIANTS_AT, DOCUMENTED, order
 
 # Shorter launches are not at the power limit: the host that enqueues them sets the pace.
@@ -181,7 +181,7 @@ def shapes(stage: str) -> str:
             row.append(steady_state(variant))
         after = "\n\nSustained: percent of cuBLAS without rests, at the power limit."
     text = table(head, rows) + after
-    files = {f"{stage}_{size}.json" for size in variants}
+    files = {f"{stage}_{size}" for size in variants}
     runs = sum(bool(files & {*run["files"]}) for run in sources.provenance())
     if runs > 1:
         text += (
@@ -222,7 +222,7 @@ def last_report(gpu: str, kind: str) -> dict:
 def around() -> str:
     """Each solution with its slow variants."""
     rows = []
-    for kernel in written.read(sources.GPUS[sources.reference()] / AROUND)["kernels"]:
+    for kernel in written.read(sources.GPUS[sources.reference()], AROUND)["kernels"]:
         shares = (kernel["of_copy"], kernel.get("of_read"))
         rows.append(
             [
@@ -245,8 +245,8 @@ def workload(of: dict) -> str:
 
 def contenders(*files: str) -> str:
     """Medians of what a program timed in turns, in us; a row for each workload of the files."""
-    folder = sources.GPUS[sources.reference()] / PROGRAMS
-    reports = [read_json(folder / f"{name}.json", written.PROGRAM) for name in files]
+    folder = sources.GPUS[sources.reference()]
+    reports = [written.read(folder, f"programs/{name}") for name in files]
     of_all = [of for report in reports for of in report.get("workloads", [report])]
     if not of_all:
         raise BadInput("contenders wants a file")

@@ -6,7 +6,7 @@ from ladder import claims, manifest, steps, written
 from ladder import counters as ncu
 from ladder.files import read_json
 from ladder.project import CPU_STAGES, GPUS, ROOT, BadInput
-from ladder.results import counters_of, load, shape
+from ladder.results import load, shape
 from ladder.sweep import ALL_VARIANTS_AT
 
 
@@ -55,8 +55,11 @@ def provenance() -> list[dict]:
 
 @cache
 def counters(at: str = "4096") -> dict[str, dict]:
-    name = "counters.json" if at == "4096" else f"counters_{at}.json"
-    return ncu.load_counters(GPUS[reference()] / name)["counters"]
+    name = ncu.COUNTERS if at == "4096" else f"{ncu.COUNTERS}_{at}"
+    found = ncu.load_counters(GPUS[reference()])
+    if name not in found:
+        raise BadInput(f"no {name} in {GPUS[reference()]}")
+    return found[name]["counters"]
 
 
 @cache
@@ -66,7 +69,7 @@ def all_claims() -> dict[str, dict]:
 
 @cache
 def measurements(gpu: str) -> claims.Measurements:
-    return claims.Measurements(GPUS[gpu], counters_of(gpu))
+    return claims.Measurements(GPUS[gpu], [*ncu.load_counters(GPUS[gpu]).values()])
 
 
 @cache

@@ -3,12 +3,12 @@
 from ladder import manifest
 from ladder.docs import sources
 from ladder.docs.text import number, table
-from ladder.files import a_name, absent, at_least_1, one_line, positive, read_json
+from ladder.files import a_name, absent, at_least_1, one_line, positive, read_lines
 from ladder.project import BadInput
 from ladder.results import own
 from ladder.triton_twins import ALIGNED, RAGGED, lines_of_stage
 
-FILE = "docs/results/triton.json"
+FILE = "docs/results/triton.jsonl"
 # Columns of instructions, by how their names in the file begin.
 COPIES = ("ld.global", "cp.async", "TMA load")
 SHARED = ("LDS",)
@@ -46,7 +46,7 @@ TWINS = {
 
 
 def results() -> dict:
-    return read_json(sources.ROOT / FILE, TWINS)
+    return read_lines(sources.ROOT / FILE, TWINS)
 
 
 def instructions(counts: dict[str, int], families: tuple[str, ...]) -> str:

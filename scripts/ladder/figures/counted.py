@@ -19,7 +19,7 @@ LEFT, RIGHT, ROW = 168, 472, 21  # where bars begin, where numbers end, the heig
 
 def of_own(results: Path) -> list[tuple[dict, dict]]:
     """Every stage's report, and what was counted of its own variant."""
-    counted = ncu.load_counters(results / "counters.json")["counters"]
+    counted = ncu.at_4096(results)
     pairs = []
     for report in at_size(results):
         found = counted.get(report["stage"], {}).get(own(report)["name"])
@@ -152,7 +152,7 @@ def stalls(results: Path) -> Figure:
 def tensor(results: Path) -> Figure:
     canvas = Canvas(f"Tensor pipe and clock, {gpu(results)}, {SIZE}^3")
     canvas.title()
-    every = ncu.load_counters(results / "counters.json")["counters"]
+    every = ncu.at_4096(results)
     left, y, unit = 176, 34, 180 / 100
     canvas.text(left, y + 10, "busy, % of the time", "small soft")
     canvas.text(RIGHT, y + 10, "GHz", "small soft", "end")

@@ -26,7 +26,7 @@ def device() -> dict:
 
 def l2_tb_s() -> float:
     """The most that a kernel of the ladder received from L2, on average of its time."""
-    kernels = ncu.load_counters(RESULTS / "counters.json")["counters"].values()
+    kernels = ncu.at_4096(RESULTS).values()
     variants = [variant for kernel in kernels for variant in kernel.values()]
     # bytes in a nanosecond are GB in a second
     rates = [v[ncu.LIMITS["sm_sectors"]] * SECTOR / v[ncu.TIME] for v in variants]

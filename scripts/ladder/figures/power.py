@@ -2,9 +2,9 @@
 
 from collections.abc import Callable
 
-from ladder import manifest
+from ladder import manifest, reports
 from ladder.figures.svg import WIDTH, Canvas, Figure
-from ladder.power import DATA, FILE, load
+from ladder.power import DATA, NAME, load
 from ladder.project import RESULTS
 
 LEFT, TOP, HEIGHT, GAP = 44, 74, 110, 40  # of the first panel's area, and between two
@@ -79,8 +79,10 @@ def drawn(power: dict) -> Figure:
 
 
 def draw() -> Figure:
-    return drawn(load(RESULTS / FILE))
+    return drawn(load(RESULTS))
 
 
 # As with the results of a GPU: there is the figure when there is what it shows.
-FIGURES: dict[str, Callable[[], Figure]] = {"power_data": draw} if (RESULTS / FILE).exists() else {}
+FIGURES: dict[str, Callable[[], Figure]] = (
+    {"power_data": draw} if reports.exists(RESULTS, NAME) else {}
+)

@@ -120,7 +120,7 @@ def element_bytes(stage: str) -> int:
 
 
 def shared_bytes(stage: str) -> int:
-    return own(read_report(RESULTS / f"{stage}_4096.json"))["shared_bytes"]
+    return own(read_report(RESULTS, stage, 4096))["shared_bytes"]
 
 
 def number(count: float) -> str:

@@ -3,8 +3,9 @@
 from collections.abc import Callable
 from functools import partial
 
-from ladder import manifest, timeline
+from ladder import manifest, reports, timeline
 from ladder.figures.svg import WIDTH, Canvas, Figure
+from ladder.project import RESULTS
 from ladder.timeline import Doing, Warp
 
 COLORS = {
@@ -147,6 +148,6 @@ RECORDED = [name for name in manifest.load() if name not in timeline.STAGES["not
 # None before the first recording: plot.py draws what there is.
 FIGURES: dict[str, Callable[[], Figure]] = (
     {f"timeline_{manifest.stage(name).label}": partial(draw, name) for name in RECORDED}
-    if timeline.TIMELINES.exists()
+    if reports.exists(RESULTS, timeline.NAME)
     else {}
 )
