@@ -174,6 +174,8 @@ function(ladder_read_manifest root)
         json_value(timeline BOOLEAN "${stage}" ${name} timeline)
       elseif(key STREQUAL "races_in")
         json_value(races_in ARRAY "${stage}" ${name} races_in)
+      elseif(key STREQUAL "measured") # for the tables, as the next one
+        json_value(measured BOOLEAN "${stage}" ${name} measured)
       elseif(key STREQUAL "milestone") # words for a table, which CMake has no use for
         json_value(milestone STRING "${stage}" ${name} milestone)
       elseif(NOT key MATCHES "^(name|parent|types|needs|aligned_rows|page)$")

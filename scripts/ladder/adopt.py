@@ -80,10 +80,12 @@ def pruned(counters: dict, root: Path) -> tuple[dict, list[str]]:
 def missing(of_stages: list[dict], counted: dict, at_128: bool) -> list[str]:
     """What the tables, plots and claims need and do not find."""
     there = {(report["stage"], shape(report)) for report in of_stages}
-    wanted = [(name, size) for name in manifest.at_squares() for size in DOCUMENTED]
+    wanted = [(name, size) for name in manifest.measured_at_squares() for size in DOCUMENTED]
     said = [f"missing: {name} at {size}" for name, size in wanted if (name, size) not in there]
     said += [
-        f"missing: counters of {name}" for name in manifest.at_squares() if name not in counted
+        f"missing: counters of {name}"
+        for name in manifest.measured_at_squares()
+        if name not in counted
     ]
     return said + ["missing: counters at 128"] * (not at_128)
 

@@ -26,7 +26,8 @@ class Stage:
     the stage, as 8192_TN_bf16 where layout or type is not the usual one; `power_with`: the kinds of
     data with which scripts/power.py measures it; `groups`: many products in one launch, which
     build/groups times and nothing wants at 4096 and 8192; `milestone`: what is new, in a few words,
-    of the stages that the README shows. The manifest may leave out the last five."""
+    of the stages that the README shows; `measured`: whether docs/results has to have it. The manifest
+    may leave out the last six."""
 
     name: str
     parent: str | None
@@ -40,6 +41,7 @@ class Stage:
     power_with: tuple[str, ...] = ()
     groups: bool = False
     milestone: str = ""
+    measured: bool = True
 
     @property
     def layout(self) -> str:
@@ -75,6 +77,7 @@ def stage_of(entry: dict) -> Stage:
         power_with=tuple(entry.get("power_with", ())),
         groups=entry.get("groups", False),
         milestone=entry.get("milestone", ""),
+        measured=entry.get("measured", True),
     )
 
 
@@ -92,6 +95,7 @@ ENTRY = {
     "timeline?": bool,
     "races_in?": [a_name],
     "milestone?": one_line,
+    "measured?": bool,
 }
 SEVERAL = {"name": a_name, "parent": a_name, "page": one_line, "several_gpus": bool}
 
@@ -125,8 +129,13 @@ def of_several_gpus() -> list[OfSeveralGpus]:
 
 
 def at_squares() -> list[str]:
-    """The stages that are measured at 4096 and 8192."""
+    """The stages that are timed at 4096 and 8192."""
     return [name for name, stage in load().items() if not stage.groups]
+
+
+def measured_at_squares() -> list[str]:
+    """Those of which there have to be results."""
+    return [name for name in at_squares() if load()[name].measured]
 
 
 def stage(name: str) -> Stage:

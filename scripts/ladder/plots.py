@@ -23,11 +23,13 @@ SIZES = ("4096", "8192")  # of the results that every stage has
 def require_all(reports: list[dict], counters: dict) -> None:
     """Raises BadInput with a line for each thing that the figures would lack or have too many."""
     there = {(r["stage"], shape(r)) for r in reports}
-    wanted = [(name, size) for name in manifest.at_squares() for size in SIZES]
+    wanted = [(name, size) for name in manifest.measured_at_squares() for size in SIZES]
     lines = [
         f"no results of {name} at {size}" for name, size in wanted if (name, size) not in there
     ]
-    lines += [f"no counters of {name}" for name in manifest.at_squares() if name not in counters]
+    lines += [
+        f"no counters of {name}" for name in manifest.measured_at_squares() if name not in counters
+    ]
     for r in reports:
         why = steps.other_variants(r["stage"], [v["name"] for v in r["variants"]], ROOT)
         if why and shape(r) == SIZES[0]:

@@ -1,6 +1,5 @@
 """The stages of several GPUs: their steps, their pages, their tables."""
 
-import json
 import subprocess
 import sys
 

@@ -63,6 +63,9 @@ def stages() -> str:
             missing += error.args
             continue
         shares = []
+        if not stage.measured:
+            rows.append(row + ["not measured"] * (2 + len(sources.others())) * len(DOCUMENTED))
+            continue
         for size in DOCUMENTED:
             try:
                 v = own(sources.report(stage.name, size))
