@@ -93,12 +93,12 @@ def with_entry(text: str, entry: dict, before: str | None) -> str:
     return f"{text[:place]}{added},\n{text[place:]}"
 
 
-def with_page(text: str, page: str, parent: str) -> str:
-    """docs/order.json with a page behind that of the parent. Raises BadInput."""
-    line = re.search(rf'^( *)"{re.escape(parent)}"(,?)\n', text, re.MULTILINE)
+def with_page(text: str, page: str, before: str) -> str:
+    """docs/order.json with a page behind another one. Raises BadInput."""
+    line = re.search(rf'^( *)"{re.escape(before)}"(,?)\n', text, re.MULTILINE)
     if not line:
-        raise BadInput(f"docs/order.json has no {parent}")
-    return text.replace(line[0], f'{line[1]}"{parent}",\n{line[1]}"{page}"{line[2]}\n')
+        raise BadInput(f"docs/order.json has no {before}")
+    return text.replace(line[0], f'{line[1]}"{before}",\n{line[1]}"{page}"{line[2]}\n')
 
 
 def add(label: str, name: str, parent: manifest.Stage) -> dict[Path, str]:
@@ -112,6 +112,7 @@ def add(label: str, name: str, parent: manifest.Stage) -> dict[Path, str]:
     if list((ROOT / "kernels").glob(f"*_{name}.cuh")):
         raise BadInput(f"there is a stage called {name} already")
     after = [other for other in names if other.split("_")[0] > label]
+    before = names[-len(after) - 1]
     if parent.name in after:
         raise BadInput(f"{label} stands before its parent {parent.name}")
     text = read_text(manifest.MANIFEST)
@@ -129,7 +130,7 @@ def add(label: str, name: str, parent: manifest.Stage) -> dict[Path, str]:
         manifest.MANIFEST: with_entry(
             text, entry_of(text, parent, stage), after[0] if after else None
         ),
-        order: with_page(read_text(order), f"{stage}.md", f"{parent.name}.md"),
+        order: with_page(read_text(order), f"{stage}.md", f"{before}.md"),
     }
     for path in texts:
         if path.exists() and path not in (manifest.MANIFEST, order):
