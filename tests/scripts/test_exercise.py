@@ -10,7 +10,19 @@ from dataclasses import replace
 import pytest
 
 from ladder import exercise
-from ladder.exercise import Build, Verdict, refusal
+from ladder.exercises import (
+    catalogue,
+    compiling,
+    costs,
+    grading,
+    judging,
+    learner,
+    refusals,
+    testing,
+)
+from ladder.exercises.compiling import Build
+from ladder.exercises.judging import Verdict
+from ladder.exercises.refusals import refusal
 from ladder.project import ROOT, BadInput
 
 SIGNATURE = """static __global__ void scale_kernel(int rows, int columns, float factor,
@@ -40,7 +52,7 @@ def verdict(build, tmp_path):
     def of(text, name="01_thread_mapping"):
         path = tmp_path / "exercise.cuh"
         path.write_text(text)
-        return exercise.grade(exercise.find(name), path, build, seed=1)
+        return grading.grade(catalogue.find(name), path, build, seed=1)
 
     return of
 
@@ -52,10 +64,10 @@ def test_what_is_right_passes(verdict):
 # By the learner's way each is a program of its own, in which nothing stands behind its array.
 @pytest.mark.parametrize("mistake", ["for_long_rows", "for_long_rows_cut", "not_wrapped"])
 def test_what_is_written_past_an_array_is_said(build, mistake):
-    swizzle = exercise.find("29")
+    swizzle = catalogue.find("29")
     path = swizzle.folder / f"wrong/{mistake}.cuh"
-    said = exercise.grade(swizzle, path, build, seed=1)
-    assert exercise.expectation(path).search(said.line), said.line
+    said = grading.grade(swizzle, path, build, seed=1)
+    assert testing.expectation(path).search(said.line), said.line
 
 
 # Each kind of cheat, once or more; what is refused before anything is compiled stands in the next
@@ -241,7 +253,7 @@ def test_what_the_cpu_device_has_may_be_used():
     text = (ROOT / "tests/device_functions_test.cu").read_text()
     names = set(re.findall(r"\b__[a-z]\w*", text))
     assert len(names) > 250
-    assert {name for name in names if not exercise.CUDA.fullmatch(name)} == set()
+    assert {name for name in names if not refusals.CUDA.fullmatch(name)} == set()
 
 
 def test_what_the_cpu_device_lacks_is_named(verdict):
@@ -273,18 +285,18 @@ def test_what_a_call_passes_by_value_is_seen(verdict):
 
 
 def test_every_reference_and_starter_may_be_compiled():
-    for e in exercise.all_exercises():
+    for e in catalogue.all_exercises():
         for path in [*e.folder.glob("*.cuh"), *e.folder.glob("wrong/*.cuh")]:
             assert refusal(path.read_text()) == "", path
 
 
 def test_checksums_are_those_of_the_files():
-    known = json.loads((exercise.EXERCISES / "checksums.json").read_text())
-    progress = exercise.Progress()
+    known = json.loads((catalogue.EXERCISES / "checksums.json").read_text())
+    progress = learner.Progress()
     changed = {
-        name for name, value in exercise.checksums().items() if known.get(name) != value
-    } | known.keys() - exercise.checksums().keys()
-    edited = {str(e.edited.relative_to(exercise.EXERCISES)) for e in exercise.all_exercises()}
+        name for name, value in catalogue.checksums().items() if known.get(name) != value
+    } | known.keys() - catalogue.checksums().keys()
+    edited = {str(e.edited.relative_to(catalogue.EXERCISES)) for e in catalogue.all_exercises()}
     if progress.all:  # of somebody who works with them
         changed -= edited
     assert changed == set(), "scripts/exercise.py --protect writes them"
@@ -296,9 +308,9 @@ def copied(tmp_path, monkeypatch):
     folder = tmp_path / "exercises"
     folder.mkdir()
     for name in ("01_thread_mapping", "02_predict_sectors", "checksums.json"):
-        subprocess.run(["cp", "-r", exercise.EXERCISES / name, folder], check=True)
-    monkeypatch.setattr(exercise, "EXERCISES", folder)
-    monkeypatch.setattr(exercise, "ROOT", tmp_path)
+        subprocess.run(["cp", "-r", catalogue.EXERCISES / name, folder], check=True)
+    monkeypatch.setattr(catalogue, "EXERCISES", folder)
+    monkeypatch.setattr(catalogue, "ROOT", tmp_path)
     return folder
 
 
@@ -320,12 +332,12 @@ def test_an_edited_limit_is_bad_input(copied, capsys, file, old, new):
 
 
 def test_a_kernel_that_is_given_is_counted(build):
-    e = exercise.find("02")
+    e = catalogue.find("02")
     if not (build.folder / "exercises" / e.name).is_file():
         pytest.skip("02 is not built")
-    cases = exercise.run(build.program(e), "exercise", 1)
-    assert exercise.judge_answer(e, cases, e.solution).ok
-    said = exercise.judge_answer(e, cases, e.folder / "wrong/all_aligned.yaml")
+    cases = grading.run(build.program(e), "exercise", 1)
+    assert judging.judge_answer(e, cases, e.solution).ok
+    said = judging.judge_answer(e, cases, e.folder / "wrong/all_aligned.yaml")
     assert said == Verdict(False, "load_sectors is not 17")
 
 
@@ -338,7 +350,7 @@ constexpr long sum = Tree<30, 0>::value;"""
 
 @pytest.mark.parametrize("kind, most", [("RLIMIT_CPU", 3), ("RLIMIT_AS", 1 << 29)])
 def test_a_compiler_that_does_not_end_is_ended(verdict, monkeypatch, kind, most):
-    monkeypatch.setitem(exercise.LIMITS, getattr(exercise.resource, kind), most)
+    monkeypatch.setitem(compiling.LIMITS, getattr(compiling.resource, kind), most)
     said = verdict(kernel(RIGHT, ENDLESS))
     assert said.line.startswith("does not compile: it takes more than "), said.line
 
@@ -356,45 +368,46 @@ def test_what_the_machine_lacks_is_no_verdict(build, tmp_path, monkeypatch, said
     compiler.chmod(0o755)
     usual = build.command
     monkeypatch.setattr(build, "command", lambda e: [str(compiler), *usual(e)])
-    e = exercise.find("01")
+    e = catalogue.find("01")
     with pytest.raises(BadInput, match=re.escape(f"the compiler fails: {said}")):
-        exercise.grade(e, e.solution, build, seed=1)
+        grading.grade(e, e.solution, build, seed=1)
 
 
 def test_a_report_that_cannot_be_written_is_no_verdict(build, monkeypatch):
-    e = exercise.find("02")
+    e = catalogue.find("02")
     if not (build.folder / "exercises" / e.name).is_file():
         pytest.skip("02 is not built")
-    monkeypatch.setattr(exercise.tempfile, "TemporaryDirectory", lambda: nullcontext("/nowhere"))
+    monkeypatch.setattr(grading.tempfile, "TemporaryDirectory", lambda: nullcontext("/nowhere"))
     with pytest.raises(BadInput, match="cannot be written: No such file"):
-        exercise.run(build.program(e), "exercise", 1)
+        grading.run(build.program(e), "exercise", 1)
 
 
 def test_those_who_note_at_the_same_time_lose_nothing(copied):
     # Both have read the file before one of them writes it.
-    first, second = exercise.Progress(), exercise.Progress()
-    first.note(exercise.find("01"), hints=1)
-    second.note(exercise.find("02"), hints=2)
-    now = exercise.Progress()
-    assert [now.of(exercise.find(name))["hints"] for name in ("01", "02")] == [1, 2]
+    first, second = learner.Progress(), learner.Progress()
+    first.note(catalogue.find("01"), hints=1)
+    second.note(catalogue.find("02"), hints=2)
+    now = learner.Progress()
+    assert [now.of(catalogue.find(name))["hints"] for name in ("01", "02")] == [1, 2]
 
 
 def test_the_old_progress_stays_where_the_new_cannot_be_written(copied, capsys, monkeypatch):
-    exercise.Progress().note(exercise.find("01"), hints=1)
+    learner.Progress().note(catalogue.find("01"), hints=1)
 
     def full(_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(exercise.os, "fsync", full)
+    monkeypatch.setattr(learner.os, "fsync", full)
     assert exercise.main(["02", "--hint"]) == 2
     assert "No space left on device" in capsys.readouterr().err
-    assert exercise.Progress().of(exercise.find("01"))["hints"] == 1
+    assert learner.Progress().of(catalogue.find("01"))["hints"] == 1
 
 
 def test_two_commands_side_by_side_lose_nothing(copied):
-    script = "import sys; from pathlib import Path; from ladder import exercise\n"
-    script += "exercise.EXERCISES = Path(sys.argv[1])\n"
-    script += "for _ in range(100): exercise.Progress().note(exercise.find(sys.argv[2]), hints=3)"
+    script = "import sys; from pathlib import Path\n"
+    script += "from ladder.exercises import catalogue, learner\n"
+    script += "catalogue.EXERCISES = Path(sys.argv[1])\n"
+    script += "for _ in range(100): learner.Progress().note(catalogue.find(sys.argv[2]), hints=3)"
     both = [
         subprocess.Popen(
             [sys.executable, "-c", script, copied, name], env={"PYTHONPATH": ROOT / "scripts"}
@@ -402,7 +415,7 @@ def test_two_commands_side_by_side_lose_nothing(copied):
         for name in ("01", "02")
     ]
     assert [one.wait() for one in both] == [0, 0]
-    assert len(exercise.Progress().all) == 2
+    assert len(learner.Progress().all) == 2
 
 
 @pytest.mark.parametrize(
@@ -429,7 +442,7 @@ def test_a_deadlock_shows_all_who_wait():
     producer = finding(
         cause=cause, line=26, text="wait(empty)", example="phase 0, 0 of 64 arrivals"
     )
-    said = exercise.correctness([case(findings=[consumer, producer])])
+    said = judging.correctness([case(findings=[consumer, producer])])
     assert "Others wait, x.cuh:26: phase 0, 0 of 64 arrivals" in said.details
     assert "    wait(empty)" in said.details
 
@@ -479,7 +492,7 @@ def test_a_learner_sees_the_way_from_the_starter_to_done(build, copied, capsys, 
     # A later mistake does not undo it.
     mine.write_text(kernel(""))
     assert exercise.main(arguments) == 1
-    assert exercise.Progress().of(exercise.find("01"))["done"]
+    assert learner.Progress().of(catalogue.find("01"))["done"]
 
 
 def test_the_next_one_is_behind_the_one_that_is_done(build, copied, capsys):
@@ -488,10 +501,10 @@ def test_the_next_one_is_behind_the_one_that_is_done(build, copied, capsys):
     )
     assert exercise.main(["2", "--build", str(ROOT / "build")]) == 0
     assert "next: ./scripts/exercise.sh 01" in capsys.readouterr().out  # the only one left
-    exercise.show(exercise.find("01"), Verdict(True, "all holds"), exercise.Progress())
+    learner.show(catalogue.find("01"), Verdict(True, "all holds"), learner.Progress())
     assert "next: ./scripts/exercise.sh 01" in capsys.readouterr().out
     (copied / "progress.json").unlink()
-    exercise.show(exercise.find("01"), Verdict(True, "all holds"), exercise.Progress())
+    learner.show(catalogue.find("01"), Verdict(True, "all holds"), learner.Progress())
     assert "next: ./scripts/exercise.sh 02" in capsys.readouterr().out
 
 
@@ -578,7 +591,7 @@ MEMORY = [
 )
 def test_costs_are_sums_of_the_memory_report(cost, expected):
     measured = case(memory=MEMORY, barriers=6, dynamic_bytes=4096)
-    assert exercise.cost_of(measured, cost) == expected
+    assert costs.cost_of(measured, cost) == expected
 
 
 def finding(**changes):
@@ -594,10 +607,10 @@ def finding(**changes):
 
 def test_a_race_has_both_lines():
     other = {"file": "a/x.cuh", "line": 5, "text": "s[0] = x;"}
-    said = exercise.correctness([case(findings=[finding(other=other)])])
+    said = judging.correctness([case(findings=[finding(other=other)])])
     assert said.line.startswith("x.cuh:3: race: ") and said.line.endswith("(in a, 1 time)")
     assert said.details[:3] == ["    y = s[0];", "The other access, x.cuh:5:", "    s[0] = x;"]
-    said = exercise.correctness([case(findings=[finding(other=other | {"line": 3})])])
+    said = judging.correctness([case(findings=[finding(other=other | {"line": 3})])])
     assert "in the same line" in said.details[1]
 
 
@@ -614,12 +627,12 @@ def test_the_grader_reports_the_other_line_of_a_race(verdict):
 
 
 def test_a_limit_is_the_most_or_the_least():
-    e = replace(exercise.find("01"), limits={"a": {"copies": "at least 8", "sectors": 126}})
-    cases = [case(memory=MEMORY), case(name=exercise.DRAWN, memory=MEMORY)]
-    said = exercise.judge(e, cases, cases)
+    e = replace(catalogue.find("01"), limits={"a": {"copies": "at least 8", "sectors": 126}})
+    cases = [case(memory=MEMORY), case(name=judging.DRAWN, memory=MEMORY)]
+    said = judging.judge(e, cases, cases)
     assert said.line == "not as asked: 7 copies in a, it takes at least 8"
     e = replace(e, limits={"a": {"copies": "at least 7", "sectors": 126}})
-    assert exercise.judge(e, cases, cases).ok
+    assert judging.judge(e, cases, cases).ok
 
 
 @pytest.mark.parametrize(
@@ -634,25 +647,25 @@ def test_a_limit_is_the_most_or_the_least():
     ],
 )
 def test_costs_at_a_drawn_shape_stand_beside_the_references(limit, reference, measured, expected):
-    e = replace(exercise.find("01"), limits={"a": {"barriers": limit}})
+    e = replace(catalogue.find("01"), limits={"a": {"barriers": limit}})
     named = case(barriers=10)
-    said = exercise.judge(
+    said = judging.judge(
         e,
-        [named, case(name=exercise.DRAWN, barriers=measured)],
-        [named, case(name=exercise.DRAWN, barriers=reference)],
+        [named, case(name=judging.DRAWN, barriers=measured)],
+        [named, case(name=judging.DRAWN, barriers=reference)],
     )
     assert said.line.startswith(expected or "all holds")
 
 
 def test_a_limit_of_no_case_is_bad_input():
     with pytest.raises(BadInput, match="no case 'b'"):
-        exercise.judge(replace(exercise.find("01"), limits={"b": {"sectors": 1}}), [case()], [])
+        judging.judge(replace(catalogue.find("01"), limits={"b": {"sectors": 1}}), [case()], [])
 
 
 def test_every_exercise_with_limits_draws_a_shape():
-    for e in exercise.all_exercises():
+    for e in catalogue.all_exercises():
         if e.limits:
-            assert f'"{exercise.DRAWN}"' in (e.folder / "check.cpp").read_text(), e.name
+            assert f'"{judging.DRAWN}"' in (e.folder / "check.cpp").read_text(), e.name
 
 
 def timed(seconds, cublas=0.0, **changes):
@@ -661,7 +674,7 @@ def timed(seconds, cublas=0.0, **changes):
 
 def test_what_passes_on_a_gpu_has_its_times_beside_the_references():
     plain = case(timed=False)
-    said = exercise.judge_on_gpu([plain, timed(2e-3, 5e-4)], [plain, timed(1e-3, 5e-4)])
+    said = judging.judge_on_gpu([plain, timed(2e-3, 5e-4)], [plain, timed(1e-3, 5e-4)])
     assert said == Verdict(
         True, "all holds", ["GPU, a: 2.000 ms, reference 1.000 ms, cuBLAS 0.500 ms"]
     )
@@ -669,19 +682,19 @@ def test_what_passes_on_a_gpu_has_its_times_beside_the_references():
 
 def test_what_is_wrong_on_a_gpu_alone_does_not_pass():
     failed = timed(1e-3, error="an illegal memory access was encountered")
-    said = exercise.judge_on_gpu([failed], [timed(1e-3)])
+    said = judging.judge_on_gpu([failed], [timed(1e-3)])
     assert not said.ok
     assert said.line == (
         "on the GPU: cannot be launched: an illegal memory access was encountered (in a)"
     )
     with pytest.raises(BadInput, match="the reference fails"):
-        exercise.judge_on_gpu([timed(1e-3)], "ended with code 1")
+        judging.judge_on_gpu([timed(1e-3)], "ended with code 1")
 
 
 def test_the_notebook_has_the_first_starter_and_commands_that_exist():
-    cells = json.loads((exercise.EXERCISES / "notebook.ipynb").read_text())["cells"]
+    cells = json.loads((catalogue.EXERCISES / "notebook.ipynb").read_text())["cells"]
     texts = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
-    starter = (exercise.EXERCISES / "01_thread_mapping/exercise.cuh").read_text()
+    starter = (catalogue.EXERCISES / "01_thread_mapping/exercise.cuh").read_text()
     name = "exercises/01_thread_mapping/exercise.cuh"
     assert f"%%writefile {name}\n{starter}" in [text + "\n" for text in texts]
     assert sum("./scripts/exercise.sh 01" in text for text in texts) == 2
@@ -691,14 +704,14 @@ def test_the_notebook_has_the_first_starter_and_commands_that_exist():
 
 
 def test_every_exercise_is_in_the_table_with_its_page():
-    table = exercise.table()
-    for e in exercise.all_exercises():
+    table = catalogue.table()
+    for e in catalogue.all_exercises():
         assert f"](/exercises/{e.name}/README.md) | " in table and f"](/{e.page})" in table
 
 
 def test_an_array_keeps_its_name_in_a_verdict():
-    one = replace(exercise.find("01"), limits={"small": {"load_requests of scales_A": 1}})
+    one = replace(catalogue.find("01"), limits={"small": {"load_requests of scales_A": 1}})
     line = {"space": "global", "operation": "load", "requests": 2, "cost": 2}
     line |= {"array": "scales_A", "file": "a.cuh", "line": 1, "text": ""}
-    _, exceeded = exercise.cost_table(one, {"small": {"memory": [line]}})
+    _, exceeded = judging.cost_table(one, {"small": {"memory": [line]}})
     assert exceeded == ["too expensive: 2 load requests of scales_A in small, the limit is 1"]

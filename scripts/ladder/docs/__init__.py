@@ -52,7 +52,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from ladder import diagnose, exercise, reading
+from ladder import diagnose, reading
 from ladder.docs import (
     claimed,
     counters,
@@ -66,6 +66,7 @@ from ladder.docs import (
     twins,
 )
 from ladder.docs.text import from_page
+from ladder.exercises import catalogue
 from ladder.files import read_text
 from ladder.project import BadInput
 
@@ -91,7 +92,7 @@ KINDS = {
     "contenders": results.contenders,
     "references": counters.references,
     "diagnosis": diagnose.block,
-    "exercises": exercise.table,
+    "exercises": catalogue.table,
     "triton": twins.block,
     "library": products.library,
     "jit": products.jit,
