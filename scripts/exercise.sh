@@ -7,6 +7,7 @@
 #   ./scripts/exercise.sh 07 --watch      again whenever the file is saved, until Ctrl-C
 #   ./scripts/exercise.sh 07 --hint       the next of three hints
 #   ./scripts/exercise.sh 07 --solution   the reference; asks once
+#   ./scripts/exercise.sh 07 --wrong ID   a wrong solution, of those in exercises/07_*/wrong.yaml
 #
 # Exit code: 0 all holds, 1 not yet, 2 bad input.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
@@ -14,7 +15,7 @@ help "$@"
 
 python_with yaml claims
 case " $* " in
-  "  " | *" --hint "* | *" --solution "*) ;; # nothing is run
+  "  " | *" --hint "* | *" --solution "* | *" --wrong "*) ;; # nothing is run
   *)
     "$PYTHON" scripts/exercise.py --valid "$@" || exit # before anything is built
     set_up

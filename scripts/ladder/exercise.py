@@ -5,11 +5,14 @@ exercise.py 07              grades exercises/07_*; also 7, or a part of its name
 exercise.py 07 --watch      again whenever the file is saved, until Ctrl-C
 exercise.py 07 --hint       the next hint
 exercise.py 07 --solution   the reference, after asking
+exercise.py 07 --wrong ID   a wrong solution, of those that wrong.yaml has as edits of the solution
 
 Exit code: 0 all holds, 1 not yet, 2 bad input.
 
 For those who write exercises:
-exercise.py 07 --test       the solution has to pass, the starter and every wrong solution must not
+exercise.py 07 --test       the solution has to pass; the starter and the first two wrong ones must
+                            not. With --rest the other wrong ones, which must not either
+exercise.py 07 --write FOLDER [--rest]    the source of the program that is tested, for CMake
 exercise.py --protect       writes exercises/checksums.json
 """
 
@@ -20,7 +23,7 @@ from pathlib import Path
 
 from ladder.exercises import catalogue
 from ladder.exercises.catalogue import checksums, find
-from ladder.exercises.compiling import Build
+from ladder.exercises.compiling import Build, write_program
 from ladder.exercises.learner import (
     Progress,
     grade_and_show,
@@ -29,6 +32,7 @@ from ladder.exercises.learner import (
     show_solution,
     watch,
 )
+from ladder.exercises.mistakes import find_mistake
 from ladder.exercises.testing import test
 from ladder.project import ROOT, BadInput
 
@@ -41,7 +45,8 @@ def act(options: argparse.Namespace) -> int:
         )
         return 0
     progress = Progress()
-    wanted = [name for name in ("watch", "hint", "solution", "test") if getattr(options, name)]
+    of_one = ("watch", "hint", "solution", "wrong", "test", "write")
+    wanted = [name for name in of_one if getattr(options, name)]
     if options.exercise is None and wanted:
         raise BadInput(f"--{wanted[0]} of which exercise? ./scripts/exercise.sh 01 --{wanted[0]}")
     if options.exercise is None:
@@ -52,11 +57,17 @@ def act(options: argparse.Namespace) -> int:
         return 0
     if options.hint:
         return hint(exercise, progress)
+    if options.wrong is not None:
+        print(find_mistake(exercise, options.wrong).shown(), end="")
+        return 0
+    if options.write:
+        write_program(exercise, options.write, options.rest)
+        return 0
     if options.solution:
         return show_solution(exercise, progress)
     build = Build(options.build.resolve())
     if options.test:
-        objections = test(exercise, build)
+        objections = test(exercise, build, options.rest)
         for line in objections:
             print(f"{exercise.name}: {line}", file=sys.stderr)
         return 1 if objections else 0
@@ -72,8 +83,10 @@ def main(arguments: list[str]) -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("exercise", nargs="?", metavar="NN")
-    for option in ("watch", "hint", "solution", "test", "protect", "valid"):
+    for option in ("watch", "hint", "solution", "test", "rest", "protect", "valid"):
         parser.add_argument(f"--{option}", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--wrong", metavar="ID", help=argparse.SUPPRESS)
+    parser.add_argument("--write", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--build", type=Path, default=ROOT / "build", help=argparse.SUPPRESS)
     try:
         return act(parser.parse_args(arguments))

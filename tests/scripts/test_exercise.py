@@ -17,8 +17,8 @@ from ladder.exercises import (
     grading,
     judging,
     learner,
+    mistakes,
     refusals,
-    testing,
 )
 from ladder.exercises.compiling import Build
 from ladder.exercises.judging import Verdict
@@ -62,12 +62,11 @@ def test_what_is_right_passes(verdict):
 
 
 # By the learner's way each is a program of its own, in which nothing stands behind its array.
-@pytest.mark.parametrize("mistake", ["for_long_rows", "for_long_rows_cut", "not_wrapped"])
-def test_what_is_written_past_an_array_is_said(build, mistake):
-    swizzle = catalogue.find("29")
-    path = swizzle.folder / f"wrong/{mistake}.cuh"
-    said = grading.grade(swizzle, path, build, seed=1)
-    assert testing.expectation(path).search(said.line), said.line
+@pytest.mark.parametrize("name", ["for_long_rows", "for_long_rows_cut", "not_wrapped"])
+def test_what_is_written_past_an_array_is_said(verdict, name):
+    mistake = mistakes.find_mistake(catalogue.find("29"), name)
+    said = verdict(mistake.text, "29")
+    assert mistake.refused.search(said.line), said.line
 
 
 # Each kind of cheat, once or more; what is refused before anything is compiled stands in the next
@@ -286,8 +285,95 @@ def test_what_a_call_passes_by_value_is_seen(verdict):
 
 def test_every_reference_and_starter_may_be_compiled():
     for e in catalogue.all_exercises():
-        for path in [*e.folder.glob("*.cuh"), *e.folder.glob("wrong/*.cuh")]:
+        for path in e.folder.glob("*.cuh"):
             assert refusal(path.read_text()) == "", path
+
+
+def test_every_mistake_is_an_edit_that_fits():
+    for e in catalogue.all_exercises():
+        for mistake in mistakes.mistakes_of(e):
+            if not e.is_predict:
+                assert mistake.text != e.solution.read_text(), f"{e.name}: {mistake.id}"
+                assert refusal(mistake.text) == "", f"{e.name}: {mistake.id}"
+
+
+WRONG = """- id: first
+  refused: race
+  mistake: It is.
+  old: a
+  new: b
+"""
+
+
+@pytest.mark.parametrize(
+    "text, said",
+    [
+        (WRONG, None),
+        (WRONG.replace("old: a", "old: c"), "first: solution.cuh has `old` 0 times, not once"),
+        (WRONG.replace("old: a", "old: x"), "first: solution.cuh has `old` 2 times, not once"),
+        (WRONG + WRONG, "there are two 'first'"),
+        (WRONG + "  of: nobody\n", "first: of: there is no 'nobody' that is of the solution"),
+        (WRONG + "  of: first\n", "first: of: there is no 'first' that is of the solution"),
+        (WRONG.replace("race", "("), "[0].refused is not a regular expression"),
+        (WRONG.replace("  new: b\n", ""), "[0] has no 'new'"),
+        ("[]", "is empty"),
+    ],
+)
+def test_a_mistake_that_does_not_fit_is_one_line(tmp_path, text, said):
+    path = tmp_path / "wrong.yaml"
+    path.write_text(text)
+    if said is None:
+        (mistake,) = mistakes.read_mistakes(path, "xax")
+        assert mistake.shown() == "// refused: race\n// It is.\nxbx"
+        return
+    with pytest.raises(BadInput, match=re.escape(said)):
+        mistakes.read_mistakes(path, "xax")
+
+
+def test_a_mistake_may_be_of_another_or_a_text(tmp_path):
+    path = tmp_path / "wrong.yaml"
+    head = "- id: {}\n  refused: race\n  mistake: It is.\n"
+    path.write_text(
+        WRONG
+        + head.format("second")
+        + "  of: first\n  edits:\n    - {old: b, new: c}\n    - {old: xc, new: d}\n"
+        + head.format("third")
+        + "  text: whole\n"
+    )
+    texts = [mistake.text for mistake in mistakes.read_mistakes(path, "xax")]
+    assert texts == ["xbx", "dx", "whole"]
+
+
+def test_a_wrong_solution_is_shown(capsys):
+    assert exercise.main(["15", "--wrong", "two_buffers"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("// refused: ") and "BUFFERS = 2;" in out
+    assert exercise.main(["02", "--wrong", "in_floats"]) == 0
+    assert capsys.readouterr().out.endswith("# Floats are counted.\n" + IN_FLOATS)
+    assert exercise.main(["02", "--wrong", "nobody"]) == 2
+    assert (
+        "02_predict_sectors has no wrong solution 'nobody'; there are " in capsys.readouterr().err
+    )
+
+
+IN_FLOATS = "load_sectors: 97\nstore_sectors: 128\n"
+
+
+def test_a_program_has_the_starter_until_it_is_edited(copied, tmp_path, capsys):
+    def solutions(*options):
+        folder = tmp_path / "written"
+        folder.mkdir(exist_ok=True)
+        assert exercise.main(["01", "--write", str(folder), *options]) == 0
+        text = (folder / f"01_thread_mapping{'_rest' if options else ''}.cpp").read_text()
+        return re.findall("#define SOLUTION (.*)", text)
+
+    first = [mistake.id for mistake in mistakes.mistakes_of(catalogue.find("01"))]
+    assert solutions() == ["solution", "exercise", *first[:2]]
+    assert solutions("--rest") == first[2:]
+    (copied / "01_thread_mapping/exercise.cuh").write_text("int")
+    assert solutions() == ["solution", *first[:2]]
+    assert exercise.main(["--protect"]) == 0
+    assert solutions() == ["solution", "exercise", *first[:2]]
 
 
 def test_checksums_are_those_of_the_files():
@@ -336,8 +422,8 @@ def test_a_kernel_that_is_given_is_counted(build):
     if not (build.folder / "exercises" / e.name).is_file():
         pytest.skip("02 is not built")
     cases = grading.run(build.program(e), "exercise", 1)
-    assert judging.judge_answer(e, cases, e.solution).ok
-    said = judging.judge_answer(e, cases, e.folder / "wrong/all_aligned.yaml")
+    assert judging.judge_answer(e, cases, catalogue.read_yaml(e.solution)).ok
+    said = judging.judge_answer(e, cases, mistakes.find_mistake(e, "all_aligned").answer)
     assert said == Verdict(False, "load_sectors is not 17")
 
 
@@ -367,7 +453,7 @@ def test_what_the_machine_lacks_is_no_verdict(build, tmp_path, monkeypatch, said
     compiler.write_text(f'#!/bin/sh\necho "{said}" >&2\nexit 1\n')
     compiler.chmod(0o755)
     usual = build.command
-    monkeypatch.setattr(build, "command", lambda e: [str(compiler), *usual(e)])
+    monkeypatch.setattr(build, "command", lambda: [str(compiler), *usual()])
     e = catalogue.find("01")
     with pytest.raises(BadInput, match=re.escape(f"the compiler fails: {said}")):
         grading.grade(e, e.solution, build, seed=1)
@@ -466,9 +552,6 @@ def test_the_solution_is_shown_after_asking_once(copied, capsys, monkeypatch):
 
 
 def test_a_learner_sees_the_way_from_the_starter_to_done(build, copied, capsys, monkeypatch):
-    # What compiles it knows the exercise by the folder of the real one.
-    command = build.commands[str(build.folder / "exercises/01_thread_mapping.cpp")]
-    assert command
     arguments = ["1", "--build", str(ROOT / "build")]
     assert exercise.main(arguments) == 1
     out = capsys.readouterr().out
@@ -478,7 +561,8 @@ def test_a_learner_sees_the_way_from_the_starter_to_done(build, copied, capsys, 
     mine.write_text(kernel(RIGHT.replace("int row", "int rwo")))
     assert exercise.main(arguments) == 1
     assert re.search("exercise.cuh:6: .row. was not declared", capsys.readouterr().out)
-    mine.write_text((copied / "01_thread_mapping/wrong/columns_of_a_tile.cuh").read_text())
+    mistake = mistakes.find_mistake(catalogue.find("01"), "columns_of_a_tile")
+    mine.write_text(mistake.shown())
     assert exercise.main(arguments) == 1
     out = capsys.readouterr().out
     assert "too expensive: 16384 sectors in 128 x 256, the limit is 8192" in out
@@ -501,10 +585,11 @@ def test_the_next_one_is_behind_the_one_that_is_done(build, copied, capsys):
     )
     assert exercise.main(["2", "--build", str(ROOT / "build")]) == 0
     assert "next: ./scripts/exercise.sh 01" in capsys.readouterr().out  # the only one left
-    learner.show(catalogue.find("01"), Verdict(True, "all holds"), learner.Progress())
+    one = catalogue.find("01")
+    learner.show(one, Verdict(True, "all holds"), learner.Progress())
     assert "next: ./scripts/exercise.sh 01" in capsys.readouterr().out
     (copied / "progress.json").unlink()
-    learner.show(catalogue.find("01"), Verdict(True, "all holds"), learner.Progress())
+    learner.show(one, Verdict(True, "all holds"), learner.Progress())
     assert "next: ./scripts/exercise.sh 02" in capsys.readouterr().out
 
 

@@ -51,9 +51,6 @@ class Exercise:
     def solution(self) -> Path:
         return self.folder / ("solution.yaml" if self.is_predict else "solution.cuh")
 
-    def wrong(self) -> list[Path]:
-        return sorted((self.folder / "wrong").glob(f"*{self.solution.suffix}"))
-
 
 def read_yaml(path: Path) -> dict:
     """Raises BadInput."""

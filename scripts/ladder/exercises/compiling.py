@@ -8,7 +8,8 @@ import subprocess
 from pathlib import Path
 
 from ladder import build_folder
-from ladder.exercises.catalogue import Exercise
+from ladder.exercises.catalogue import Exercise, is_starter
+from ladder.exercises.mistakes import mistakes_in
 from ladder.exercises.refusals import refusal_of_object
 from ladder.project import ROOT, BadInput
 
@@ -16,14 +17,35 @@ from ladder.project import ROOT, BadInput
 LIMITS = {resource.RLIMIT_CPU: 60, resource.RLIMIT_AS: 4 << 30}
 
 
-def program_text(exercise: Exercise, **solutions: Path) -> str:
-    """As add_exercise of bench/exercises/CMakeLists.txt writes it."""
+def program_text(exercise: Exercise, /, **solutions: Path) -> str:
+    """Each in a namespace of its own, together with check.cpp."""
     text = '#include "exercises/exercise.h"\n#include "exercises/grader.h"\n'
     for name, path in solutions.items():
         text += f'#define SOLUTION {name}\n#define SOLUTION_FILE "{path}"\n'
         text += f'#define CHECK_FILE "{exercise.folder / "check.cpp"}"\n'
         text += '#include "exercises/solution.inc"\n'
     return text
+
+
+def write_program(exercise: Exercise, folder: Path, rest: bool) -> None:
+    """The source of a test program, folder/NAME.cpp: with the solution, the starter and the first
+    mistakes, or with the rest of them. Raises BadInput."""
+    solutions = {} if rest else {exercise.kernels.stem: exercise.kernels}
+    # What a learner has edited may not even compile.
+    if not rest and not exercise.is_predict and is_starter(exercise):
+        solutions["exercise"] = exercise.edited
+    if not exercise.is_predict:
+        its = folder / "wrong" / exercise.name
+        its.mkdir(parents=True, exist_ok=True)
+        for mistake in mistakes_in(exercise, rest):
+            solutions[mistake.id] = its / f"{mistake.id}.cuh"
+            solutions[mistake.id].write_text(mistake.text)
+    source = folder / f"{program_name(exercise, rest)}.cpp"
+    source.write_text(program_text(exercise, **solutions))
+
+
+def program_name(exercise: Exercise, rest: bool) -> str:
+    return exercise.name + "_rest" * rest
 
 
 class Build:
@@ -34,28 +56,28 @@ class Build:
         self.commands = {str(file): words for file, words in build_folder.commands(folder)}
         self.libraries = build_folder.libraries(folder / "exercises/libraries")
 
-    def program(self, exercise: Exercise) -> Path:
-        """With all solutions."""
-        path = self.folder / "exercises" / exercise.name
+    def program(self, exercise: Exercise, rest: bool = False) -> Path:
+        """With the solution and the first mistakes, or with the rest of them."""
+        path = self.folder / "exercises" / program_name(exercise, rest)
         if not path.is_file():
-            raise BadInput(f"{path} is not there; build ladder_exercise_{exercise.name}")
+            raise BadInput(f"{path} is not there; build ladder_exercise_{path.name}")
         return path
 
-    def command(self, exercise: Exercise) -> list[str]:
-        """That compiles all its solutions."""
-        source = str(self.folder / "exercises" / f"{exercise.name}.cpp")
+    def command(self, name: str = "yours") -> list[str]:
+        """That compiles a program of solutions, or a learner's."""
+        source = str(self.folder / "exercises" / f"{name}.cpp")
         if source not in self.commands:
-            raise BadInput(f"{self.folder} does not know {exercise.name}; configure it again")
+            raise BadInput(f"{self.folder} does not know {name}.cpp; configure it again")
         return list(self.commands[source])
 
-    def object_file(self, exercise: Exercise) -> Path:
-        """With all solutions."""
-        command = self.command(exercise)
+    def object_file(self, exercise: Exercise, rest: bool) -> Path:
+        """Of the program."""
+        command = self.command(program_name(exercise, rest))
         return self.folder / command[command.index("-o") + 1]
 
     def compile(self, exercise: Exercise, solution: Path, folder: Path) -> str:
         """Makes folder/program, whose one solution is called `yours`. Returns why it cannot."""
-        command = self.command(exercise)
+        command = self.command()
         source, object_file = folder / "yours.cpp", folder / "yours.o"
         solutions = {"yours": solution}
         if exercise.limits:  # whose costs are compared where the shape is drawn

@@ -6,7 +6,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from ladder.exercises.catalogue import Exercise
+from ladder.exercises.catalogue import Exercise, read_yaml
 from ladder.exercises.compiling import Build, compile_for_gpu
 from ladder.exercises.judging import DRAWN, Verdict, judge, judge_answer, judge_on_gpu
 from ladder.exercises.refusals import refusal
@@ -40,6 +40,15 @@ def run(program: Path, solution: str, seed: int, *once: str) -> list[dict] | str
             return f"ended with code {done.returncode} before it was graded {said[0]}".strip()
 
 
+def refusal_in(exercise: Exercise, text: str) -> str:
+    """Why a solution of the exercise is not even compiled; "" if it may be."""
+    refused = refusal(text)
+    # The CPU device does not count those in shared memory.
+    if "atomicAdd" in text and "atomicAdd" not in exercise.solution.read_text():
+        refused = refused or "`atomicAdd`: this one is without atomics"
+    return refused
+
+
 def grade(exercise: Exercise, solution: Path, build: Build, seed: int) -> Verdict:
     """Of the learner's file, or another in its place. Raises BadInput."""
     try:
@@ -47,11 +56,7 @@ def grade(exercise: Exercise, solution: Path, build: Build, seed: int) -> Verdic
     except (OSError, UnicodeDecodeError) as error:
         raise BadInput(f"{solution}: {error}") from error
     kernels = exercise.folder / "exercise.cuh" if exercise.is_predict else solution
-    refused = "" if exercise.is_predict else refusal(text)
-    # The CPU device does not count those in shared memory.
-    if "atomicAdd" in text and not exercise.is_predict:
-        has_atomics = "atomicAdd" in exercise.solution.read_text()
-        refused = refused or ("" if has_atomics else "`atomicAdd`: this one is without atomics")
+    refused = "" if exercise.is_predict else refusal_in(exercise, text)
     if refused:
         return Verdict(False, f"refused: {solution.name}, {refused}")
     with tempfile.TemporaryDirectory() as folder:
@@ -63,7 +68,7 @@ def grade(exercise: Exercise, solution: Path, build: Build, seed: int) -> Verdic
         cases = run(program, "yours", seed)
         reference = run(program, "solution", seed, "once") if exercise.limits else []
     if exercise.is_predict:
-        return judge_answer(exercise, cases, solution)
+        return judge_answer(exercise, cases, read_yaml(solution))
     return judge(exercise, cases, reference)
 
 

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ladder.exercises.catalogue import Exercise, read_yaml
+from ladder.exercises.catalogue import Exercise
 from ladder.exercises.costs import cost_lines, cost_of
 from ladder.exercises.refusals import SHARED
 from ladder.project import BadInput
@@ -179,13 +179,12 @@ def judge(exercise: Exercise, cases: list[dict] | str, reference: list[dict] | s
     return Verdict(not exceeded, exceeded[0] if exceeded else "all holds", table)
 
 
-def judge_answer(exercise: Exercise, cases: list[dict] | str, answer: Path) -> Verdict:
+def judge_answer(exercise: Exercise, cases: list[dict] | str, given: dict) -> Verdict:
     """Of numbers. The verdict does not give away the right ones. Raises BadInput."""
     wrong = judge(exercise, cases, [])
     if not wrong.ok:
         raise BadInput(f"{exercise.name}: the kernel that is given: {wrong.line}")
     by_name = {c["name"]: c for c in cases}
-    given = read_yaml(answer)
     missed = []
     for name, question in exercise.questions.items():
         if not isinstance(given.get(name), int):
