@@ -17,12 +17,10 @@ exercise.py --protect       writes exercises/checksums.json
 """
 
 import argparse
-import json
 import sys
 from pathlib import Path
 
-from ladder.exercises import catalogue
-from ladder.exercises.catalogue import checksums, find
+from ladder.exercises.catalogue import find, protect
 from ladder.exercises.compiling import Build, write_program
 from ladder.exercises.learner import (
     Progress,
@@ -40,9 +38,7 @@ from ladder.project import ROOT, BadInput
 def act(options: argparse.Namespace) -> int:
     """Raises BadInput."""
     if options.protect:
-        (catalogue.EXERCISES / "checksums.json").write_text(
-            json.dumps(checksums(), indent=0) + "\n"
-        )
+        protect()
         return 0
     progress = Progress()
     of_one = ("watch", "hint", "solution", "wrong", "test", "write")

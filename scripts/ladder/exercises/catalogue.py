@@ -1,6 +1,7 @@
 """The exercises: what there is of each, and what of it nobody but the author may edit."""
 
 import hashlib
+import json
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -122,24 +123,44 @@ def checksum(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()[:16]
 
 
+def of_the_grader(exercise: Exercise) -> list[str]:
+    """The files that a learner must not edit."""
+    return ["check.cpp", "exercise.yaml"] + ["exercise.cuh"] * exercise.is_predict
+
+
 def checksums() -> dict:
-    """Of all that belongs to the grader, and of the starters."""
-    paths = [p for p in EXERCISES.glob("[0-9]*/**/*") if p.is_file() and p.name != "README.md"]
-    return {str(p.relative_to(EXERCISES)): checksum(p) for p in sorted(paths)}
+    """Of these files, and of the starters."""
+    return {
+        f"{e.name}/{name}": checksum(e.folder / name)
+        for e in all_exercises()
+        for name in sorted([*of_the_grader(e), e.edited.name])
+    }
+
+
+def known_checksums() -> dict:
+    """Raises BadInput."""
+    return read_json(EXERCISES / "checksums.json", {str: one_line})
+
+
+def protect() -> None:
+    """Makes what the files are now what they have to be. Raises BadInput."""
+    before, now = known_checksums(), checksums()
+    (EXERCISES / "checksums.json").write_text(json.dumps(now, indent=0) + "\n")
+    for name, _ in now.items() - before.items():
+        (EXERCISES / name).touch()  # until now a program was made without this starter
 
 
 def is_starter(exercise: Exercise) -> bool:
     path = str(exercise.edited.relative_to(EXERCISES))
-    known = read_json(EXERCISES / "checksums.json", {str: one_line})
+    known = known_checksums()
     return known.get(path, checksum(exercise.edited)) == checksum(exercise.edited)
 
 
 def edited_files(exercise: Exercise) -> list[str]:
     """The grader's files that are not as they were, or not known."""
-    known = read_json(EXERCISES / "checksums.json", {str: one_line})
-    names = ["check.cpp", "exercise.yaml"] + ["exercise.cuh"] * exercise.is_predict
+    known = known_checksums()
     return [
         name
-        for name in names
+        for name in of_the_grader(exercise)
         if known.get(f"{exercise.name}/{name}") != checksum(exercise.folder / name)
     ]
