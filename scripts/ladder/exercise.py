@@ -2,6 +2,7 @@
 
 exercise.py                 all exercises, with what is done
 exercise.py 07              grades exercises/07_*; also 7, or a part of its name
+exercise.py 07 my.cuh       grades a file of one's own instead; of a prediction, my.yaml
 exercise.py 07 --watch      again whenever the file is saved, until Ctrl-C
 exercise.py 07 --hint       the next hint
 exercise.py 07 --solution   the reference, after asking
@@ -49,6 +50,9 @@ def act(options: argparse.Namespace) -> int:
         list_all(progress)
         return 0
     exercise = find(options.exercise)
+    mine = options.origin / options.file if options.file else exercise.edited
+    if options.file and not mine.is_file():
+        raise BadInput(f"{options.file} is no file")
     if options.valid:
         return 0
     if options.hint:
@@ -67,20 +71,25 @@ def act(options: argparse.Namespace) -> int:
         for line in objections:
             print(f"{exercise.name}: {line}", file=sys.stderr)
         return 1 if objections else 0
-    return (watch if options.watch else grade_and_show)(exercise, build, progress)
+    return (watch if options.watch else grade_and_show)(exercise, mine, build, progress)
 
 
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(
         prog="exercise.sh",
-        usage="./scripts/exercise.sh [NN] [--watch | --hint | --solution]",
+        usage="./scripts/exercise.sh [NN [FILE]] [--watch | --hint | --solution]",
         allow_abbrev=False,
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("exercise", nargs="?", metavar="NN")
+    parser.add_argument("file", nargs="?", type=Path)
     for option in ("watch", "hint", "solution", "test", "rest", "protect", "valid"):
         parser.add_argument(f"--{option}", action="store_true", help=argparse.SUPPRESS)
+    # Where the shell script was called.
+    parser.add_argument(
+        "--from", dest="origin", type=Path, default=Path.cwd(), help=argparse.SUPPRESS
+    )
     parser.add_argument("--wrong", metavar="ID", help=argparse.SUPPRESS)
     parser.add_argument("--write", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--build", type=Path, default=ROOT / "build", help=argparse.SUPPRESS)

@@ -579,6 +579,32 @@ def test_a_learner_sees_the_way_from_the_starter_to_done(build, copied, capsys, 
     assert learner.Progress().of(catalogue.find("01"))["done"]
 
 
+def test_a_file_of_ones_own_is_graded_and_the_clone_stays_as_it_is(build, copied, tmp_path, capsys):
+    def files():
+        return {path: path.read_bytes() for path in copied.rglob("*") if path.is_file()}
+
+    before = files()
+    (tmp_path / "here").mkdir()
+    mine = tmp_path / "here/my.cuh"
+    arguments = ["1", "my.cuh", "--from", str(mine.parent), "--build", str(ROOT / "build")]
+    assert exercise.main(arguments) == 2
+    assert capsys.readouterr().err == "exercise.sh: my.cuh is no file\n"
+    mine.write_text(kernel(""))
+    assert exercise.main(arguments) == 1
+    assert "next: edit here/my.cuh; read docs/concepts/coalescing.md" in capsys.readouterr().out
+    mine.write_text(kernel(RIGHT))
+    assert exercise.main(arguments) == 0
+    answer = (copied / "02_predict_sectors/solution.yaml").read_text()
+    (tmp_path / "here/my.yaml").write_text(answer)
+    assert exercise.main(["2", "my.yaml", *arguments[2:]]) == 0
+    assert capsys.readouterr().out.endswith("all are done\n")
+    assert {path.name for path in mine.parent.iterdir()} == {"my.cuh", "my.yaml"}
+    new = [path for path, content in files().items() if before.get(path) != content]
+    assert {path.name for path in new} == {"progress.json", "progress.lock"}
+    ignored = ["git", "check-ignore", *(f"exercises/{path.name}" for path in new)]
+    assert subprocess.run(ignored, cwd=ROOT, capture_output=True).returncode == 0
+
+
 def test_the_next_one_is_behind_the_one_that_is_done(build, copied, capsys):
     (copied / "02_predict_sectors/answer.yaml").write_text(
         (copied / "02_predict_sectors/solution.yaml").read_text()
@@ -586,10 +612,10 @@ def test_the_next_one_is_behind_the_one_that_is_done(build, copied, capsys):
     assert exercise.main(["2", "--build", str(ROOT / "build")]) == 0
     assert "next: ./scripts/exercise.sh 01" in capsys.readouterr().out  # the only one left
     one = catalogue.find("01")
-    learner.show(one, Verdict(True, "all holds"), learner.Progress())
+    learner.show(one, one.edited, Verdict(True, "all holds"), learner.Progress())
     assert "next: ./scripts/exercise.sh 01" in capsys.readouterr().out
     (copied / "progress.json").unlink()
-    learner.show(one, Verdict(True, "all holds"), learner.Progress())
+    learner.show(one, one.edited, Verdict(True, "all holds"), learner.Progress())
     assert "next: ./scripts/exercise.sh 02" in capsys.readouterr().out
 
 

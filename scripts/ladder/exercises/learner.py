@@ -6,6 +6,7 @@ import os
 import secrets
 import sys
 import time
+from pathlib import Path
 
 from ladder.exercises import catalogue
 from ladder.exercises.catalogue import KINDS, Exercise, all_exercises, edited_files
@@ -54,7 +55,7 @@ def list_all(progress: Progress) -> None:
     print(f"Next: ./scripts/exercise.sh {left[0].number}" if left else "All of them.")
 
 
-def show(exercise: Exercise, verdict: Verdict, progress: Progress) -> None:
+def show(exercise: Exercise, mine: Path, verdict: Verdict, progress: Progress) -> None:
     print(f"{'PASSED' if verdict.ok else 'NOT YET'}  {exercise.name}: {verdict.line}")
     for line in verdict.details:
         print(f"  {line}")
@@ -63,14 +64,14 @@ def show(exercise: Exercise, verdict: Verdict, progress: Progress) -> None:
         following = [number for number in left if number > exercise.number] + left
         print(f"next: ./scripts/exercise.sh {following[0]}" if left else "all are done")
         return
-    edited = exercise.edited.relative_to(catalogue.ROOT)
+    edited = mine.relative_to(catalogue.ROOT) if mine.is_relative_to(catalogue.ROOT) else mine
     print(f"next: edit {edited}; read {exercise.page};", end=" ")
     shown = progress.of(exercise)["hints"]
     more = "--hint has the next of 3 hints" if shown < 3 else "--solution shows the reference"
     print(f"./scripts/exercise.sh {exercise.number} {more}")
 
 
-def grade_and_show(exercise: Exercise, build: Build, progress: Progress) -> int:
+def grade_and_show(exercise: Exercise, mine: Path, build: Build, progress: Progress) -> int:
     edited = edited_files(exercise)
     if edited:
         names = ", ".join(edited)
@@ -81,29 +82,29 @@ def grade_and_show(exercise: Exercise, build: Build, progress: Progress) -> int:
             f"{exercise.name}: {names}: not as the grader has it; `git restore {paths}` brings "
             "it back"
         )
-    verdict = grade(exercise, exercise.edited, build, secrets.randbits(32))
+    verdict = grade(exercise, mine, build, secrets.randbits(32))
     if verdict.ok and not exercise.is_predict:
-        on_gpu = gpu_verdict(exercise, exercise.edited, build)
+        on_gpu = gpu_verdict(exercise, mine, build)
         if on_gpu is not None:
             verdict = Verdict(on_gpu.ok, on_gpu.line, verdict.details + on_gpu.details)
     try:
         if verdict.ok or not progress.of(exercise)["done"]:
             progress.note(exercise, done=verdict.ok)
     finally:  # also where it cannot be noted
-        show(exercise, verdict, progress)
+        show(exercise, mine, verdict, progress)
     return 0 if verdict.ok else 1
 
 
-def watch(exercise: Exercise, build: Build, progress: Progress) -> int:
+def watch(exercise: Exercise, mine: Path, build: Build, progress: Progress) -> int:
     seen, code = None, 1
     try:
         while True:
-            now = exercise.edited.stat().st_mtime_ns if exercise.edited.is_file() else None
+            now = mine.stat().st_mtime_ns if mine.is_file() else None
             if now is not None and now != seen:
                 seen = now
                 print("\033[2J\033[H" if sys.stdout.isatty() else "", end="")
                 try:
-                    code = grade_and_show(exercise, build, progress)
+                    code = grade_and_show(exercise, mine, build, progress)
                 except BadInput as error:
                     code = 2
                     print(f"exercise.sh: {error}")
