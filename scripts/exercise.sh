@@ -4,19 +4,22 @@
 #
 #   ./scripts/exercise.sh                 all of them, with what is done
 #   ./scripts/exercise.sh 07              grades exercises/07_*/exercise.cuh, or answer.yaml
+#   ./scripts/exercise.sh 07 my.cuh       grades a file of your own instead; of a prediction, my.yaml
 #   ./scripts/exercise.sh 07 --watch      again whenever the file is saved, until Ctrl-C
 #   ./scripts/exercise.sh 07 --hint       the next of three hints
 #   ./scripts/exercise.sh 07 --solution   the reference; asks once
+#   ./scripts/exercise.sh 07 --wrong ID   a wrong solution, of those in exercises/07_*/wrong.yaml
 #
 # Exit code: 0 all holds, 1 not yet, 2 bad input.
+from=$PWD
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 help "$@"
 
 python_with yaml claims
 case " $* " in
-  "  " | *" --hint "* | *" --solution "*) ;; # nothing is run
+  "  " | *" --hint "* | *" --solution "* | *" --wrong "*) ;; # nothing is run
   *)
-    "$PYTHON" scripts/exercise.py --valid "$@" || exit # before anything is built
+    "$PYTHON" scripts/exercise.py --from "$from" --valid "$@" || exit # before anything is built
     set_up
     writable build || exit 2
     log=$(mktemp)
@@ -30,4 +33,4 @@ case " $* " in
     rm -f "$log"
     ;;
 esac
-exec "$PYTHON" scripts/exercise.py "$@"
+exec "$PYTHON" scripts/exercise.py --from "$from" "$@"

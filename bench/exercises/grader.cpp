@@ -312,7 +312,7 @@ Registration::Registration(const char* name, void (*check)(Exercise&)) {
 }  // namespace grader
 
 // PROGRAM SOLUTION SEED REPORT [once]: runs one of the solutions it is made of and writes what was
-// seen as JSON. Judging it is scripts/ladder/exercise.py's.
+// seen as JSON. Judging it is scripts/ladder/exercises/judging.py's.
 int main(int argc, char** argv) {
   const bool once = argc == 5 && std::strcmp(argv[4], "once") == 0;
   if (argc == 4 || once)

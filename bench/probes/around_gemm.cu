@@ -29,67 +29,67 @@ namespace transpose {
 #include "../../exercises/49_transpose/solution.cuh"
 }
 namespace transpose_without_a_tile {
-#include "../../exercises/49_transpose/wrong/without_a_tile.cuh"
+#include "49_transpose/without_a_tile.cuh"
 }
 namespace transpose_no_padding {
-#include "../../exercises/49_transpose/wrong/no_padding.cuh"
+#include "49_transpose/no_padding.cuh"
 }
 namespace warp_sum {
 #include "../../exercises/50_warp_sum/solution.cuh"
 }
 namespace warp_sum_one_lane_for_all {
-#include "../../exercises/50_warp_sum/wrong/one_lane_for_all.cuh"
+#include "50_warp_sum/one_lane_for_all.cuh"
 }
 namespace row_sums {
 #include "../../exercises/51_row_sums/solution.cuh"
 }
 namespace row_sums_tree {
-#include "../../exercises/51_row_sums/wrong/tree_in_shared_memory.cuh"
+#include "51_row_sums/tree_in_shared_memory.cuh"
 }
 namespace softmax {
 #include "../../exercises/52_softmax/solution.cuh"
 }
 namespace softmax_three_passes {
-#include "../../exercises/52_softmax/wrong/three_passes.cuh"
+#include "52_softmax/three_passes.cuh"
 }
 namespace gemv {
 #include "../../exercises/53_gemv/solution.cuh"
 }
 namespace gemv_a_piece_a_thread {
-#include "../../exercises/53_gemv/wrong/a_piece_a_thread.cuh"
+#include "53_gemv/a_piece_a_thread.cuh"
 }
 namespace arrays {
 #include "../../exercises/54_structure_of_arrays/solution.cuh"
 }
 namespace arrays_as_it_was {
-#include "../../exercises/54_structure_of_arrays/wrong/as_it_was.cuh"
+#include "54_structure_of_arrays/as_it_was.cuh"
 }
 namespace divergence {
 #include "../../exercises/55_divergence/solution.cuh"
 }
 namespace divergence_as_it_was {
-#include "../../exercises/55_divergence/wrong/as_it_was.cuh"
+#include "55_divergence/as_it_was.cuh"
 }
 namespace tails {
 #include "../../exercises/56_tails_of_float4/solution.cuh"
 }
 namespace tails_one_by_one {
-#include "../../exercises/56_tails_of_float4/wrong/one_by_one.cuh"
+#include "56_tails_of_float4/one_by_one.cuh"
 }
 namespace atomics {
 #include "../../exercises/57_atomics/solution.cuh"
 }
 namespace atomics_one_a_thread {
-#include "../../exercises/57_atomics/wrong/one_a_thread.cuh"
+#include "57_atomics/one_a_thread.cuh"
 }
 namespace atomics_one_a_number {
-#include "../../exercises/57_atomics/wrong/one_a_number.cuh"
+#include "57_atomics/one_a_number.cuh"
 }
 namespace histogram {
 #include "../../exercises/58_histogram/solution.cuh"
 }
 namespace histogram_in_global_memory {
-#include "../../exercises/58_histogram/wrong/in_global_memory.cuh"
+#include "58_histogram/in_global_memory.cuh"
 }
 
 namespace {

@@ -23,9 +23,12 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from ladder import exercise, ncu
+from ladder import ncu
 from ladder.counters import PREDICTED
-from ladder.exercise import Build, Exercise, lines_with
+from ladder.exercises import catalogue, compiling, grading, judging
+from ladder.exercises.catalogue import Exercise
+from ladder.exercises.compiling import Build
+from ladder.exercises.costs import lines_with
 from ladder.files import one_line, read_json
 from ladder.project import ROOT, BadInput
 
@@ -118,7 +121,7 @@ def once(program: Path, solution: str, report: Path, *before: str) -> tuple[list
 
 def compiled(one: Exercise, build: Build, folder: Path, architecture: str = "") -> Path:
     """The reference's program. Raises BadInput."""
-    program = exercise.compile_for_gpu(one, build, folder, architecture, reference=one.kernels)
+    program = compiling.compile_for_gpu(one, build, folder, architecture, reference=one.kernels)
     if program is None:
         raise BadInput("there is no GPU here, or the build has no toolkit")
     return program
@@ -138,10 +141,10 @@ def observed(one: Exercise, build: Build, programs: Path | None) -> tuple[str, d
         program = programs / one.name if programs else compiled(one, build, folder)
         if not program.is_file():
             raise BadInput(f"{program} is not there; --compile writes it")
-        graded = exercise.run(program, "reference", SEED)
+        graded = grading.run(program, "reference", SEED)
         if isinstance(graded, str):
             raise BadInput(f"{one.name} on the GPU: {graded}")
-        wrong = exercise.correctness(graded)
+        wrong = judging.correctness(graded)
         result = {"wrong": wrong.line if wrong else "", "findings": {}}
         for tool in TOOLS:
             sanitizer = ("compute-sanitizer", "--tool", tool)
@@ -189,7 +192,7 @@ def main(arguments: list[str]) -> int:
         if not options.output.parent.is_dir():
             raise BadInput(f"{options.output}: there is no folder {options.output.parent}")
         build = Build(options.build)
-        every = [exercise.find(name) for name in options.exercises] or exercise.all_exercises()
+        every = [catalogue.find(name) for name in options.exercises] or catalogue.all_exercises()
         if options.compile:
             if not options.output.is_dir():
                 raise BadInput(f"{options.output}: is no folder")

@@ -32,6 +32,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ladder import build_folder
+from ladder.edits import EDIT, pattern, replaced
 from ladder.files import (
     Closed,
     a_name,
@@ -88,14 +89,6 @@ class Outcome:
     ended: str = ""
 
 
-def pattern(value: object) -> bool:
-    """a regular expression"""
-    try:
-        return re.compile(value) is not None
-    except (TypeError, re.error, RecursionError, OverflowError):
-        return False
-
-
 def options(value: object) -> bool:
     """options of a program"""
     try:
@@ -109,13 +102,12 @@ def kernel_file(value: object) -> bool:
     return is_a(value, str) and re.fullmatch(r"(\w+/)*\w+\.\w+", value) is not None
 
 
-EDIT = Closed(
+PLANTED = Closed(
     {
         "id": one_line,
         "mistake": one_line,
         "file?": kernel_file,
-        "old": str,
-        "new": str,
+        **EDIT,
         "shape": [at_least_1, at_least_1, at_least_1],
         "variant?": a_name,
         "finds": (Closed({"cause": pattern, "line": one_line, "file?": kernel_file}), WRONG_RESULT),
@@ -130,7 +122,7 @@ def read_edits(path: Path) -> list[Edit]:
     """Raises BadInput."""
     stage, edits = path.stem, []
     own = {"stage": stage, "file": f"{stage}.cuh", "variant": stage.partition("_")[2]}
-    for entry in read_yaml(path, [EDIT, ...]):
+    for entry in read_yaml(path, [PLANTED, ...]):
         edit = Edit(**(own | entry))
         if edit.finds != WRONG_RESULT:
             edit.finds.setdefault("file", edit.file)
@@ -141,10 +133,8 @@ def read_edits(path: Path) -> list[Edit]:
 def plant(edit: Edit, kernels: Path) -> None:
     """Edits a copy of kernels/. Raises BadInput."""
     path = kernels / edit.file
-    text = read_text(path)
-    if text.count(edit.old) != 1:
-        raise BadInput(f"{edit.id}: {edit.file} has `old` {text.count(edit.old)} times, not once")
-    path.write_text(text.replace(edit.old, edit.new))
+    where = f"{edit.id}: {edit.file}"
+    path.write_text(replaced(read_text(path), edit.old, edit.new, where))
     if edit.finds != WRONG_RESULT:
         line, file = edit.finds["line"], edit.finds["file"]
         times = read_text(kernels / file).count(line)

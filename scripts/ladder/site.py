@@ -18,7 +18,8 @@ from latex2mathml.converter import convert
 from markdown.extensions.toc import slugify
 from mkdocs.structure.files import File
 
-from ladder import api, exercise, manifest, reading, triton_twins
+from ladder import api, manifest, reading, triton_twins
+from ladder.exercises import catalogue
 from ladder.files import read_json, read_text
 from ladder.project import ROOT, BadInput
 
@@ -142,10 +143,10 @@ def stage_links(source: str) -> str:
 
 
 @cache
-def exercises() -> dict[str, list[exercise.Exercise]]:
+def exercises() -> dict[str, list[catalogue.Exercise]]:
     """By the page below docs/ that each belongs to."""
-    by_page: dict[str, list[exercise.Exercise]] = {}
-    for e in exercise.all_exercises():
+    by_page: dict[str, list[catalogue.Exercise]] = {}
+    for e in catalogue.all_exercises():
         by_page.setdefault(e.page.removeprefix("docs/"), []).append(e)
     return by_page
 

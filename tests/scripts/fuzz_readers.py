@@ -51,6 +51,7 @@ from ladder import counters as counted
 from ladder.docs import counters as counter_tables
 from ladder.docs import operator, pictures, products, sources, twins
 from ladder.docs import results as result_tables
+from ladder.exercises.mistakes import read_mistakes
 from ladder.figures import measured, timelines
 from ladder.figures import power as power_figure
 from ladder.figures import sweep as sweep_figure
@@ -245,6 +246,15 @@ def read_edits(path: Path) -> None:
         shlex.split(edit.options)
         finding = planted.Finding(edit.file, 1, "a race", "text")
         planted.objections(edit, planted.Outcome((finding,)))
+
+
+def read_wrong(path: Path) -> None:
+    solution = (ROOT / "exercises/15_cp_async_ring/solution.cuh").read_text()
+    all_of(
+        path,
+        lambda: [mistake.shown() for mistake in read_mistakes(path, solution)],
+        lambda: read_mistakes(path, None),
+    )
 
 
 def read_peers(path: Path) -> None:
@@ -463,6 +473,7 @@ TUNED = some(tune.checked(RESULTS / "tune.jsonl")) | {"count": 3}
 COMMITTED = reports.texts(
     Path(), {name.removesuffix(".json"): json.loads(data) for name, data in MEASUREMENT.items()}
 )
+WRONG = lines_of(ROOT / "exercises/15_cp_async_ring/wrong.yaml", "- ", 3)
 EDITS = lines_of(ROOT / "tests/planted_edits/05_cp_async.yaml", "- ", 2)
 
 
@@ -497,6 +508,7 @@ READERS = {
     ),
     "claims": Reader(lines_of(ROOT / "docs/claims.yaml", "- id", 4), "claims.yaml", read_claims),
     "edits": Reader(EDITS, "05_cp_async.yaml", read_edits),
+    "wrong solutions": Reader(WRONG, "wrong.yaml", read_wrong),
     "report": by_name("10b_cluster_4096.json", read_report),
     "counters": by_name("counters.json", read_counters),
     "ncu rows": Reader(NCU_ROWS, "report.csv", read_kernels),

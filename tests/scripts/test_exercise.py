@@ -10,7 +10,19 @@ from dataclasses import replace
 import pytest
 
 from ladder import exercise
-from ladder.exercise import Build, Verdict, refusal
+from ladder.exercises import (
+    catalogue,
+    compiling,
+    costs,
+    grading,
+    judging,
+    learner,
+    mistakes,
+    refusals,
+)
+from ladder.exercises.compiling import Build
+from ladder.exercises.judging import Verdict
+from ladder.exercises.refusals import refusal
 from ladder.project import ROOT, BadInput
 
 SIGNATURE = """static __global__ void scale_kernel(int rows, int columns, float factor,
@@ -40,7 +52,7 @@ def verdict(build, tmp_path):
     def of(text, name="01_thread_mapping"):
         path = tmp_path / "exercise.cuh"
         path.write_text(text)
-        return exercise.grade(exercise.find(name), path, build, seed=1)
+        return grading.grade(catalogue.find(name), path, build, seed=1)
 
     return of
 
@@ -50,12 +62,11 @@ def test_what_is_right_passes(verdict):
 
 
 # By the learner's way each is a program of its own, in which nothing stands behind its array.
-@pytest.mark.parametrize("mistake", ["for_long_rows", "for_long_rows_cut", "not_wrapped"])
-def test_what_is_written_past_an_array_is_said(build, mistake):
-    swizzle = exercise.find("29")
-    path = swizzle.folder / f"wrong/{mistake}.cuh"
-    said = exercise.grade(swizzle, path, build, seed=1)
-    assert exercise.expectation(path).search(said.line), said.line
+@pytest.mark.parametrize("name", ["for_long_rows", "for_long_rows_cut", "not_wrapped"])
+def test_what_is_written_past_an_array_is_said(verdict, name):
+    mistake = mistakes.find_mistake(catalogue.find("29"), name)
+    said = verdict(mistake.text, "29")
+    assert mistake.refused.search(said.line), said.line
 
 
 # Each kind of cheat, once or more; what is refused before anything is compiled stands in the next
@@ -241,7 +252,7 @@ def test_what_the_cpu_device_has_may_be_used():
     text = (ROOT / "tests/device_functions_test.cu").read_text()
     names = set(re.findall(r"\b__[a-z]\w*", text))
     assert len(names) > 250
-    assert {name for name in names if not exercise.CUDA.fullmatch(name)} == set()
+    assert {name for name in names if not refusals.CUDA.fullmatch(name)} == set()
 
 
 def test_what_the_cpu_device_lacks_is_named(verdict):
@@ -273,18 +284,105 @@ def test_what_a_call_passes_by_value_is_seen(verdict):
 
 
 def test_every_reference_and_starter_may_be_compiled():
-    for e in exercise.all_exercises():
-        for path in [*e.folder.glob("*.cuh"), *e.folder.glob("wrong/*.cuh")]:
+    for e in catalogue.all_exercises():
+        for path in e.folder.glob("*.cuh"):
             assert refusal(path.read_text()) == "", path
 
 
+def test_every_mistake_is_an_edit_that_fits():
+    for e in catalogue.all_exercises():
+        for mistake in mistakes.mistakes_of(e):
+            if not e.is_predict:
+                assert mistake.text != e.solution.read_text(), f"{e.name}: {mistake.id}"
+                assert refusal(mistake.text) == "", f"{e.name}: {mistake.id}"
+
+
+WRONG = """- id: first
+  refused: race
+  mistake: It is.
+  old: a
+  new: b
+"""
+
+
+@pytest.mark.parametrize(
+    "text, said",
+    [
+        (WRONG, None),
+        (WRONG.replace("old: a", "old: c"), "first: solution.cuh has `old` 0 times, not once"),
+        (WRONG.replace("old: a", "old: x"), "first: solution.cuh has `old` 2 times, not once"),
+        (WRONG + WRONG, "there are two 'first'"),
+        (WRONG + "  of: nobody\n", "first: of: there is no 'nobody' that is of the solution"),
+        (WRONG + "  of: first\n", "first: of: there is no 'first' that is of the solution"),
+        (WRONG.replace("race", "("), "[0].refused is not a regular expression"),
+        (WRONG.replace("  new: b\n", ""), "[0] has no 'new'"),
+        ("[]", "is empty"),
+    ],
+)
+def test_a_mistake_that_does_not_fit_is_one_line(tmp_path, text, said):
+    path = tmp_path / "wrong.yaml"
+    path.write_text(text)
+    if said is None:
+        (mistake,) = mistakes.read_mistakes(path, "xax")
+        assert mistake.shown() == "// refused: race\n// It is.\nxbx"
+        return
+    with pytest.raises(BadInput, match=re.escape(said)):
+        mistakes.read_mistakes(path, "xax")
+
+
+def test_a_mistake_may_be_of_another_or_a_text(tmp_path):
+    path = tmp_path / "wrong.yaml"
+    head = "- id: {}\n  refused: race\n  mistake: It is.\n"
+    path.write_text(
+        WRONG
+        + head.format("second")
+        + "  of: first\n  edits:\n    - {old: b, new: c}\n    - {old: xc, new: d}\n"
+        + head.format("third")
+        + "  text: whole\n"
+    )
+    texts = [mistake.text for mistake in mistakes.read_mistakes(path, "xax")]
+    assert texts == ["xbx", "dx", "whole"]
+
+
+def test_a_wrong_solution_is_shown(capsys):
+    assert exercise.main(["15", "--wrong", "two_buffers"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("// refused: ") and "BUFFERS = 2;" in out
+    assert exercise.main(["02", "--wrong", "in_floats"]) == 0
+    assert capsys.readouterr().out.endswith("# Floats are counted.\n" + IN_FLOATS)
+    assert exercise.main(["02", "--wrong", "nobody"]) == 2
+    assert (
+        "02_predict_sectors has no wrong solution 'nobody'; there are " in capsys.readouterr().err
+    )
+
+
+IN_FLOATS = "load_sectors: 97\nstore_sectors: 128\n"
+
+
+def test_a_program_has_the_starter_until_it_is_edited(copied, tmp_path, capsys):
+    def solutions(*options):
+        folder = tmp_path / "written"
+        folder.mkdir(exist_ok=True)
+        assert exercise.main(["01", "--write", str(folder), *options]) == 0
+        text = (folder / f"01_thread_mapping{'_rest' if options else ''}.cpp").read_text()
+        return re.findall("#define SOLUTION (.*)", text)
+
+    first = [mistake.id for mistake in mistakes.mistakes_of(catalogue.find("01"))]
+    assert solutions() == ["solution", "exercise", *first[:2]]
+    assert solutions("--rest") == first[2:]
+    (copied / "01_thread_mapping/exercise.cuh").write_text("int")
+    assert solutions() == ["solution", *first[:2]]
+    assert exercise.main(["--protect"]) == 0
+    assert solutions() == ["solution", "exercise", *first[:2]]
+
+
 def test_checksums_are_those_of_the_files():
-    known = json.loads((exercise.EXERCISES / "checksums.json").read_text())
-    progress = exercise.Progress()
+    known = json.loads((catalogue.EXERCISES / "checksums.json").read_text())
+    progress = learner.Progress()
     changed = {
-        name for name, value in exercise.checksums().items() if known.get(name) != value
-    } | known.keys() - exercise.checksums().keys()
-    edited = {str(e.edited.relative_to(exercise.EXERCISES)) for e in exercise.all_exercises()}
+        name for name, value in catalogue.checksums().items() if known.get(name) != value
+    } | known.keys() - catalogue.checksums().keys()
+    edited = {str(e.edited.relative_to(catalogue.EXERCISES)) for e in catalogue.all_exercises()}
     if progress.all:  # of somebody who works with them
         changed -= edited
     assert changed == set(), "scripts/exercise.py --protect writes them"
@@ -296,9 +394,9 @@ def copied(tmp_path, monkeypatch):
     folder = tmp_path / "exercises"
     folder.mkdir()
     for name in ("01_thread_mapping", "02_predict_sectors", "checksums.json"):
-        subprocess.run(["cp", "-r", exercise.EXERCISES / name, folder], check=True)
-    monkeypatch.setattr(exercise, "EXERCISES", folder)
-    monkeypatch.setattr(exercise, "ROOT", tmp_path)
+        subprocess.run(["cp", "-r", catalogue.EXERCISES / name, folder], check=True)
+    monkeypatch.setattr(catalogue, "EXERCISES", folder)
+    monkeypatch.setattr(catalogue, "ROOT", tmp_path)
     return folder
 
 
@@ -320,12 +418,12 @@ def test_an_edited_limit_is_bad_input(copied, capsys, file, old, new):
 
 
 def test_a_kernel_that_is_given_is_counted(build):
-    e = exercise.find("02")
+    e = catalogue.find("02")
     if not (build.folder / "exercises" / e.name).is_file():
         pytest.skip("02 is not built")
-    cases = exercise.run(build.program(e), "exercise", 1)
-    assert exercise.judge_answer(e, cases, e.solution).ok
-    said = exercise.judge_answer(e, cases, e.folder / "wrong/all_aligned.yaml")
+    cases = grading.run(build.program(e), "exercise", 1)
+    assert judging.judge_answer(e, cases, catalogue.read_yaml(e.solution)).ok
+    said = judging.judge_answer(e, cases, mistakes.find_mistake(e, "all_aligned").answer)
     assert said == Verdict(False, "load_sectors is not 17")
 
 
@@ -338,7 +436,7 @@ constexpr long sum = Tree<30, 0>::value;"""
 
 @pytest.mark.parametrize("kind, most", [("RLIMIT_CPU", 3), ("RLIMIT_AS", 1 << 29)])
 def test_a_compiler_that_does_not_end_is_ended(verdict, monkeypatch, kind, most):
-    monkeypatch.setitem(exercise.LIMITS, getattr(exercise.resource, kind), most)
+    monkeypatch.setitem(compiling.LIMITS, getattr(compiling.resource, kind), most)
     said = verdict(kernel(RIGHT, ENDLESS))
     assert said.line.startswith("does not compile: it takes more than "), said.line
 
@@ -355,46 +453,47 @@ def test_what_the_machine_lacks_is_no_verdict(build, tmp_path, monkeypatch, said
     compiler.write_text(f'#!/bin/sh\necho "{said}" >&2\nexit 1\n')
     compiler.chmod(0o755)
     usual = build.command
-    monkeypatch.setattr(build, "command", lambda e: [str(compiler), *usual(e)])
-    e = exercise.find("01")
+    monkeypatch.setattr(build, "command", lambda: [str(compiler), *usual()])
+    e = catalogue.find("01")
     with pytest.raises(BadInput, match=re.escape(f"the compiler fails: {said}")):
-        exercise.grade(e, e.solution, build, seed=1)
+        grading.grade(e, e.solution, build, seed=1)
 
 
 def test_a_report_that_cannot_be_written_is_no_verdict(build, monkeypatch):
-    e = exercise.find("02")
+    e = catalogue.find("02")
     if not (build.folder / "exercises" / e.name).is_file():
         pytest.skip("02 is not built")
-    monkeypatch.setattr(exercise.tempfile, "TemporaryDirectory", lambda: nullcontext("/nowhere"))
+    monkeypatch.setattr(grading.tempfile, "TemporaryDirectory", lambda: nullcontext("/nowhere"))
     with pytest.raises(BadInput, match="cannot be written: No such file"):
-        exercise.run(build.program(e), "exercise", 1)
+        grading.run(build.program(e), "exercise", 1)
 
 
 def test_those_who_note_at_the_same_time_lose_nothing(copied):
     # Both have read the file before one of them writes it.
-    first, second = exercise.Progress(), exercise.Progress()
-    first.note(exercise.find("01"), hints=1)
-    second.note(exercise.find("02"), hints=2)
-    now = exercise.Progress()
-    assert [now.of(exercise.find(name))["hints"] for name in ("01", "02")] == [1, 2]
+    first, second = learner.Progress(), learner.Progress()
+    first.note(catalogue.find("01"), hints=1)
+    second.note(catalogue.find("02"), hints=2)
+    now = learner.Progress()
+    assert [now.of(catalogue.find(name))["hints"] for name in ("01", "02")] == [1, 2]
 
 
 def test_the_old_progress_stays_where_the_new_cannot_be_written(copied, capsys, monkeypatch):
-    exercise.Progress().note(exercise.find("01"), hints=1)
+    learner.Progress().note(catalogue.find("01"), hints=1)
 
     def full(_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(exercise.os, "fsync", full)
+    monkeypatch.setattr(learner.os, "fsync", full)
     assert exercise.main(["02", "--hint"]) == 2
     assert "No space left on device" in capsys.readouterr().err
-    assert exercise.Progress().of(exercise.find("01"))["hints"] == 1
+    assert learner.Progress().of(catalogue.find("01"))["hints"] == 1
 
 
 def test_two_commands_side_by_side_lose_nothing(copied):
-    script = "import sys; from pathlib import Path; from ladder import exercise\n"
-    script += "exercise.EXERCISES = Path(sys.argv[1])\n"
-    script += "for _ in range(100): exercise.Progress().note(exercise.find(sys.argv[2]), hints=3)"
+    script = "import sys; from pathlib import Path\n"
+    script += "from ladder.exercises import catalogue, learner\n"
+    script += "catalogue.EXERCISES = Path(sys.argv[1])\n"
+    script += "for _ in range(100): learner.Progress().note(catalogue.find(sys.argv[2]), hints=3)"
     both = [
         subprocess.Popen(
             [sys.executable, "-c", script, copied, name], env={"PYTHONPATH": ROOT / "scripts"}
@@ -402,7 +501,7 @@ def test_two_commands_side_by_side_lose_nothing(copied):
         for name in ("01", "02")
     ]
     assert [one.wait() for one in both] == [0, 0]
-    assert len(exercise.Progress().all) == 2
+    assert len(learner.Progress().all) == 2
 
 
 @pytest.mark.parametrize(
@@ -429,7 +528,7 @@ def test_a_deadlock_shows_all_who_wait():
     producer = finding(
         cause=cause, line=26, text="wait(empty)", example="phase 0, 0 of 64 arrivals"
     )
-    said = exercise.correctness([case(findings=[consumer, producer])])
+    said = judging.correctness([case(findings=[consumer, producer])])
     assert "Others wait, x.cuh:26: phase 0, 0 of 64 arrivals" in said.details
     assert "    wait(empty)" in said.details
 
@@ -453,9 +552,6 @@ def test_the_solution_is_shown_after_asking_once(copied, capsys, monkeypatch):
 
 
 def test_a_learner_sees_the_way_from_the_starter_to_done(build, copied, capsys, monkeypatch):
-    # What compiles it knows the exercise by the folder of the real one.
-    command = build.commands[str(build.folder / "exercises/01_thread_mapping.cpp")]
-    assert command
     arguments = ["1", "--build", str(ROOT / "build")]
     assert exercise.main(arguments) == 1
     out = capsys.readouterr().out
@@ -465,7 +561,8 @@ def test_a_learner_sees_the_way_from_the_starter_to_done(build, copied, capsys, 
     mine.write_text(kernel(RIGHT.replace("int row", "int rwo")))
     assert exercise.main(arguments) == 1
     assert re.search("exercise.cuh:6: .row. was not declared", capsys.readouterr().out)
-    mine.write_text((copied / "01_thread_mapping/wrong/columns_of_a_tile.cuh").read_text())
+    mistake = mistakes.find_mistake(catalogue.find("01"), "columns_of_a_tile")
+    mine.write_text(mistake.shown())
     assert exercise.main(arguments) == 1
     out = capsys.readouterr().out
     assert "too expensive: 16384 sectors in 128 x 256, the limit is 8192" in out
@@ -479,7 +576,33 @@ def test_a_learner_sees_the_way_from_the_starter_to_done(build, copied, capsys, 
     # A later mistake does not undo it.
     mine.write_text(kernel(""))
     assert exercise.main(arguments) == 1
-    assert exercise.Progress().of(exercise.find("01"))["done"]
+    assert learner.Progress().of(catalogue.find("01"))["done"]
+
+
+def test_a_file_of_ones_own_is_graded_and_the_clone_stays_as_it_is(build, copied, tmp_path, capsys):
+    def files():
+        return {path: path.read_bytes() for path in copied.rglob("*") if path.is_file()}
+
+    before = files()
+    (tmp_path / "here").mkdir()
+    mine = tmp_path / "here/my.cuh"
+    arguments = ["1", "my.cuh", "--from", str(mine.parent), "--build", str(ROOT / "build")]
+    assert exercise.main(arguments) == 2
+    assert capsys.readouterr().err == "exercise.sh: my.cuh is no file\n"
+    mine.write_text(kernel(""))
+    assert exercise.main(arguments) == 1
+    assert "next: edit here/my.cuh; read docs/concepts/coalescing.md" in capsys.readouterr().out
+    mine.write_text(kernel(RIGHT))
+    assert exercise.main(arguments) == 0
+    answer = (copied / "02_predict_sectors/solution.yaml").read_text()
+    (tmp_path / "here/my.yaml").write_text(answer)
+    assert exercise.main(["2", "my.yaml", *arguments[2:]]) == 0
+    assert capsys.readouterr().out.endswith("all are done\n")
+    assert {path.name for path in mine.parent.iterdir()} == {"my.cuh", "my.yaml"}
+    new = [path for path, content in files().items() if before.get(path) != content]
+    assert {path.name for path in new} == {"progress.json", "progress.lock"}
+    ignored = ["git", "check-ignore", *(f"exercises/{path.name}" for path in new)]
+    assert subprocess.run(ignored, cwd=ROOT, capture_output=True).returncode == 0
 
 
 def test_the_next_one_is_behind_the_one_that_is_done(build, copied, capsys):
@@ -488,10 +611,11 @@ def test_the_next_one_is_behind_the_one_that_is_done(build, copied, capsys):
     )
     assert exercise.main(["2", "--build", str(ROOT / "build")]) == 0
     assert "next: ./scripts/exercise.sh 01" in capsys.readouterr().out  # the only one left
-    exercise.show(exercise.find("01"), Verdict(True, "all holds"), exercise.Progress())
+    one = catalogue.find("01")
+    learner.show(one, one.edited, Verdict(True, "all holds"), learner.Progress())
     assert "next: ./scripts/exercise.sh 01" in capsys.readouterr().out
     (copied / "progress.json").unlink()
-    exercise.show(exercise.find("01"), Verdict(True, "all holds"), exercise.Progress())
+    learner.show(one, one.edited, Verdict(True, "all holds"), learner.Progress())
     assert "next: ./scripts/exercise.sh 02" in capsys.readouterr().out
 
 
@@ -578,7 +702,7 @@ MEMORY = [
 )
 def test_costs_are_sums_of_the_memory_report(cost, expected):
     measured = case(memory=MEMORY, barriers=6, dynamic_bytes=4096)
-    assert exercise.cost_of(measured, cost) == expected
+    assert costs.cost_of(measured, cost) == expected
 
 
 def finding(**changes):
@@ -594,10 +718,10 @@ def finding(**changes):
 
 def test_a_race_has_both_lines():
     other = {"file": "a/x.cuh", "line": 5, "text": "s[0] = x;"}
-    said = exercise.correctness([case(findings=[finding(other=other)])])
+    said = judging.correctness([case(findings=[finding(other=other)])])
     assert said.line.startswith("x.cuh:3: race: ") and said.line.endswith("(in a, 1 time)")
     assert said.details[:3] == ["    y = s[0];", "The other access, x.cuh:5:", "    s[0] = x;"]
-    said = exercise.correctness([case(findings=[finding(other=other | {"line": 3})])])
+    said = judging.correctness([case(findings=[finding(other=other | {"line": 3})])])
     assert "in the same line" in said.details[1]
 
 
@@ -614,12 +738,12 @@ def test_the_grader_reports_the_other_line_of_a_race(verdict):
 
 
 def test_a_limit_is_the_most_or_the_least():
-    e = replace(exercise.find("01"), limits={"a": {"copies": "at least 8", "sectors": 126}})
-    cases = [case(memory=MEMORY), case(name=exercise.DRAWN, memory=MEMORY)]
-    said = exercise.judge(e, cases, cases)
+    e = replace(catalogue.find("01"), limits={"a": {"copies": "at least 8", "sectors": 126}})
+    cases = [case(memory=MEMORY), case(name=judging.DRAWN, memory=MEMORY)]
+    said = judging.judge(e, cases, cases)
     assert said.line == "not as asked: 7 copies in a, it takes at least 8"
     e = replace(e, limits={"a": {"copies": "at least 7", "sectors": 126}})
-    assert exercise.judge(e, cases, cases).ok
+    assert judging.judge(e, cases, cases).ok
 
 
 @pytest.mark.parametrize(
@@ -634,25 +758,25 @@ def test_a_limit_is_the_most_or_the_least():
     ],
 )
 def test_costs_at_a_drawn_shape_stand_beside_the_references(limit, reference, measured, expected):
-    e = replace(exercise.find("01"), limits={"a": {"barriers": limit}})
+    e = replace(catalogue.find("01"), limits={"a": {"barriers": limit}})
     named = case(barriers=10)
-    said = exercise.judge(
+    said = judging.judge(
         e,
-        [named, case(name=exercise.DRAWN, barriers=measured)],
-        [named, case(name=exercise.DRAWN, barriers=reference)],
+        [named, case(name=judging.DRAWN, barriers=measured)],
+        [named, case(name=judging.DRAWN, barriers=reference)],
     )
     assert said.line.startswith(expected or "all holds")
 
 
 def test_a_limit_of_no_case_is_bad_input():
     with pytest.raises(BadInput, match="no case 'b'"):
-        exercise.judge(replace(exercise.find("01"), limits={"b": {"sectors": 1}}), [case()], [])
+        judging.judge(replace(catalogue.find("01"), limits={"b": {"sectors": 1}}), [case()], [])
 
 
 def test_every_exercise_with_limits_draws_a_shape():
-    for e in exercise.all_exercises():
+    for e in catalogue.all_exercises():
         if e.limits:
-            assert f'"{exercise.DRAWN}"' in (e.folder / "check.cpp").read_text(), e.name
+            assert f'"{judging.DRAWN}"' in (e.folder / "check.cpp").read_text(), e.name
 
 
 def timed(seconds, cublas=0.0, **changes):
@@ -661,7 +785,7 @@ def timed(seconds, cublas=0.0, **changes):
 
 def test_what_passes_on_a_gpu_has_its_times_beside_the_references():
     plain = case(timed=False)
-    said = exercise.judge_on_gpu([plain, timed(2e-3, 5e-4)], [plain, timed(1e-3, 5e-4)])
+    said = judging.judge_on_gpu([plain, timed(2e-3, 5e-4)], [plain, timed(1e-3, 5e-4)])
     assert said == Verdict(
         True, "all holds", ["GPU, a: 2.000 ms, reference 1.000 ms, cuBLAS 0.500 ms"]
     )
@@ -669,19 +793,19 @@ def test_what_passes_on_a_gpu_has_its_times_beside_the_references():
 
 def test_what_is_wrong_on_a_gpu_alone_does_not_pass():
     failed = timed(1e-3, error="an illegal memory access was encountered")
-    said = exercise.judge_on_gpu([failed], [timed(1e-3)])
+    said = judging.judge_on_gpu([failed], [timed(1e-3)])
     assert not said.ok
     assert said.line == (
         "on the GPU: cannot be launched: an illegal memory access was encountered (in a)"
     )
     with pytest.raises(BadInput, match="the reference fails"):
-        exercise.judge_on_gpu([timed(1e-3)], "ended with code 1")
+        judging.judge_on_gpu([timed(1e-3)], "ended with code 1")
 
 
 def test_the_notebook_has_the_first_starter_and_commands_that_exist():
-    cells = json.loads((exercise.EXERCISES / "notebook.ipynb").read_text())["cells"]
+    cells = json.loads((catalogue.EXERCISES / "notebook.ipynb").read_text())["cells"]
     texts = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
-    starter = (exercise.EXERCISES / "01_thread_mapping/exercise.cuh").read_text()
+    starter = (catalogue.EXERCISES / "01_thread_mapping/exercise.cuh").read_text()
     name = "exercises/01_thread_mapping/exercise.cuh"
     assert f"%%writefile {name}\n{starter}" in [text + "\n" for text in texts]
     assert sum("./scripts/exercise.sh 01" in text for text in texts) == 2
@@ -691,14 +815,14 @@ def test_the_notebook_has_the_first_starter_and_commands_that_exist():
 
 
 def test_every_exercise_is_in_the_table_with_its_page():
-    table = exercise.table()
-    for e in exercise.all_exercises():
+    table = catalogue.table()
+    for e in catalogue.all_exercises():
         assert f"](/exercises/{e.name}/README.md) | " in table and f"](/{e.page})" in table
 
 
 def test_an_array_keeps_its_name_in_a_verdict():
-    one = replace(exercise.find("01"), limits={"small": {"load_requests of scales_A": 1}})
+    one = replace(catalogue.find("01"), limits={"small": {"load_requests of scales_A": 1}})
     line = {"space": "global", "operation": "load", "requests": 2, "cost": 2}
     line |= {"array": "scales_A", "file": "a.cuh", "line": 1, "text": ""}
-    _, exceeded = exercise.cost_table(one, {"small": {"memory": [line]}})
+    _, exceeded = judging.cost_table(one, {"small": {"memory": [line]}})
     assert exceeded == ["too expensive: 2 load requests of scales_A in small, the limit is 1"]

@@ -83,7 +83,7 @@ def test_what_differs_is_said():
 
 def test_without_a_gpu_there_is_one_line(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(on_gpu, "Build", lambda folder: folder)
-    monkeypatch.setattr(on_gpu.exercise, "compile_for_gpu", lambda *a, **k: None)
+    monkeypatch.setattr(on_gpu.compiling, "compile_for_gpu", lambda *a, **k: None)
     assert on_gpu.main([str(tmp_path / "out.json"), "08"]) == 2
     said = capsys.readouterr().out.splitlines()
     assert said[0] == "08_padding: there is no GPU here, or the build has no toolkit"
@@ -103,7 +103,7 @@ def test_compiling_for_a_gpu_elsewhere_writes_a_program_for_each(tmp_path, monke
         return folder / "made"
 
     monkeypatch.setattr(on_gpu, "Build", lambda folder: folder)
-    monkeypatch.setattr(on_gpu.exercise, "compile_for_gpu", compile_for_gpu)
+    monkeypatch.setattr(on_gpu.compiling, "compile_for_gpu", compile_for_gpu)
     monkeypatch.setattr(on_gpu, "once", lambda *a: pytest.fail("runs something"))
     assert on_gpu.main([str(tmp_path), "08", "--compile", "sm_90a"]) == 0
     assert (tmp_path / "08_padding").read_text() == "solution.cuh for sm_90a"

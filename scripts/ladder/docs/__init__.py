@@ -55,7 +55,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from ladder import diagnose, exercise, reading
+from ladder import diagnose, reading
 from ladder.docs import (
     claimed,
     counters,
@@ -69,6 +69,7 @@ from ladder.docs import (
     twins,
 )
 from ladder.docs.text import from_page
+from ladder.exercises import catalogue, learner
 from ladder.files import read_text
 from ladder.project import BadInput
 
@@ -96,8 +97,8 @@ KINDS = {
     "contenders": results.contenders,
     "references": counters.references,
     "diagnosis": diagnose.block,
-    "exercises": exercise.table,
-    "grader": exercise.printed,
+    "exercises": catalogue.table,
+    "grader": learner.printed,
     "triton": twins.block,
     "library": products.library,
     "jit": products.jit,
