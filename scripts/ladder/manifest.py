@@ -26,8 +26,8 @@ class Stage:
     the stage, as 8192_TN_bf16 where layout or type is not the usual one; `power_with`: the kinds of
     data with which scripts/power.py measures it; `groups`: many products in one launch, which
     build/groups times and nothing wants at 4096 and 8192; `milestone`: what is new, in a few words,
-    of the stages that the README shows; `measured`: whether docs/results has to have it. The manifest
-    may leave out the last six."""
+    of the stages that the README shows; `measured`: whether docs/results has to have it. The
+    manifest may leave out the last six."""
 
     name: str
     parent: str | None
