@@ -2,7 +2,7 @@
 // 15 chosen_by_cost: C[M,N] = A[M,K] * B[K,N], row-major, fp16 in, fp32 accumulate, fp16 out.
 // Idea    the kernels of 11c and 13 to 14 with all their tiles, and of these the one that a model
 //         says is done first. The model has eight constants a candidate, which a program measures:
-//         scripts/tune.sh, on the GPU that is there.
+//         ./ladder tune, on the GPU that is there.
 // vs 11c  no kernel of its own; the candidates are those of four stages; the model, tuned/model.h,
 //         knows what a launch, a step and a tile take, and what memory allows; a table a GPU; the
 //         choice can be asked for its reasons.
@@ -224,7 +224,7 @@ inline void gemm(const Gemm<half, half>& p) {
 inline std::string remark(const Device& device, const std::string& name) {
   if (device.is_known) return "";
   return "no constants for " + name + ": those of " + tuned::GPUS[device.gpu]->name +
-         " are taken; scripts/tune.sh measures its own";
+         " are taken; ./ladder tune measures its own";
 }
 
 // The configurations nearest to the fastest, a line each, and what the model says of them.

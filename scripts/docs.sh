@@ -32,9 +32,9 @@ case "$*" in
     ;;
   update)
     venv_with yaml claims || die "PyYAML could not be installed"
-    .venv/bin/python scripts/plot.py
-    .venv/bin/python scripts/traces.py
-    .venv/bin/python scripts/update_docs.py
+    ./ladder figures
+    ./ladder traces
+    ./ladder docs
     ;;
   *)
     bad_input "write ./scripts/docs.sh serve, build or update"

@@ -19,7 +19,7 @@ python_with yaml claims
 case " $* " in
   "  " | *" --hint "* | *" --solution "* | *" --wrong "*) ;; # nothing is run
   *)
-    "$PYTHON" scripts/exercise.py --from "$from" --valid "$@" || exit # before anything is built
+    ./ladder exercise --from "$from" --valid "$@" || exit # before anything is built
     set_up
     writable build || exit 2
     log=$(mktemp)
@@ -33,4 +33,4 @@ case " $* " in
     rm -f "$log"
     ;;
 esac
-exec "$PYTHON" scripts/exercise.py --from "$from" "$@"
+exec ./ladder exercise --from "$from" "$@"

@@ -4,10 +4,12 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 export LC_ALL=C  # what tools print is read below
 
+NAME=${LADDER_COMMAND:-$(basename "$0")}  # ./ladder sets it, for the one script that it starts
+unset LADDER_COMMAND
 say() { printf '== %s\n' "$*"; }
 # end CODE TEXT: ends the script with a line on stderr.
 end() {
-  printf '%s: %s\n' "$(basename "$0")" "${*:2}" >&2
+  printf '%s: %s\n' "$NAME" "${*:2}" >&2
   exit "$1"
 }
 die() { end 1 "$@"; }
@@ -176,7 +178,7 @@ have_gpu() { command -v nvidia-smi >/dev/null && nvidia-smi -L >/dev/null 2>&1; 
 need_gpu() { have_gpu || end 77 "there is no NVIDIA GPU here (nvidia-smi finds none)"; }
 
 # all_stages FOLDER: the names of the executables there, in the order of the ladder.
-all_stages() { python3 scripts/stages.py --built "$1"; }
+all_stages() { ./ladder stages --built "$1"; }
 
 # stages_for TOOLS [STAGE ...]: builds TARGETS, or all, and sets NAMES to the stages given, or to all.
 # Ends the script when there is no such stage, one of the TOOLS, separated by spaces, is missing, or
@@ -185,7 +187,7 @@ TARGETS=()
 stages_for() {
   local tools=$1 tool name
   shift
-  mapfile -t NAMES < <(python3 scripts/stages.py)
+  mapfile -t NAMES < <(./ladder stages)
   for name in "$@"; do
     [[ " ${NAMES[*]} " == *" $name "* ]] || bad_input "no stage '$name'; there are: ${NAMES[*]}"
   done

@@ -74,7 +74,7 @@ if [ -n "$(ls build/results.new)" ]; then  # which --list and --version leave em
   rm -rf build/results
   mv build/results.new build/results
   say "summary"
-  python3 scripts/results_table.py build/results
+  ./ladder table build/results
 fi
 if [ ${#failed[@]} -gt 0 ]; then
   say "failed: ${failed[*]}"

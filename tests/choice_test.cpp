@@ -39,7 +39,7 @@ const std::vector<Shape> SHAPES = {{512, 512, 512},      {768, 768, 768},     {1
                                    {100000, 1, 100000},  {7, 131072, 4096},   {131072, 131072, 64},
                                    {32768, 32768, 32768}};
 
-// A table as scripts/tune.sh keeps it: a line of the GPU, then one for each candidate.
+// A table as ./ladder tune keeps it: a line of the GPU, then one for each candidate.
 struct Table {
   std::string name;
   Json json;
@@ -114,7 +114,7 @@ TEST(Tables, HaveAllCandidates) {
   for (const Table& table : tables()) {
     for (const Tunable& c : candidates)
       EXPECT_NE(find(table.json, c.candidate), nullptr)
-          << table.name << " has no " << tuned::name(c.candidate) << ": ./scripts/tune.sh";
+          << table.name << " has no " << tuned::name(c.candidate) << ": ./ladder tune";
     EXPECT_EQ(table.json.at("candidates").size(), candidates.size()) << table.name;
   }
 }
@@ -167,7 +167,7 @@ TEST(Choice, IsTheCheapestAtRandomShapes) {
 
 TEST(Choice, OfAnUnknownGpuIsTheFirstTables) {
   EXPECT_EQ(remark("NVIDIA A1"),
-            "no constants for NVIDIA A1: those of NVIDIA H200 are taken; scripts/tune.sh measures "
+            "no constants for NVIDIA A1: those of NVIDIA H200 are taken; ./ladder tune measures "
             "its own");
   for (const Shape s : SHAPES)
     EXPECT_EQ(choose(problem_of(s), "NVIDIA A1", 132), choose(problem_of(s), "NVIDIA H200", 132));

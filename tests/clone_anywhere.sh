@@ -15,5 +15,5 @@ cp exercises/01_thread_mapping/solution.cuh exercises/01_thread_mapping/exercise
 cmake --build build --parallel "$(nproc)" --target ladder_harness_cpu >/dev/null
 python=python3
 if [ -x .venv/bin/python ]; then python=.venv/bin/python; fi
-"$python" scripts/planted_edits.py tests/planted_edits/03_transposed_b.yaml
+./ladder planted tests/planted_edits/03_transposed_b.yaml
 rm -rf "$2"

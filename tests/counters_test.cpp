@@ -1,6 +1,6 @@
 // What the CPU device predicts equals what ncu counted on an H200, for every variant at every shape
 // that has been measured. On a machine with ncu and that GPU
-//   scripts/ncu_counters.py build counters_shapes.json --shapes
+//   ./ladder counters build counters_shapes.json --shapes
 // measures all of them.
 #include <gtest/gtest.h>
 #include <unistd.h>

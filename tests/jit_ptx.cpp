@@ -1,5 +1,5 @@
 // jit_ptx FILE: the PTX that NVRTC makes of one kernel of each kind that ladder::jit compiles, for
-// scripts/wgmma_registers.py. Includes compile.cpp itself, for what it gives to NVRTC.
+// ./ladder wgmma-registers. Includes compile.cpp itself, for what it gives to NVRTC.
 #include "library/jit/compile.cpp"
 
 namespace {

@@ -112,7 +112,7 @@ Shapes shapes() {
   return Shapes::ALL;
 }
 constexpr int EDGES_APART = 256;
-// scripts/sanitize.sh sets it: the accesses that compute-sanitizer looks at depend on no data, and
+// ./ladder sanitize sets it: the accesses that compute-sanitizer looks at depend on no data, and
 // take longer.
 bool under_sanitizer() {
   return std::getenv("LADDER_SANITIZER") != nullptr;

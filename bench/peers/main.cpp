@@ -1,6 +1,6 @@
 // Stages, cuBLAS, the algorithms of cublasLt and kernels of CUTLASS beside each other, shape by
 // shape. Prints a line of JSON for each thing it does, so that whoever reads them knows what it was
-// about when it did not come back. scripts/peers.sh does, and makes tables of them.
+// about when it did not come back. ./ladder peers does, and makes tables of them.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -286,7 +286,7 @@ std::optional<Options> parse(int argc, char** argv) {
   Options o;
   CLI::App app(
       "Times stages, cuBLAS, cublasLt and CUTLASS beside each other; prints JSON, line by "
-      "line. scripts/peers.sh makes tables of it.",
+      "line. ./ladder peers makes tables of it.",
       "peers");
   app.add_option("shapes", o.shapes, "MxNxK, or N for N x N x N")->required();
   app.add_option("--type", o.type, "of A, B and C")

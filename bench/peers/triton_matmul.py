@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Triton's matmul, as its tutorial has it, beside torch.matmul, which is cuBLAS: fp16, row-major,
-sums in fp32. Prints a line of JSON a shape; scripts/peers.py puts them into its table.
+sums in fp32. Prints a line of JSON a shape; ./ladder race puts them into its table.
 
 triton_matmul.py [--budget SECONDS] SHAPE ...      for example 4096x4096x4096
 

@@ -1,8 +1,8 @@
 // build/timeline: what the warps of stages 04 to 11c wait for, over time.
 //
-//   build/timeline --json DIR/timelines.json     DIR: of scripts/measure.sh
-//   scripts/adopt_results.py DIR h200
-//   scripts/plot.py
+//   build/timeline --json DIR/timelines.json     DIR: of ./ladder measure
+//   ./ladder adopt DIR h200
+//   ./ladder figures
 //
 // Each kernel runs at 4096^3, compiled twice: as it is, and with recorded.cuh before it, where
 // every wait of a warp is an event. All blocks that one multiprocessor is given are recorded,
@@ -228,7 +228,7 @@ std::string to_text(const Device& device, const Clocks& clocks, const std::vecto
 std::optional<std::string> parse(int argc, char** argv) {
   CLI::App app(
       "Records what the warps of stages 04 to 11c wait for, over time, at 4096^3 on one "
-      "multiprocessor. scripts/plot.py draws it.",
+      "multiprocessor. ./ladder figures draws it.",
       "timeline");
   app.footer(
       "Exit codes: 0 all right; 1 a CUDA error; 2 bad input; 77 no usable GPU (it needs "

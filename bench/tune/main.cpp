@@ -1,5 +1,5 @@
 // build/tune: what the candidates of 15_chosen_by_cost take on this GPU: the constants of the
-// model, and with --shapes how good a choice they make. scripts/tune.sh makes a table of them.
+// model, and with --shapes how good a choice they make. ./ladder tune makes a table of them.
 //
 // All candidates are launched in turn, in an order drawn anew each time, in bursts with rests
 // between them, on rotated buffers. Exit codes: 0 all right; 1 a constant that cannot be, or a CUDA

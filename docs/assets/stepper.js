@@ -1,6 +1,6 @@
 // The stepper: the requests of one warp, as the CPU device recorded them, lane by lane.
 //
-// docs/assets/traces/ has a file for each stage (written by scripts/traces.py). It is loaded by a
+// docs/assets/traces/ has a file for each stage (written by ./ladder traces). It is loaded by a
 // <script> element, because a page that was opened from disk may not fetch files.
 "use strict";
 

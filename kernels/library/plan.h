@@ -335,7 +335,7 @@ std::string in_words(const Plan& plan, const Gemm<In, Out>& p, Type type, const 
            tuned::describe(lines[i].row->candidate, lines[i].row->constants, lines[i].estimate));
     if (!is_own)
       line("no constants for " + gpu.name + ": those of " + table.name +
-           " are taken; scripts/tune.sh measures its own");
+           " are taken; ./ladder tune measures its own");
     if (type == Type::BF16) line("the constants were measured in fp16");
   };
   const std::string tile = plan.tile ? tuned::name(plan.tile->candidate) : "";

@@ -1,5 +1,5 @@
 #pragma once
-// Made by scripts/tune.sh: the tables there are.
+// Made by ./ladder tune: the tables there are.
 #include "h100.h"
 #include "h200.h"
 

@@ -1,6 +1,6 @@
 #pragma once
 // clang-format off
-// Made by scripts/tune.sh from h100.json: NVIDIA H100 80GB HBM3,
+// Made by ./ladder tune from h100.json: NVIDIA H100 80GB HBM3,
 // driver 13.0, 2026-11-24.
 #include "model.h"
 

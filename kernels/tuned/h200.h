@@ -1,6 +1,6 @@
 #pragma once
 // clang-format off
-// Made by scripts/tune.sh from h200.json: NVIDIA H200,
+// Made by ./ladder tune from h200.json: NVIDIA H200,
 // driver 13.0, 2026-11-24.
 #include "model.h"
 

@@ -106,7 +106,7 @@ def add(label: str, name: str, parent: manifest.Stage) -> dict[Path, str]:
     stage = f"{label}_{name}"
     names = list(manifest.read(manifest.MANIFEST))
     if not re.fullmatch(r"[0-9]{2}[a-z]?", label) or not re.fullmatch(r"[a-z][a-z0-9_]*", name):
-        raise BadInput(f"'{stage}' is no name like 05f_my_idea")
+        raise BadInput(f"'{stage}' is no name: two digits, perhaps a letter, _ and an idea")
     if any(label == other.split("_")[0] for other in names):
         raise BadInput(f"there is a stage {label} already")
     if list((ROOT / "kernels").glob(f"*_{name}.cuh")):

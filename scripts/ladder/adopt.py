@@ -1,7 +1,7 @@
-"""Takes what scripts/measure.sh or scripts/sweep.py wrote over into the committed results.
+"""Takes what ./ladder measure or ./ladder sweep wrote over into the committed results.
 
-adopt_results.py DIR NAME [--commit HASH]         for example: adopt_results.py /tmp/measured h100
-adopt_results.py DIR NAME --replace               nothing of an earlier measurement stays
+ladder adopt DIR NAME [--commit HASH]         for example: ladder adopt /tmp/measured h100
+ladder adopt DIR NAME --replace               nothing of an earlier measurement stays
 
 Takes DIR's reports of stages, its counters at all shapes, power.json, timelines.json,
 around_gemm.json, exercises.json, library_*.json, jit_*.json and programs/*.json into the files of
@@ -143,7 +143,7 @@ def adopt(folder: Path, root: Path, name: str, commit: str | None, replace: bool
             and (file in content or (target / file).exists())
         ]
     if (folder / "claims.txt.failed").exists():
-        said.append("not all claims hold with these results; see scripts/claims.py")
+        said.append("not all claims hold with these results; see ./ladder claims")
     of_stages = [its for report, its in content.items() if is_of_stage(report)]
     counted = content.get(COUNTERS, {"counters": {}})["counters"]
     said += missing(of_stages, counted, AT_128 in content)
@@ -172,7 +172,7 @@ def main(arguments: list[str], root: Path = ROOT) -> int:
             raise BadInput(f"no GPU '{options.name}' in ladder.project.GPU_NAMES: {known}")
         said = adopt(options.folder, root, options.name, options.commit, options.replace)
     except BadInput as error:
-        print(f"adopt_results.py: {error}", file=sys.stderr)
+        print(f"ladder adopt: {error}", file=sys.stderr)
         return 2
     print("\n".join(said))
     return 0

@@ -1,12 +1,12 @@
 """Checks what the documentation claims of the kernels against what was measured.
 
-claims.py                    every claim of docs/claims.yaml, its numbers on each GPU, the verdict
-claims.py --results DIR      with the measurements in DIR instead of the committed ones
-claims.py --cpu-stages DIR   claims on counters at 128 once more, with those that the CPU device
+ladder claims                    every claim of docs/claims.yaml, with its numbers on each GPU
+ladder claims --results DIR      with the measurements in DIR instead of the committed ones
+ladder claims --cpu-stages DIR   claims on counters at 128 once more, with those that the CPU device
                              predicts now (DIR: build/stages/cpu)
-claims.py --lint             what is wrong with a claim itself, whatever was measured
-claims.py --unused           the claims that no page cites
-claims.py --stages           the claims by stage, as a table
+ladder claims --lint             what is wrong with a claim itself, whatever was measured
+ladder claims --unused           the claims that no page cites
+ladder claims --stages           the claims by stage, as a table
 
 A claim is a sentence and an expression over named variants that has to hold:
 
@@ -35,10 +35,10 @@ busiest pipe over all clocks, %: the tensor pipe in tensor kernels), stall_REASO
 for it, by issued instruction). Made of them: l1_wavefronts (of L1's data stage, whoever
 asked), possible_share (% of the FLOPs that all multiprocessors could do at this clock in this
 time: 4096 a clock with fp16 operands, 256 with fp32).
-Of scripts/power.py, at 8192 with a kind of data (power_watts(09_wgmma/wgmma, zeros)): data_tflops;
+Of ./ladder power, at 8192 with a kind of data (power_watts(09_wgmma/wgmma, zeros)): data_tflops;
 with power_, burst_, cublas_power_ or cublas_burst_ before it tflops, watts, clock, cap, thermal;
 launch_clock, launch_tensor_pipe.
-Of scripts/peers.py --sweep: swept (shapes), and faster_in_sweep(STAGE/VARIANT, cublas), those at
+Of ./ladder peers --sweep: swept (shapes), and faster_in_sweep(STAGE/VARIANT, cublas), those at
 which the stage is faster than cuBLAS's choice; with best than the fastest library.
 Numbers, + - * /, comparisons, `and`.
 
@@ -267,7 +267,7 @@ def value_of(node: ast.expr, measured: Measurements, numbers: dict):
             number = measured.number(name, variant, at)
             numbers[f"{name}({variant}{', ' + at if at else ''})"] = number
             return number
-    raise Untold(f"'{ast.unparse(node)}' is not understood; see claims.py --help")
+    raise Untold(f"'{ast.unparse(node)}' is not understood; see ladder claims --help")
 
 
 def calls(claim: dict) -> list[tuple[str, str, str | None]]:
@@ -375,7 +375,7 @@ def cpu_report(stages: Path, name: str) -> dict[str, dict]:
 
 
 def predicted_counters(stages: Path, wanted: set[str]) -> dict:
-    """As ncu_counters.py writes them, from the CPU device."""
+    """As ladder counters writes them, from the CPU device."""
     counters = {}
     for name in sorted(wanted):
         variants = cpu_report(stages, name)
@@ -451,6 +451,6 @@ def main(arguments: list[str]) -> int:
             cpu = {"cpu device": Measurements(results, [counters])}
             bad += check(predictable, cpu, "as predicted")
     except BadInput as error:
-        print(f"claims.py: {error}", file=sys.stderr)
+        print(f"ladder claims: {error}", file=sys.stderr)
         return 2
     return 1 if bad else 0

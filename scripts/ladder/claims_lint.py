@@ -1,4 +1,4 @@
-"""What is wrong with a claim itself, whatever was measured (scripts/claims.py --lint).
+"""What is wrong with a claim itself, whatever was measured (./ladder claims --lint).
 
 A claim has to be able to fail in both directions, to say in words what its expression says in
 numbers, and to be told from counters that can see what it speaks of.
@@ -236,7 +236,7 @@ def unseen(claim: dict) -> list[str]:
 
 
 def measured_value(quantity: ast.AST, measured: Measurements) -> float | None:
-    """None where it cannot be told, which claims.py says."""
+    """None where it cannot be told, which ladder claims says."""
     try:
         return evaluate(quantity, measured, {})
     except Untold:

@@ -1,5 +1,5 @@
 """ncu's names of the counters that the documentation speaks of, and reports of them as
-scripts/ncu_counters.py writes them.
+./ladder counters writes them.
 """
 
 from pathlib import Path

@@ -1,7 +1,7 @@
 """Says what limits a kernel, by ncu's counters, and which stage shows the remedy.
 
-diagnose.py REPORT            of the kernel that ran longest
-diagnose.py REPORT KERNEL     of the longest whose name has KERNEL in it
+ladder diagnose REPORT            of the kernel that ran longest
+ladder diagnose REPORT KERNEL     of the longest whose name has KERNEL in it
 
 REPORT is a report of ncu (where ncu is there to read it), what ncu writes with --csv (one row a
 kernel, as with --page raw, or one row a counter), or a counters.jsonl of docs/results, whose
@@ -549,7 +549,7 @@ def report(kernel: Kernel, others: int) -> str:
     lines.append(f"It means:   {remedy.means}")
     lines.append(f"Remedy:     {', '.join(page(stage) for stage in remedy.stages)}")
     if others:
-        lines.append(f"({others} more kernels in the report: diagnose.py REPORT KERNEL)")
+        lines.append(f"({others} more kernels in the report: ladder diagnose REPORT KERNEL)")
     return "\n".join(lines)
 
 
@@ -587,7 +587,7 @@ def thresholds() -> str:
 
 
 def block(what: str) -> str:
-    """For scripts/update_docs.py."""
+    """For ./ladder docs."""
     if what == "tree":
         return f"```\n{tree()}\n```"
     if what == "thresholds":
@@ -607,6 +607,6 @@ def main(arguments: list[str]) -> int:
         kernel = complete(chosen(kernels, options.kernel, options.report), options.report)
         print(report(kernel, len(kernels) - 1))
     except BadInput as error:
-        print(f"diagnose.py: {error}", file=sys.stderr)
+        print(f"ladder diagnose: {error}", file=sys.stderr)
         return 2
     return 0

@@ -1,20 +1,20 @@
 """The exercises: lists them, or grades one on the CPU device.
 
-exercise.py                 all exercises, with what is done
-exercise.py 07              grades exercises/07_*; also 7, or a part of its name
-exercise.py 07 my.cuh       grades a file of one's own instead; of a prediction, my.yaml
-exercise.py 07 --watch      again whenever the file is saved, until Ctrl-C
-exercise.py 07 --hint       the next hint
-exercise.py 07 --solution   the reference, after asking
-exercise.py 07 --wrong ID   a wrong solution, of those that wrong.yaml has as edits of the solution
+ladder exercise                 all exercises, with what is done
+ladder exercise 07              grades exercises/07_*; also 7, or a part of its name
+ladder exercise 07 my.cuh       grades a file of one's own instead; of a prediction, my.yaml
+ladder exercise 07 --watch      again whenever the file is saved, until Ctrl-C
+ladder exercise 07 --hint       the next hint
+ladder exercise 07 --solution   the reference, after asking
+ladder exercise 07 --wrong ID   a wrong solution, of those that are edits in wrong.yaml
 
 Exit code: 0 all holds, 1 not yet, 2 bad input.
 
 For those who write exercises:
-exercise.py 07 --test       the solution has to pass; the starter and the first two wrong ones must
-                            not. With --rest the other wrong ones, which must not either
-exercise.py 07 --write FOLDER [--rest]    the source of the program that is tested, for CMake
-exercise.py --protect       writes exercises/checksums.json
+ladder exercise 07 --test       the solution has to pass; the starter and the first two wrong ones
+                            must not. With --rest the other wrong ones, which must not either
+ladder exercise 07 --write FOLDER [--rest]    the source of the program that is tested, for CMake
+ladder exercise --protect       writes exercises/checksums.json
 """
 
 import argparse

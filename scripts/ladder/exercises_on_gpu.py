@@ -1,13 +1,13 @@
 """Runs the exercises' references on a GPU, with all that the grader says of them: results, what
 compute-sanitizer finds, and ncu's counters beside those that the CPU device predicts.
 
-exercises_on_gpu.py OUTPUT.json [NN ...]          all of them, or those named
-exercises_on_gpu.py OUTPUT.json --build FOLDER    a build folder other than build/
+ladder exercises-on-gpu OUTPUT.json [NN ...]          all of them, or those named
+ladder exercises-on-gpu OUTPUT.json --build FOLDER    a build folder other than build/
 
 Where the GPU's machine has no build with a toolkit, another machine compiles for it:
 
-exercises_on_gpu.py FOLDER --compile sm_90a [NN ...]         the references' programs, one each
-exercises_on_gpu.py OUTPUT.json --programs FOLDER [NN ...]   runs these
+ladder exercises-on-gpu FOLDER --compile sm_90a [NN ...]         the references' programs, one each
+ladder exercises-on-gpu OUTPUT.json --programs FOLDER [NN ...]   runs these
 
 The output is {"device": name, "exercises": {exercise: {"wrong": "" or what, "findings": {tool:
 lines}, "counters": {case: {counter: [predicted, counted]}}}}}. It has no times: several programs
@@ -199,7 +199,7 @@ def main(arguments: list[str]) -> int:
             compile_into(options.output, every, build, options.compile)
             return 0
     except BadInput as error:
-        print(f"exercises_on_gpu.py: {error}", file=sys.stderr)
+        print(f"ladder exercises-on-gpu: {error}", file=sys.stderr)
         return 2
     result, refused, objected = {"device": None, "exercises": {}}, [], []
     with ThreadPoolExecutor(PROCESSES) as pool:

@@ -1,7 +1,7 @@
 """The stages' names, one a line, in the order of the ladder.
 
-stages.py                    all of stages/manifest.json
-stages.py --built FOLDER     those of which FOLDER has the executable
+ladder stages                    all of stages/manifest.json
+ladder stages --built FOLDER     those of which FOLDER has the executable
 
 Exit code: 0 all right, 2 bad input.
 """
@@ -22,12 +22,12 @@ MANIFEST = ROOT / "stages/manifest.json"
 @dataclass(frozen=True)
 class Stage:
     """An entry. `types`: of A and B, the usual one first; `any_layout`: whether A and B may each be
-    stored transposed; `also_at`: the shapes beside 4096 and 8192 at which scripts/measure.sh times
+    stored transposed; `also_at`: the shapes beside 4096 and 8192 at which ./ladder measure times
     the stage, as 8192_TN_bf16 where layout or type is not the usual one; `power_with`: the kinds of
-    data with which scripts/power.py measures it; `groups`: many products in one launch, which
+    data with which ./ladder power measures it; `groups`: many products in one launch, which
     build/groups times and nothing wants at 4096 and 8192; `milestone`: what is new, in a few words,
-    of the stages that the README shows; `measured`: whether docs/results has to have it. The
-    manifest may leave out the last six."""
+    of the stages that the README shows; `measured`: whether docs/results has to have it;
+    `timeline`: whether build/timeline records it. The manifest may leave out the last seven."""
 
     name: str
     parent: str | None
@@ -42,6 +42,7 @@ class Stage:
     groups: bool = False
     milestone: str = ""
     measured: bool = True
+    timeline: bool = False
 
     @property
     def layout(self) -> str:
@@ -78,6 +79,7 @@ def stage_of(entry: dict) -> Stage:
         groups=entry.get("groups", False),
         milestone=entry.get("milestone", ""),
         measured=entry.get("measured", True),
+        timeline=entry.get("timeline", False),
     )
 
 
@@ -170,7 +172,7 @@ def main(arguments: list[str]) -> int:
     try:
         names = built(options.built) if options.built else load()
     except BadInput as error:
-        print(f"stages.py: {error}", file=sys.stderr)
+        print(f"ladder stages: {error}", file=sys.stderr)
         return 2
     print("\n".join(names))
     return 0

@@ -1,10 +1,10 @@
 """Predicts the time of every variant from what the CPU device and the SASS say of it and from the
 rates of the machine, and compares it with the measurements.
 
-model.py                      the table of errors
-model.py --gpu NAME           the same on another GPU of docs/results
-model.py --read-requests      writes docs/results/requests.jsonl, from build/stages/cpu
-model.py --read-sass          writes docs/results/sass.jsonl, from build/stages; needs the toolkit
+ladder model                      the table of errors
+ladder model --gpu NAME           the same on another GPU of docs/results
+ladder model --read-requests      writes docs/results/requests.jsonl, from build/stages/cpu
+ladder model --read-sass          writes docs/results/sass.jsonl, from build/stages (with a toolkit)
 
 No counter and no time of a variant goes into its own prediction, except of the calibrations that
 stages/model.yaml names. docs/model.md explains the rules. Exit code: 0 all right, 2 bad input.
@@ -329,7 +329,7 @@ def multiplications(shape: Shape) -> float:
 def loop_passes(variant: str) -> tuple[dict, float]:
     """The main loop, and how often a warp goes through it in a step."""
     if variant not in loops(SASS):
-        raise BadInput(f"{SASS.name} has no '{variant}': scripts/model.py --read-sass writes it")
+        raise BadInput(f"{SASS.name} has no '{variant}': ./ladder model --read-sass writes it")
     loop = loops(SASS)[variant]
     return loop, multiplications(shape_of(variant)) / loop["multiplications"]
 
@@ -575,7 +575,7 @@ def counters_of(variant: str) -> dict:
     stage, name = variant.split("/")
     found = all_counters().get(stage, {}).get(name)
     if found is None:
-        raise BadInput(f"ncu has not measured {variant}: scripts/measure.sh does")
+        raise BadInput(f"ncu has not measured {variant}: ./ladder measure does")
     return found
 
 
@@ -904,6 +904,6 @@ def main(arguments: list[str]) -> int:
         else:
             print(error_lines(errors(options.gpu)))
     except BadInput as error:
-        print(f"model.py: {error}", file=sys.stderr)
+        print(f"ladder model: {error}", file=sys.stderr)
         return 2
     return 0

@@ -1,11 +1,11 @@
 """Measures counters of every variant with ncu, and writes them as JSON.
 
-ncu_counters.py BUILD_FOLDER OUTPUT.json               what the CPU device predicts, at 128^3
-ncu_counters.py BUILD_FOLDER OUTPUT.json --size 4096   those, and what limits a kernel
-ncu_counters.py BUILD_FOLDER OUTPUT.json --size 16x4096x4096 --only STAGE STAGE/VARIANT
+ladder counters BUILD_FOLDER OUTPUT.json               what the CPU device predicts, at 128^3
+ladder counters BUILD_FOLDER OUTPUT.json --size 4096   those, and what limits a kernel
+ladder counters BUILD_FOLDER OUTPUT.json --size 16x4096x4096 --only STAGE STAGE/VARIANT
                                                        the same there, of these alone; 4096_TN and
                                                        4096_bf16 are another layout and type
-ncu_counters.py BUILD_FOLDER OUTPUT.json --shapes      what the CPU device predicts, at ten shapes
+ladder counters BUILD_FOLDER OUTPUT.json --shapes      what the CPU device predicts, at ten shapes
 
 Needs ncu and a GPU. The output is {"device": name, "size": 128, "counters": {stage: {variant:
 {counter: value}}}}; the size may be "MxNxK", or a string with layout and type. A variant of several

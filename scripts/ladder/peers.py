@@ -1,11 +1,11 @@
 """Times the fastest stages beside cuBLAS, cublasLt, CUTLASS and Triton's matmul, shape by shape,
-and prints a table; scripts/peers.sh builds build/peers first.
+and prints a table; ./ladder peers builds build/peers first.
 
-peers.py 4096 16x4096x4096                 these shapes; none: the usual ones
-peers.py --list FILE                       shapes from a file, one a line, # begins a comment
-peers.py --sweep --out sweep.jsonl         the shapes of ladder/sweep_shapes.py
-peers.py --out sweep.jsonl --show          no measurement: what is there already
-peers.py --out sweep.jsonl --plot x.svg    and a figure of it
+ladder race 4096 16x4096x4096                 these shapes; none: the usual ones
+ladder race --list FILE                       shapes from a file, one a line, # begins a comment
+ladder race --sweep --out sweep.jsonl         the shapes of ladder/sweep_shapes.py
+ladder race --out sweep.jsonl --show          no measurement: what is there already
+ladder race --out sweep.jsonl --plot x.svg    and a figure of it
 
 --out: a line of JSON for every shape, written when it is done. The same command goes on where it
 was cut off. A competitor that takes the process with it, or hangs, is named and left out from then
@@ -251,7 +251,7 @@ def progress(text: str) -> None:
 
 def say(text: str) -> None:
     progress("")
-    print(f"peers.py: {text}", file=sys.stderr, flush=True)
+    print(f"ladder race: {text}", file=sys.stderr, flush=True)
 
 
 def run_triton(log: Log, shapes: list[str], deadline: float, program: Path = TRITON) -> None:
@@ -481,7 +481,7 @@ def measure(options: argparse.Namespace, log: Log, shapes: list[str]) -> bool:
         for family in options.only:
             given += ["--only", family]
         if not options.program.exists():
-            raise BadInput(f"there is no {options.program}; ./scripts/peers.sh builds it")
+            raise BadInput(f"there is no {options.program}; ./ladder peers builds it")
         blamed = [
             line["lost"] for line in log.lines if line.get("lost") and is_blamed(line["lost"])
         ]
@@ -565,11 +565,11 @@ def main(arguments: list[str]) -> int:
                 options.thin.write_text("".join(f"{line}\n" for line in lines))
             print(report(records))
         except BadInput as error:
-            print(f"peers.py: {error}", file=sys.stderr)
+            print(f"ladder race: {error}", file=sys.stderr)
             return 2
         except ProgramFailed as failure:
             text, code = failure.args
-            print(text.replace("peers: ", "peers.py: ", 1), file=sys.stderr)
+            print(text.replace("peers: ", "ladder race: ", 1), file=sys.stderr)
             return code if code in (2, NO_DEVICE) else 1
         except KeyboardInterrupt:
             print("\ninterrupted; with --out, the same command goes on from here", file=sys.stderr)

@@ -1,7 +1,7 @@
 """Plants mistakes in the project's own kernels, one at a time, and says what the CPU device finds.
 
-planted_edits.py [EDITS ...]       all of tests/planted_edits, or these files of it
-planted_edits.py --first           of each cause the first edit alone
+ladder planted [EDITS ...]       all of tests/planted_edits, or these files of it
+ladder planted --first           of each cause the first edit alone
 
 A file of edits is named after the stage that is run. Each edit replaces `old`, which stands once in
 the kernel header `file` (the stage's own where nothing is said), by `new`; the stage's main with
@@ -384,8 +384,8 @@ def main(arguments: list[str]) -> int:
         for edits in first_of_each_cause(files) if options.first else files:
             wrong += check(edits, build)
     except BadInput as error:
-        print(f"planted_edits.py: {error}", file=sys.stderr)
+        print(f"ladder planted: {error}", file=sys.stderr)
         return 2
     for line in wrong:
-        print(f"planted_edits.py: {line}", file=sys.stderr)
+        print(f"ladder planted: {line}", file=sys.stderr)
     return 1 if wrong else 0

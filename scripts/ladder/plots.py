@@ -1,6 +1,6 @@
 """Draws the figures of the docs: schematic ones from the kernels' sources, and those of results.
 
-plot.py [RESULTS [OUT]]      default: docs/results/h200 docs/figures
+ladder figures [RESULTS [OUT]]      default: docs/results/h200 docs/figures
 
 Writes to OUT every figure of ladder.figures as NAME.svg, for light and dark pages. The stages are
 those of stages/manifest.json. Exit code: 0 all right, 2 bad input, results that are missing among
@@ -60,6 +60,6 @@ def main(arguments: list[str]) -> int:
         draw_all(options.results, options.out)
     except (BadInput, OSError) as error:
         for line in str(error).splitlines():
-            print(f"plot.py: {line}", file=sys.stderr)
+            print(f"ladder figures: {line}", file=sys.stderr)
         return 2
     return 0

@@ -1,7 +1,7 @@
 """Measures what the data of a product cost: times, power and clock of some stages at 8192^3, with
 each kind of data that the harness has.
 
-power.py DIR        for example power.py /tmp/measured, where scripts/measure.sh has written
+ladder power DIR        for example ladder power /tmp/measured, where ./ladder measure has written
 
 Writes DIR/power.json, and DIR/environment.json unless it is there: of every stage and kind of data
 TFLOP/s beside cuBLAS in bursts, as the tables have them; of the stage and of cuBLAS each by itself,
@@ -79,7 +79,7 @@ POWERED = (
 def load(folder: Path) -> dict:
     """Raises BadInput where nothing was measured yet."""
     if not reports.exists(folder, NAME):
-        raise BadInput(f"no {NAME} in {folder}; on a GPU, scripts/power.py measures it")
+        raise BadInput(f"no {NAME} in {folder}; on a GPU, ./ladder power measures it")
     return reports.read(folder, NAME, MEASURED)
 
 
@@ -176,9 +176,9 @@ def main(arguments: list[str], build: Path = STAGES) -> int:
         same_commit(folder)
         sweep(folder, there)
     except (BadInput, OSError) as error:
-        print(f"power.py: {error}", file=sys.stderr)
+        print(f"ladder power: {error}", file=sys.stderr)
         return 2
     except StageFailed as error:
-        print(f"power.py: {error}", file=sys.stderr)
+        print(f"ladder power: {error}", file=sys.stderr)
         return 1
     return 0

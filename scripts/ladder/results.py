@@ -1,6 +1,6 @@
 """Prints a table of all variants in the stages' JSON reports.
 
-results_table.py DIR
+ladder table DIR
 
 Exit code: 0 all right, 2 bad input.
 """
@@ -15,7 +15,7 @@ from ladder.project import BadInput
 
 # What build/around_gemm --json writes.
 AROUND = "around_gemm"
-# What scripts/exercises_on_gpu.py writes.
+# What ./ladder exercises-on-gpu writes.
 REFERENCES = "exercises"
 
 # What bench/harness/json.cpp writes.
@@ -165,6 +165,6 @@ def main(arguments: list[str]) -> int:
     try:
         print(terminal_table(load(options.folder)))
     except BadInput as error:
-        print(f"results_table.py: {error}", file=sys.stderr)
+        print(f"ladder table: {error}", file=sys.stderr)
         return 2
     return 0

@@ -1,7 +1,7 @@
 """How large a step each stage is: the statements that its kernel file adds to its parent's.
 
-steps.py                     every step and every variant, as tables
-steps.py --manifest FILE     of another project: FILE is its stages/manifest.json
+ladder steps                     every step and every variant, as tables
+ladder steps --manifest FILE     of another project: FILE is its stages/manifest.json
 
 The rule: a stage adds at most 60 statements to the kernel file of its parent (stages/manifest.json
 names it), or its header says why in a line that begins with "// Step". What counts as a statement:
@@ -285,10 +285,10 @@ def main(arguments: list[str]) -> int:
         found = steps(options.manifest)
         print(f"{table(found)}\n\n{variants(options.manifest)}\n")
     except BadInput as error:
-        print(f"steps.py: {error}", file=sys.stderr)
+        print(f"ladder steps: {error}", file=sys.stderr)
         return 2
     too_large = [s.stage for s in found if not s.within]
     print(f"== {len(found) - len(too_large)} of {len(found)} steps are within the rule")
     for stage in too_large:
-        print(f"steps.py: {stage} adds more than {LIMIT} statements", file=sys.stderr)
+        print(f"ladder steps: {stage} adds more than {LIMIT} statements", file=sys.stderr)
     return 1 if too_large else 0

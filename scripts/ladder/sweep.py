@@ -1,11 +1,11 @@
 """Runs stages over shapes, each beside cuBLAS, and keeps every report.
 
-sweep.py DIR [STAGE ...]                            for example sweep.py /tmp/sweep 05_cp_async
-sweep.py DIR --shapes 4096 16x4096x4096             M=N=K, or MxNxK
-sweep.py DIR 18_layouts --shapes 8192_TN 8192_bf16  in another layout, or type, than the usual one
-sweep.py DIR --documented                           of every stage what the documentation is made of
-sweep.py DIR --claimed                              what claims need, and tables of a second GPU
-sweep.py DIR --processes 3                          three runs a cell; the median one is kept
+ladder sweep DIR [STAGE ...]                            for example /tmp/sweep 05_cp_async
+ladder sweep DIR --shapes 4096 16x4096x4096             M=N=K, or MxNxK
+ladder sweep DIR 18_layouts --shapes 8192_TN 8192_bf16  in another layout or type than the usual
+ladder sweep DIR --documented                           what the documentation is made of
+ladder sweep DIR --claimed                              what claims need, and tables of a second GPU
+ladder sweep DIR --processes 3                          three runs a cell; the median one is kept
 
 Writes DIR/NN_name_SHAPE.json: all variants at 4096, the stage's own at other shapes, and
 DIR/environment.json. What is there already is not measured again, so that an interrupted sweep goes
@@ -134,7 +134,7 @@ def commit() -> str:
 
 
 def write_environment(folder: Path, device: dict) -> None:
-    """What adopt_results.py wants to know. A folder is of one commit; see same_commit()."""
+    """What ladder adopt wants to know. A folder is of one commit; see same_commit()."""
     path = folder / "environment.json"
     if path.exists():
         return
@@ -234,7 +234,7 @@ def main(arguments: list[str], build: Path = STAGES) -> int:
         else:
             cells = [Cell(path, shape) for path in stages.values() for shape in options.shapes]
     except BadInput as error:
-        print(f"sweep.py: {error}", file=sys.stderr)
+        print(f"ladder sweep: {error}", file=sys.stderr)
         return 2
     try:
         return sweep(options.folder, cells, options.processes)

@@ -1,8 +1,8 @@
 """Writes docs/assets/traces/*.js, which the stepper (docs/stepper.md) reads.
 
-traces.py            runs every stage of build/stages/cpu at 128^3 with --trace, and writes a file
+ladder traces            runs every stage of build/stages/cpu at 128^3 with --trace; a file
                      for each, and one with their names
-traces.py --check    fails when one of the files would change
+ladder traces --check    fails when one of the files would change
 
 The files are scripts, because a page that was opened from disk may load these and nothing else. The
 row pitch of a __shared__ array is that of its declaration, as the program's debug information has
@@ -240,13 +240,13 @@ def main(arguments: list[str]) -> int:
     try:
         texts = files(CPU_STAGES)
     except BadInput as error:
-        print(f"traces.py: {error}", file=sys.stderr)
+        print(f"ladder traces: {error}", file=sys.stderr)
         return 2
     there = {path.name: read_text(path) for path in TRACES.glob("*.js")}
     stale = sorted(name for name in texts | there if texts.get(name) != there.get(name))
     if options.check:
         for name in stale:
-            print(f"traces.py: docs/assets/traces/{name} is not up to date", file=sys.stderr)
+            print(f"ladder traces: docs/assets/traces/{name} is not up to date", file=sys.stderr)
         return 1 if stale else 0
     TRACES.mkdir(parents=True, exist_ok=True)
     for name in stale:

@@ -1,8 +1,8 @@
 """Checks and times the kernels of python/triton beside cuBLAS, and counts what the compiler made of
 them.
 
-triton_twins.py [SHAPE ...]        for example 4096 16x4096x4096; none: 4096 and 8192
-triton_twins.py --compile          no GPU is needed, and nothing is timed
+ladder triton [SHAPE ...]        for example 4096 16x4096x4096; none: 4096 and 8192
+ladder triton --compile          no GPU is needed, and nothing is timed
 
 --out FILE            all of it as JSON Lines; docs/triton.md has it from docs/results/triton.jsonl
 --leave-out KERNEL    one that hangs, say: naive, blocked, ...
@@ -289,13 +289,13 @@ def main(arguments: list[str]) -> int:
     try:
         found = measured(options)
     except Unavailable as error:
-        print(f"triton_twins.py: {error}", file=sys.stderr)
+        print(f"ladder triton: {error}", file=sys.stderr)
         return NO_DEVICE
     except (BadInput, OSError) as error:
-        print(f"triton_twins.py: {error}", file=sys.stderr)
+        print(f"ladder triton: {error}", file=sys.stderr)
         return 2
     print("\n".join(map(said, [*found["twins"], *found["tried"]])))
     failed = [record["name"] for record in found["twins"] if "failed" in record]
     if failed:
-        print(f"triton_twins.py: failed: {', '.join(failed)}", file=sys.stderr)
+        print(f"ladder triton: failed: {', '.join(failed)}", file=sys.stderr)
     return 1 if failed else 0

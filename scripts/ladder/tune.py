@@ -1,7 +1,7 @@
 """Makes the tables of constants with which 15_chosen_by_cost chooses, kernels/tuned/NAME.h.
 
-tune.py --adopt h200 [FILE]         from what build/tune --json wrote, build/tune.json by default
-tune.py --headers                   the headers again, from the measurements there are
+ladder adopt-tuning --adopt h200 [FILE]         of build/tune --json, by default build/tune.json
+ladder adopt-tuning --headers                   the headers again, from the measurements there are
 
 Keeps the measurement among the results, as docs/results/NAME/tune.jsonl, and lists all tables in
 kernels/tuned/gpus.h. NAME is a part of the GPU's name. Exit code: 0 all right, 2 bad input; then
@@ -122,7 +122,7 @@ def header(name: str, table: dict) -> str:
         [
             "#pragma once",
             "// clang-format off",
-            f"// Made by scripts/tune.sh from {name}.json: {table['gpu']},",
+            f"// Made by ./ladder tune from {name}.json: {table['gpu']},",
             f"// driver {table['driver']}, {table['date']}.",
             '#include "model.h"',
             "",
@@ -154,7 +154,7 @@ def gpus_header(names: list[str]) -> str:
     return "\n".join(
         [
             "#pragma once",
-            "// Made by scripts/tune.sh: the tables there are.",
+            "// Made by ./ladder tune: the tables there are.",
             *(f'#include "{name}.h"' for name in sorted(names)),
             "",
             "namespace ladder::tuned {",
@@ -217,6 +217,6 @@ def main(arguments: list[str], root: Path = ROOT) -> int:
         else:
             print(adopt(checked(options.file), options.adopt, root))
     except BadInput as error:
-        print(f"tune.py: {error}", file=sys.stderr)
+        print(f"ladder adopt-tuning: {error}", file=sys.stderr)
         return 2
     return 0

@@ -1,6 +1,6 @@
 """Checks in PTX that no instruction touches a register of a wgmma that may still be running.
 
-    scripts/wgmma_registers.py FILE...      of PTX, as nvcc -ptx makes it
+    ./ladder wgmma-registers FILE...      of PTX, as nvcc -ptx makes it
 
 A wgmma.mma_async runs on while its warps execute what follows. Its accumulators, and the registers
 that it reads A from, are its own until a wgmma.wait_group has waited for its group; and what was
@@ -244,7 +244,7 @@ def main(arguments: list[str]) -> int:
                 raise BadInput(f"{path}: there is no wgmma in its PTX")
             count += wgmmas
     except (BadInput, OSError, UnicodeDecodeError) as error:
-        print(f"wgmma_registers.py: {error}", file=sys.stderr)
+        print(f"ladder wgmma-registers: {error}", file=sys.stderr)
         return 2
     print(f"== {count} wgmmas: {found or 'no'} findings")
     return 1 if found else 0

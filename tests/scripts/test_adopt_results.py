@@ -260,7 +260,7 @@ def test_a_damaged_file_is_refused_before_anything_is_changed(
     capsys.readouterr()
     assert run(measured, "--commit", "def") == 2
     error = capsys.readouterr().err
-    assert error.startswith(f"adopt_results.py: {path}") and error.count("\n") == 1
+    assert error.startswith(f"ladder adopt: {path}") and error.count("\n") == 1
     assert everything(measured.parent) == before
 
 

@@ -128,7 +128,7 @@ def test_what_cannot_be_told_is_an_error_that_names_the_claim(place, holds, reas
 def test_numbers_of_data_and_power(place, capsys):
     holds = "power_watts(01_naive/naive, zeros) == 400 and power_clock(01_naive/naive) == 1.5e9"
     assert run(place, one(holds)) == 1
-    assert "scripts/power.py measures it" in capsys.readouterr().out
+    assert "./ladder power measures it" in capsys.readouterr().out
     kinds = {
         kind: {"stage": {"sustained": {"watts": watts, "sm_mhz": mhz}}}
         for kind, watts, mhz in (("zeros", 400, 1700), ("random", 700, 1500))
@@ -181,7 +181,7 @@ def test_one_bad_claim_among_good_ones_fails(place, capsys):
 def test_a_malformed_file_is_one_line_and_code_2(place, text, message, capsys):
     assert run(place, text) == 2
     error = capsys.readouterr().err
-    assert error.startswith("claims.py: ") and message in error and error.count("\n") == 1
+    assert error.startswith("ladder claims: ") and message in error and error.count("\n") == 1
 
 
 def test_predictions_are_checked_too(place, capsys):

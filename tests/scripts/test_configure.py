@@ -53,14 +53,16 @@ def test_it_is_left_out_beside_one_that_the_toolkit_knows(configured):
 
 
 def test_a_script_for_the_gpu_says_that_its_targets_are_left_out(configured):
-    done = configured("5.0", command=["scripts/tune.sh"])
+    done = configured("5.0", command=["./ladder", "tune"])
     assert done.returncode == 1
     assert LEFT_OUT in done.stdout
-    assert done.stderr.splitlines()[-1] == "tune.sh: the GPU targets are left out, ladder_tune too"
+    assert (
+        done.stderr.splitlines()[-1] == "ladder tune: the GPU targets are left out, ladder_tune too"
+    )
 
 
-BUILDING = ["run_all.sh", "test.sh", "try.sh kernels/01_naive.cuh", "exercise.sh 01", "peers.sh"]
-BUILDING += ["tune.sh", "profile.sh", "sanitize.sh"]
+BUILDING = ["run_all.sh", "test.sh", "try.sh kernels/01_naive.cuh", "exercise.sh 01"]
+BUILDING += ["ladder peers", "ladder tune", "ladder profile", "ladder sanitize"]
 
 
 @pytest.mark.parametrize(
@@ -70,11 +72,13 @@ BUILDING += ["tune.sh", "profile.sh", "sanitize.sh"]
         ("test.sh", "build/configure.log", 1),
         ("docs.sh build", "build", 1),
         ("docs.sh update", "docs", 1),
-        ("measure.sh --out results", "results", 2),
+        ("ladder measure --out results", "results", 2),
     ],
 )
 def test_without_the_right_to_write_it_is_one_line(command, locked, code, clone, tmp_path):
-    script, *arguments = command.split()
+    words = command.split()
+    name = " ".join(words[:2]) if words[0] == "ladder" else words[0]
+    words[0] = "./ladder" if words[0] == "ladder" else f"scripts/{words[0]}"
     for tool in ("nvidia-smi", "ncu", "compute-sanitizer"):
         (tmp_path / tool).write_text("#!/bin/sh\n")
         (tmp_path / tool).chmod(0o755)
@@ -88,11 +92,11 @@ def test_without_the_right_to_write_it_is_one_line(command, locked, code, clone,
     if as_user and subprocess.run([*as_user, "true"], capture_output=True).returncode != 0:
         pytest.skip("root cannot give up a right here")
     done = subprocess.run(
-        [*as_user, f"scripts/{script}", *arguments],
+        [*as_user, *words],
         cwd=clone,
         env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"},
         capture_output=True,
         text=True,
     )
-    assert done.stderr == f"{script}: no right to write to {locked}\n"
+    assert done.stderr == f"{name}: no right to write to {locked}\n"
     assert done.returncode == code

@@ -328,7 +328,7 @@ def test_bad_input_is_one_line_and_code_2(tmp_path, capsys, name, text, message)
         (tmp_path / name).write_text(text)
     assert diagnose.main([str(tmp_path / name)]) == 2
     error = capsys.readouterr().err
-    assert error.startswith("diagnose.py: ") and message in error and error.count("\n") == 1
+    assert error.startswith("ladder diagnose: ") and message in error and error.count("\n") == 1
 
 
 def test_missing_counters_are_named(tmp_path, capsys):
@@ -346,7 +346,7 @@ def test_a_kernel_that_is_not_there(capsys):
 
 
 def test_the_command_runs():
-    command = [ROOT / "scripts/diagnose.py", H200, "08_tma/tma"]
+    command = [ROOT / "ladder", "diagnose", H200, "08_tma/tma"]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0 and "docs/09_wgmma.md" in done.stdout
 

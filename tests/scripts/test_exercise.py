@@ -385,7 +385,7 @@ def test_checksums_are_those_of_the_files():
     edited = {str(e.edited.relative_to(catalogue.EXERCISES)) for e in catalogue.all_exercises()}
     if progress.all:  # of somebody who works with them
         changed -= edited
-    assert changed == set(), "scripts/exercise.py --protect writes them"
+    assert changed == set(), "./ladder exercise --protect writes them"
 
 
 @pytest.fixture

@@ -108,12 +108,12 @@ def test_compiling_for_a_gpu_elsewhere_writes_a_program_for_each(tmp_path, monke
     assert on_gpu.main([str(tmp_path), "08", "--compile", "sm_90a"]) == 0
     assert (tmp_path / "08_padding").read_text() == "solution.cuh for sm_90a"
     assert on_gpu.main([str(tmp_path / "none"), "08", "--compile", "sm_90a"]) == 2
-    assert capsys.readouterr().err == f"exercises_on_gpu.py: {tmp_path}/none: is no folder\n"
+    assert capsys.readouterr().err == f"ladder exercises-on-gpu: {tmp_path}/none: is no folder\n"
 
 
 def test_an_output_that_cannot_be_written_is_said_at_once(tmp_path, capsys):
     output = tmp_path / "none/out.json"
     assert on_gpu.main([str(output)]) == 2
     assert capsys.readouterr().err == (
-        f"exercises_on_gpu.py: {output}: there is no folder {output.parent}\n"
+        f"ladder exercises-on-gpu: {output}: there is no folder {output.parent}\n"
     )

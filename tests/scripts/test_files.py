@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -10,8 +11,6 @@ import pytest
 
 from ladder import files
 from ladder.project import ROOT, BadInput
-
-SCRIPTS = sorted(path for path in (ROOT / "scripts").glob("*.py") if path.name != "mkdocs_hooks.py")
 
 
 @pytest.mark.parametrize("reader", fuzz_readers.READERS)
@@ -139,38 +138,42 @@ def test_what_a_file_lacks_and_somebody_asks_for_is_said(tmp_path):
         found["a"]["c"]
 
 
+LADDER = ROOT / "ladder"
+COMMANDS = re.findall(r'^    "([\w-]+)": "[^"]*\.py"', LADDER.read_text(), re.MULTILINE)
+
+
 def ended(script, *arguments, **more):
     command = [sys.executable, script, *arguments]
     return subprocess.run(command, stderr=subprocess.PIPE, text=True, **more)
 
 
-@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.name)
-def test_a_reader_that_has_gone_is_no_error(script):
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_reader_that_has_gone_is_no_error(command):
     read, write = os.pipe()
     os.close(read)
     buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
-    done = ended(script, "--help", stdout=write, env=buffered)
+    done = ended(LADDER, command, "--help", stdout=write, env=buffered)
     os.close(write)
     assert done.returncode == 141 and done.stderr == ""
 
 
 def test_a_table_that_could_not_be_written_is_an_error():
     with open("/dev/full", "w") as full:
-        done = ended(ROOT / "scripts/stages.py", stdout=full)
+        done = ended(LADDER, "stages", stdout=full)
     assert done.returncode == 2
-    assert done.stderr == "stages.py: [Errno 28] No space left on device\n"
-    done = ended(ROOT / "scripts/stages.py", preexec_fn=lambda: os.close(1))
-    assert done.returncode == 2 and done.stderr == "stages.py: standard output is closed\n"
+    assert done.stderr == "ladder stages: [Errno 28] No space left on device\n"
+    done = ended(LADDER, "stages", preexec_fn=lambda: os.close(1))
+    assert done.returncode == 2 and done.stderr == "ladder stages: standard output is closed\n"
 
 
 @pytest.mark.parametrize(
     "script, file",
     [
-        ("diagnose.py", "remedies.json"),
-        ("plot.py", "timeline.json"),
-        ("model.py", "model.yaml"),
-        ("stages.py", "manifest.json"),
-        ("triton_twins.py", "triton.json"),
+        ("ladder diagnose", "remedies.json"),
+        ("ladder figures", "timeline.json"),
+        ("ladder model", "model.yaml"),
+        ("ladder stages", "manifest.json"),
+        ("ladder triton", "triton.json"),
     ],
 )
 def test_a_bad_character_in_a_table_of_the_stages_is_one_line(tmp_path, script, file):
@@ -179,9 +182,7 @@ def test_a_bad_character_in_a_table_of_the_stages_is_one_line(tmp_path, script, 
         (tmp_path / name).symlink_to(ROOT / name)
     (tmp_path / "scripts").unlink()
     (tmp_path / "scripts").mkdir()
-    for path in (ROOT / "scripts").iterdir():
-        if path.suffix == ".py":
-            (tmp_path / "scripts" / path.name).write_text(path.read_text())
+    (tmp_path / "ladder").write_text(LADDER.read_text())
     ladder = tmp_path / "scripts/ladder"
     for path in (ROOT / "scripts/ladder").rglob("*.py"):
         copy = ladder / path.relative_to(ROOT / "scripts/ladder")
@@ -192,8 +193,8 @@ def test_a_bad_character_in_a_table_of_the_stages_is_one_line(tmp_path, script, 
         (tmp_path / "stages" / path.name).write_bytes(path.read_bytes())
     damaged = tmp_path / "stages" / file
     damaged.write_text(damaged.read_text().replace('"', "\x01", 1))
-    arguments = ["report.csv"] if script == "diagnose.py" else []
-    done = ended(tmp_path / "scripts" / script, *arguments, stdout=subprocess.PIPE)
+    arguments = ["report.csv"] if script == "ladder diagnose" else []
+    done = ended(tmp_path / "ladder", script.split()[1], *arguments, stdout=subprocess.PIPE)
     assert done.returncode == 2, done.stderr
     assert done.stderr.startswith(f"{script}: {damaged}") and done.stderr.count("\n") == 1
 
@@ -201,17 +202,17 @@ def test_a_bad_character_in_a_table_of_the_stages_is_one_line(tmp_path, script, 
 @pytest.mark.parametrize(
     "command, message",
     [
-        (["scripts/planted_edits.py", "nosuch.yaml"], "nosuch.yaml: No such file"),
-        (["scripts/steps.py", "--manifest", "nosuch.json"], "nosuch.json: No such file"),
-        (["scripts/plot.py", "nosuch"], "no reports in nosuch"),
-        (["scripts/results_table.py", "nosuch"], "no reports in nosuch"),
-        (["scripts/peers.py", "--list", "nosuch"], "nosuch: No such file"),
-        (["scripts/peers.py", "4096²"], "no shape: '4096²'"),
-        (["scripts/sweep.py", "nosuch", "--shapes", "9" * 5000], "no shape"),
-        (["scripts/claims.py", "--claims", "/"], "Is a directory"),
-        (["scripts/diagnose.py", "a\0b"[:1] + "/nosuch.json"], "No such file"),
-        (["scripts/adopt_results.py", "nosuch", "h100"], "environment.json: No such file"),
-        (["scripts/tune.py", "--adopt", "h200", "nosuch"], "nosuch: No such file"),
+        (["ladder", "planted", "nosuch.yaml"], "nosuch.yaml: No such file"),
+        (["ladder", "steps", "--manifest", "nosuch.json"], "nosuch.json: No such file"),
+        (["ladder", "figures", "nosuch"], "no reports in nosuch"),
+        (["ladder", "table", "nosuch"], "no reports in nosuch"),
+        (["ladder", "race", "--list", "nosuch"], "nosuch: No such file"),
+        (["ladder", "race", "4096²"], "no shape: '4096²'"),
+        (["ladder", "sweep", "nosuch", "--shapes", "9" * 5000], "no shape"),
+        (["ladder", "claims", "--claims", "/"], "Is a directory"),
+        (["ladder", "diagnose", "a\0b"[:1] + "/nosuch.json"], "No such file"),
+        (["ladder", "adopt", "nosuch", "h100"], "environment.json: No such file"),
+        (["ladder", "adopt-tuning", "--adopt", "h200", "nosuch"], "nosuch: No such file"),
         (["bench/multi_gpu/adopt.py", "--times", "nosuch"], "nosuch: No such file"),
         (["python/bench.py", "--shapes", "-1"], "--shapes: from 1 to 100"),
         (["bench/multi_gpu/async_tp.py", "--rounds", "0"], "--rounds: at least 1"),
@@ -219,7 +220,7 @@ def test_a_bad_character_in_a_table_of_the_stages_is_one_line(tmp_path, script, 
 )
 def test_bad_arguments_are_one_line_and_code_2(tmp_path, command, message):
     script = ROOT / command[0]
-    if command[0] == "scripts/planted_edits.py":
+    if "planted" in command:
         (tmp_path / "compile_commands.json").write_text("[]")
         (tmp_path / "cpu").mkdir()
         (tmp_path / "cpu/libraries").write_text("")

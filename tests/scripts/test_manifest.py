@@ -1,7 +1,6 @@
 import json
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -87,12 +86,28 @@ def test_no_two_stages_share_a_namespace():
 
 
 def test_the_entry_points_run_from_anywhere(tmp_path):
-    for script in sorted((ROOT / "scripts").glob("*.py")):
-        if script.name != "mkdocs_hooks.py":
-            done = subprocess.run(
-                [sys.executable, script, "--help"], cwd=tmp_path, capture_output=True, text=True
-            )
-            assert done.returncode == 0 and script.name in done.stdout, done.stderr
+    listed = subprocess.run([ROOT / "ladder"], cwd=tmp_path, capture_output=True, text=True)
+    commands = re.findall(r"^  ([\w-]+)  +\S", listed.stdout, re.MULTILINE)
+    assert len(commands) > 20
+    for command in commands:
+        done = subprocess.run(
+            [ROOT / "ladder", command, "--help"], cwd=tmp_path, capture_output=True, text=True
+        )
+        assert done.returncode == 0 and f"ladder {command}" in done.stdout, done.stderr
+
+
+@pytest.mark.parametrize(
+    "name, hint",
+    [
+        ("scripts/claims.py", "it is ./ladder claims now"),
+        ("update_docs.py", "it is ./ladder docs now"),
+        ("tea", "./ladder lists them"),
+    ],
+)
+def test_the_name_of_a_former_script_says_what_replaces_it(name, hint):
+    done = subprocess.run([ROOT / "ladder", name], capture_output=True, text=True)
+    assert done.stderr == f"ladder: there is no command '{name}'; {hint}\n"
+    assert done.returncode == 2
 
 
 def test_no_script_reads_a_stages_name():

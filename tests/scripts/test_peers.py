@@ -284,14 +284,14 @@ def test_shapes_come_from_a_file(program, tmp_path, capsys):
     path.write_text("# ours\n8  # and\n16x32x64 9\n")
     assert peers.shapes_from(path) == ["8", "16x32x64", "9"]
     assert run(program, "--list", str(tmp_path / "none")) == 2
-    assert "peers.py: " in capsys.readouterr().err
+    assert "ladder race: " in capsys.readouterr().err
 
 
 def test_bad_input_is_one_line(program, capsys, tmp_path):
     assert run(program, "8x8") == 2
-    assert capsys.readouterr().err == "peers.py: no shape: '8x8'; write 4096 or 16x4096x4096\n"
+    assert capsys.readouterr().err == "ladder race: no shape: '8x8'; write 4096 or 16x4096x4096\n"
     assert run(tmp_path / "none", "8") == 2
-    assert "./scripts/peers.sh builds it" in capsys.readouterr().err
+    assert "./ladder peers builds it" in capsys.readouterr().err
     assert peers.main(["--show", "--out", str(tmp_path / "none.jsonl")]) == 2
 
 
@@ -300,7 +300,7 @@ def test_no_gpu_has_an_exit_code_of_its_own(tmp_path, capsys):
     path.write_text("#!/bin/sh\necho 'peers: no usable GPU' >&2\nexit 77\n")
     path.chmod(0o755)
     assert run(path, "8") == 77
-    assert capsys.readouterr().err == "peers.py: no usable GPU\n"
+    assert capsys.readouterr().err == "ladder race: no usable GPU\n"
 
 
 def test_a_thin_record_has_what_the_table_needs(tmp_path, capsys):

@@ -91,8 +91,8 @@ def test_results_of_variants_that_are_no_more_are_refused(results, tmp_path, cap
     (tmp_path / "stages/05_cp_async.cu").write_text(main)
     assert plots.main([str(results), str(tmp_path / "out")]) == 2
     assert capsys.readouterr().err.splitlines() == [
-        "plot.py: the results of 05_cp_async at 4096 are of other variants than there are now: "
-        "newer, own"
+        "ladder figures: the results of 05_cp_async at 4096 are of other variants than there are "
+        "now: newer, own"
     ]
 
 
@@ -114,10 +114,10 @@ def test_each_thing_that_is_missing_is_a_line_and_only_schematic_figures_are_wri
     manifest_of("01_naive", "05c_new", "06_wmma")
     assert plots.main([str(results), str(tmp_path / "out")]) == 2
     assert capsys.readouterr().err.splitlines() == [
-        "plot.py: no results of 05c_new at 4096",
-        "plot.py: no results of 05c_new at 8192",
-        "plot.py: no counters of 05c_new",
-        "plot.py: results of 05_cp_async, which is no stage",
+        "ladder figures: no results of 05c_new at 4096",
+        "ladder figures: no results of 05c_new at 8192",
+        "ladder figures: no counters of 05c_new",
+        "ladder figures: results of 05_cp_async, which is no stage",
     ]
     assert [p.name for p in (tmp_path / "out").iterdir()] == ["swizzle_8x8.svg"]
 

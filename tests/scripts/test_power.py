@@ -116,7 +116,10 @@ def test_what_there_is_no_sample_of_is_missing(build, tmp_path):
 
 @pytest.mark.parametrize(
     "flag, message",
-    [("broken", "power.py: some: it broke"), ("no_nvml", "no power of 05b_split_barrier: no lib")],
+    [
+        ("broken", "ladder power: some: it broke"),
+        ("no_nvml", "no power of 05b_split_barrier: no lib"),
+    ],
 )
 def test_a_failure_is_said_and_leaves_nothing(build, tmp_path, capsys, flag, message):
     (build / flag).touch()
@@ -138,12 +141,12 @@ def test_bad_input_is_one_line_and_code_2(build, tmp_path, capsys):
 def test_without_ncu_nothing_is_begun(build, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(power.shutil, "which", lambda name: None)
     assert power.main([str(tmp_path / "out")], build) == 2
-    assert capsys.readouterr().err.startswith("power.py: ncu is not on the PATH")
+    assert capsys.readouterr().err.startswith("ladder power: ncu is not on the PATH")
     assert not (tmp_path / "out").exists()
 
 
 def test_what_was_not_measured_is_said(tmp_path):
-    with pytest.raises(BadInput, match=r"scripts/power\.py measures it"):
+    with pytest.raises(BadInput, match=r"./ladder power measures it"):
         power.load(tmp_path)
 
 

@@ -12,16 +12,18 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 MEASURE = (
-    "measure.sh: write ./scripts/measure.sh --out DIR [--thin] [--only PART,PART]; "
+    "ladder measure: write ./ladder measure --out DIR [--thin] [--only PART,PART]; "
     "the parts: tests sanitizers ncu sweep claims\n"
 )
-LINT = "lint.sh: no check 'tea'; there are: clang-format shellcheck ruff steps\n"
+LINT = "ladder lint: no check 'tea'; there are: clang-format shellcheck ruff steps\n"
 STAGES = [
-    stage["name"] for stage in json.loads((ROOT / "stages/manifest.json").read_text())["stages"]
+    stage["name"]
+    for stage in json.loads((ROOT / "stages/manifest.json").read_text())["stages"]
+    if "several_gpus" not in stage
 ]
 NO_STAGE = "{}: no stage 'nope'; there are: " + " ".join(STAGES) + "\n"
 SCRIPTS = ["run_all.sh", "try.sh", "test.sh", "profile.sh", "sanitize.sh", "measure.sh", "docs.sh"]
-SCRIPTS += ["peers.sh", "tune.sh", "lock.sh", "lint.sh"]
+SCRIPTS += ["ladder", "peers", "tune.sh", "lock.sh", "lint.sh"]
 
 
 ONE_FILE = "run_all.sh: every stage would write the same file; run one of them with {}\n"
@@ -29,25 +31,24 @@ ONE_FILE = "run_all.sh: every stage would write the same file; run one of them w
 
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_help_from_any_directory(script, tmp_path):
-    done = subprocess.run(
-        [ROOT / "scripts" / script, "--help"], cwd=tmp_path, capture_output=True, text=True
-    )
+    command = [ROOT / script[0], *script[1:], "--help"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0
-    assert f"./scripts/{script}" in done.stdout
+    assert f"./{' '.join(script)}" in done.stdout
     assert "source" not in done.stdout
 
 
 @pytest.mark.parametrize(
     "command, message",
     [
-        (["lint.sh", "ruff", "tea"], LINT),
-        (["measure.sh"], MEASURE),
-        (["measure.sh", "--out"], MEASURE),
-        (["measure.sh", "--thin"], MEASURE),
-        (["measure.sh", "--only", "ncu"], MEASURE),
+        (["ladder", "lint", "ruff", "tea"], LINT),
+        (["ladder", "measure"], MEASURE),
+        (["ladder", "measure", "--out"], MEASURE),
+        (["ladder", "measure", "--thin"], MEASURE),
+        (["ladder", "measure", "--only", "ncu"], MEASURE),
         (
-            ["measure.sh", "--out", "x", "--only", "ncu,tea"],
-            "measure.sh: no part 'tea'; there are: tests sanitizers ncu sweep claims\n",
+            ["ladder", "measure", "--out", "x", "--only", "ncu,tea"],
+            "ladder measure: no part 'tea'; there are: tests sanitizers ncu sweep claims\n",
         ),
         (
             ["test.sh", "-R", "naive", "--no-such-option"],
@@ -62,13 +63,13 @@ def test_help_from_any_directory(script, tmp_path):
             "test.sh: '03_naive' belongs to no option; -R '03_naive' runs the tests of this name\n",
         ),
         (["test.sh", "-V", "-R"], "test.sh: ctest's option -R needs a value\n"),
-        (["measure.sh", "--out", "x", "--only", ","], MEASURE),
+        (["ladder", "measure", "--out", "x", "--only", ","], MEASURE),
         (["run_all.sh", "--size", "64", "--json", "x"], ONE_FILE.format("--json")),
         (["run_all.sh", "--trace=x"], ONE_FILE.format("--trace")),
-        (["measure.sh", "--out", "--thin"], MEASURE),
+        (["ladder", "measure", "--out", "--thin"], MEASURE),
         (["docs.sh", "build", "now"], "docs.sh: write ./scripts/docs.sh serve, build or update\n"),
-        (["profile.sh", "01_naive", "nope"], NO_STAGE.format("profile.sh")),
-        (["sanitize.sh", ""], NO_STAGE.format("sanitize.sh").replace("nope", "")),
+        (["ladder", "profile", "01_naive", "nope"], NO_STAGE.format("ladder profile")),
+        (["ladder", "sanitize", ""], NO_STAGE.format("ladder sanitize").replace("nope", "")),
         (["try.sh"], "try.sh: write ./scripts/try.sh my_kernel.cuh [OPTION OF A STAGE ...]\n"),
         (["try.sh", "no/such.cuh"], "try.sh: there is no file no/such.cuh\n"),
         (["docs.sh"], "docs.sh: write ./scripts/docs.sh serve, build or update\n"),
@@ -76,28 +77,27 @@ def test_help_from_any_directory(script, tmp_path):
     ],
 )
 def test_bad_input_is_one_line_and_code_2(command, message, tmp_path):
-    done = subprocess.run(
-        [ROOT / "scripts" / command[0], *command[1:]], cwd=tmp_path, capture_output=True, text=True
-    )
+    script = ROOT / ("ladder" if command[0] == "ladder" else f"scripts/{command[0]}")
+    done = subprocess.run([script, *command[1:]], cwd=tmp_path, capture_output=True, text=True)
     assert (done.returncode, done.stderr, done.stdout) == (2, message, "")
 
 
 @pytest.mark.parametrize(
     "command",
-    [["profile.sh"], ["sanitize.sh"], ["measure.sh", "--out", "build"], ["peers.sh"], ["tune.sh"]],
+    [["profile"], ["sanitize"], ["measure", "--out", "build"], ["peers"], ["tune"]],
 )
 def test_without_a_gpu_is_one_line_and_code_77(command, tmp_path):
     for tool, code in {"nvidia-smi": 1, "ncu": 0, "compute-sanitizer": 0}.items():
         (tmp_path / tool).write_text(f"#!/bin/sh\nexit {code}\n")
         (tmp_path / tool).chmod(0o755)
     done = subprocess.run(
-        [ROOT / "scripts" / command[0], *command[1:]],
+        [ROOT / "ladder", *command],
         cwd=tmp_path,
         env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"},
         capture_output=True,
         text=True,
     )
-    message = f"{command[0]}: there is no NVIDIA GPU here (nvidia-smi finds none)\n"
+    message = f"ladder {command[0]}: there is no NVIDIA GPU here (nvidia-smi finds none)\n"
     assert (done.returncode, done.stderr, done.stdout) == (77, message, "")
 
 
@@ -134,7 +134,8 @@ def test_run_all_keeps_earlier_results_until_there_are_others(options, code, lef
     script = tmp_path / "scripts/run_all.sh"
     script.write_text((ROOT / "scripts/run_all.sh").read_text())
     (tmp_path / "scripts/lib.sh").write_text(LIB)
-    (tmp_path / "scripts/results_table.py").touch()
+    (tmp_path / "ladder").write_text("#!/bin/sh\n")
+    (tmp_path / "ladder").chmod(0o755)
     (tmp_path / "build/results/09_wgmma.json").write_text("old")
     stage = tmp_path / "build/stages/cpu/01_naive"
     stage.write_text(STAGE)
@@ -162,7 +163,7 @@ def test_every_group_of_pyproject_is_locked_with_hashes():
         assert all(locked), [line for line, its in zip(lines, locked, strict=True) if not its]
         for requirement in map(requirements.Requirement, wanted):
             versions = [its[2] for its in locked if its[1] == requirement.name]
-            # Otherwise, ./scripts/lock.sh.
+            # Otherwise, ./ladder lock.
             assert versions and all(map(requirement.specifier.contains, versions)), requirement
 
 

@@ -135,7 +135,7 @@ def test_bad_input_is_one_line_and_code_2(build, tmp_path, capsys, arguments, me
     places = {"out": tmp_path / "out", "file": tmp_path / "file"}
     assert sweep.main([a.format(**places) for a in arguments], build) == 2
     error = capsys.readouterr().err
-    assert error.startswith("sweep.py: ") and message in error and error.count("\n") == 1
+    assert error.startswith("ladder sweep: ") and message in error and error.count("\n") == 1
     assert not runs(build)
 
 

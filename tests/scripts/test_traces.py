@@ -181,7 +181,7 @@ def test_check_tells_what_is_not_up_to_date(project, capsys):
     capsys.readouterr()
     assert traces.main(["--check"]) == 1
     assert capsys.readouterr().err == (
-        "traces.py: docs/assets/traces/09_gone.js is not up to date\n"
+        "ladder traces: docs/assets/traces/09_gone.js is not up to date\n"
     )
     assert traces.main([]) == 0
     assert not (project / "traces/09_gone.js").exists()
@@ -190,13 +190,13 @@ def test_check_tells_what_is_not_up_to_date(project, capsys):
 def test_what_is_not_built_is_one_line(project, capsys):
     (project / "cpu/01_first").unlink()
     assert traces.main([]) == 2
-    assert capsys.readouterr().err == f"traces.py: not built in {project}/cpu: 01_first\n"
+    assert capsys.readouterr().err == f"ladder traces: not built in {project}/cpu: 01_first\n"
 
 
 def test_a_stage_that_fails_is_one_line(project, capsys):
     (project / "cpu/01_first").write_text("#!/bin/sh\necho 'it broke' >&2; exit 1\n")
     assert traces.main([]) == 2
-    assert capsys.readouterr().err == f"traces.py: {project}/cpu/01_first failed: it broke\n"
+    assert capsys.readouterr().err == f"ladder traces: {project}/cpu/01_first failed: it broke\n"
 
 
 def test_a_tool_that_is_missing_is_bad_input():

@@ -137,18 +137,18 @@ def test_resources_are_those_of_the_function():
 
 
 def ran(*arguments):
-    script = ROOT / "scripts/triton_twins.py"
-    done = subprocess.run([sys.executable, script, *arguments], capture_output=True, text=True)
+    command = [sys.executable, ROOT / "ladder", "triton", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True)
     return done.returncode, done.stderr
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["4096x1"], "triton_twins.py: no shape: '4096x1'; write 4096 or 16x4096x4096\n"),
-        (["0"], "triton_twins.py: no shape: '0'; write 4096 or 16x4096x4096\n"),
-        (["--compile", "512"], "triton_twins.py: --compile has its own two shapes, and takes no "),
-        (["--out", "/nowhere/x"], "triton_twins.py: /nowhere/x: there is no folder /nowhere\n"),
+        (["4096x1"], "ladder triton: no shape: '4096x1'; write 4096 or 16x4096x4096\n"),
+        (["0"], "ladder triton: no shape: '0'; write 4096 or 16x4096x4096\n"),
+        (["--compile", "512"], "ladder triton: --compile has its own two shapes, and takes no "),
+        (["--out", "/nowhere/x"], "ladder triton: /nowhere/x: there is no folder /nowhere\n"),
     ],
 )
 def test_bad_input_is_said_in_a_line(arguments, message):
@@ -167,7 +167,7 @@ def test_without_pytorch_triton_or_gpu_it_says_what_is_missing(monkeypatch, caps
     monkeypatch.delitem(sys.modules, "ladder.triton_gpu", raising=False)
     assert triton_twins.main([]) == 77
     said = capsys.readouterr().err
-    assert said.startswith("triton_twins.py: it needs PyTorch and Triton: ")
+    assert said.startswith("ladder triton: it needs PyTorch and Triton: ")
     assert said.count("\n") == 1
 
 
@@ -178,7 +178,7 @@ def test_kernels_that_failed_are_named(monkeypatch, capsys):
     monkeypatch.setattr(triton_twins, "measured", lambda options: found)
     assert triton_twins.main([]) == 1
     said = capsys.readouterr()
-    assert said.err == "triton_twins.py: failed: naive\n"
+    assert said.err == "ladder triton: failed: naive\n"
     assert said.out.startswith("naive           failed: 1x7x5: row 0\n")
     del wrong["failed"]
     assert triton_twins.main([]) == 0

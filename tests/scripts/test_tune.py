@@ -137,7 +137,7 @@ BAD = {
 def test_a_bad_table_is_refused_in_one_line(how, adopt, table):
     code, said, root = adopt(BAD[how](table))
     assert code == 2
-    assert said.startswith("tune.py: ") and said.count("\n") == 1
+    assert said.startswith("ladder adopt-tuning: ") and said.count("\n") == 1
     assert written(root) == {}
 
 

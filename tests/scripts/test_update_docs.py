@@ -601,8 +601,8 @@ def pages(project, monkeypatch):
 def test_check_fails_where_a_file_would_change_and_changes_nothing(pages, capsys):
     assert docs.main(["--check"]) == 1
     assert capsys.readouterr().err.splitlines() == [
-        "update_docs.py: README.md is not up to date",
-        "update_docs.py: docs/index.md is not up to date",
+        "ladder docs: README.md is not up to date",
+        "ladder docs: docs/index.md is not up to date",
     ]
     assert (pages / "README.md").read_text() == block("results 02_two")
     assert docs.main([]) == 0
@@ -621,7 +621,7 @@ def test_what_cannot_be_written_is_said_and_the_rest_is_written(pages, capsys):
     (pages / "docs/index.md").write_text(block("claims false"))
     assert docs.main([]) == 2
     assert capsys.readouterr().err.splitlines() == [
-        "update_docs.py: docs/index.md: claim 'false' does not hold"
+        "ladder docs: docs/index.md: claim 'false' does not hold"
     ]
     assert "| `slow` |" in (pages / "README.md").read_text()
     assert docs.main(["--check"]) == 2

@@ -114,7 +114,7 @@ def test_a_mistake_in_a_stage_is_found_at_its_line(tmp_path):
     (tmp_path / "main.cu").write_text('#include "09_wgmma.cuh"\n')
     command = [NVCC, "-std=c++17", "-ptx", "-lineinfo", "-arch=compute_90a", "main.cu"]
     subprocess.run([*command, "-I", ROOT / "kernels"], cwd=tmp_path, check=True)
-    command = [ROOT / "scripts/wgmma_registers.py", "main.ptx"]
+    command = [ROOT / "ladder", "wgmma-registers", "main.ptx"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 1
     place = f"{tmp_path}/09_wgmma.cuh:{commit + 1}: "
@@ -126,4 +126,6 @@ def test_a_file_without_a_wgmma_is_bad_input(tmp_path, capsys):
     path = tmp_path / "empty.ptx"
     path.write_text(KERNEL.format(body=STORE))
     assert wgmma_registers.main([str(path)]) == 2
-    assert capsys.readouterr().err == f"wgmma_registers.py: {path}: there is no wgmma in its PTX\n"
+    assert (
+        capsys.readouterr().err == f"ladder wgmma-registers: {path}: there is no wgmma in its PTX\n"
+    )

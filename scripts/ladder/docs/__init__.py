@@ -1,7 +1,7 @@
 """Writes what is generated in README.md and docs/: tables, code, figures, claims.
 
-update_docs.py             rewrites the files
-update_docs.py --check     fails when one of them would change
+ladder docs             rewrites the files
+ladder docs --check     fails when one of them would change
 
 Generated text stands between `<!-- KIND ARGUMENTS -->` and `<!-- end -->`. The kinds:
 
@@ -11,7 +11,7 @@ Generated text stands between `<!-- KIND ARGUMENTS -->` and `<!-- end -->`. The 
   results STAGE              all variants at 4096: time, TFLOP/s, percent of cuBLAS, resources
   shapes STAGE               percent of cuBLAS over all shapes that were measured
   counters STAGE[/VARIANT] ...   what ncu counted at 4096: the rows that differ by 3% or more
-  counters STAGE[/VARIANT] ... : ROW, ROW   these rows: what claims.py --help names, and stalls
+  counters STAGE[/VARIANT] ... : ROW, ROW   these rows: what ladder claims --help names, and stalls
   predict STAGE VARIANT      what the CPU device says of every source line, at 128
   predict STAGE VARIANT boxes    of TMA's boxes and wgmma's operands alone
   model STAGE/VARIANT        what the model predicts, what was measured, why they differ; at 4096
@@ -19,9 +19,9 @@ Generated text stands between `<!-- KIND ARGUMENTS -->` and `<!-- end -->`. The 
   model constants|first|gpus|shares|wavefronts   other tables of the model
   code FILE "FIRST" "LAST"   the lines of a file from the one with FIRST to the next with LAST
   times                      how long each stage takes to read, and what it needs
-  steps                      what each stage adds to its parent, as scripts/steps.py counts
+  steps                      what each stage adds to its parent, as ./ladder steps counts
   access STAGE VARIANT ARRAY OPERATION   a figure: 32 lanes and the sectors or banks they touch
-  figure NAME "WORDS"        a figure of scripts/plot.py with its caption; what it shows in words
+  figure NAME "WORDS"        a figure of ./ladder figures with its caption; what it shows in words
   claims ID ...              claims of docs/claims.yaml, with their values in footnotes
   machine                    the GPUs that were measured
   exercises                  all exercises
@@ -34,7 +34,7 @@ Generated text stands between `<!-- KIND ARGUMENTS -->` and `<!-- end -->`. The 
   library shapes|slow|contiguous|host    the library beside cuBLAS, as build/library timed them
   jit calls|shapes           kernels made to order: what calls take, and how good tuning is
   operator products|slower|fused|host|versions   times of python/, beside torch's own
-  diagnosis tree             the questions of scripts/diagnose.py; thresholds: a table of its limits
+  diagnosis tree             the questions of ./ladder diagnose; thresholds: a table of its limits
 
 A value in the prose stands between `<!--= EXPRESSION | FORMAT -->` and `<!--/-->`: an expression as
 claims have it, of the first GPU, and a format of Python's, such as .1f. It does not begin a line,
@@ -44,7 +44,7 @@ Stages, their order and their parents are those of stages/manifest.json; results
 from docs/results, of the first of ladder.project.GPUS, beside which the others have columns;
 predictions from build/stages/cpu. A block that cannot be written, because a result is missing or a
 claim does not hold, stays as it is, and why is said in a line. --check looks at the plots, too
-(scripts/plot.py). Exit code: 0 all right, 1 a file is not up to date, 2 a block could not be
+(./ladder figures). Exit code: 0 all right, 1 a file is not up to date, 2 a block could not be
 written, or bad input.
 """
 
@@ -184,7 +184,7 @@ def main(arguments: list[str]) -> int:
             for path in pages
         }
     except BadInput as error:
-        print(f"update_docs.py: {error}", file=sys.stderr)
+        print(f"ladder docs: {error}", file=sys.stderr)
         return 2
     wanted |= pictures.drawn
     stale += [p for p, text in wanted.items() if not p.exists() or read_text(p) != text]
@@ -198,11 +198,11 @@ def main(arguments: list[str]) -> int:
         except BadInput as error:
             problems += [f"plots: {line}" for line in error.args]
     for line in problems:
-        print(f"update_docs.py: {line}", file=sys.stderr)
+        print(f"ladder docs: {line}", file=sys.stderr)
     if options.check:
         for path in [*stale, *unused]:
             print(
-                f"update_docs.py: {path.relative_to(sources.ROOT)} is not up to date",
+                f"ladder docs: {path.relative_to(sources.ROOT)} is not up to date",
                 file=sys.stderr,
             )
     else:

@@ -46,5 +46,5 @@ def caption(name: str) -> str:
 
 
 def figure(name: str, alternative: str) -> str:
-    """What scripts/plot.py draws; the words are for those who do not see it."""
+    """What ./ladder figures draws; the words are for those who do not see it."""
     return f"![{alternative}](/docs/figures/{name}.svg)\n\n*{caption(name)}*"

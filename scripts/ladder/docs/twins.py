@@ -1,4 +1,4 @@
-"""Tables of the kernels in Triton, from what scripts/triton_twins.py wrote."""
+"""Tables of the kernels in Triton, from what ./ladder triton wrote."""
 
 from ladder import manifest
 from ladder.docs import sources
@@ -31,7 +31,7 @@ TWIN = {
     "lines": int,
     "compiled": {ALIGNED: COMPILED, RAGGED: COMPILED},
 }
-# What scripts/triton_twins.py writes.
+# What ./ladder triton writes.
 TWINS = {
     "gpu": (one_line, None),
     "triton": one_line,

@@ -1,4 +1,4 @@
-"""Every figure of the docs, by name; scripts/plot.py writes them all. To add one: a file with a
+"""Every figure of the docs, by name; ./ladder figures writes them all. To add one: a file with a
 FIGURES, or an OF_RESULTS where a figure is of a folder of results, and the file's name below."""
 
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""What the data of a product cost: TFLOP/s, clock and watts, as scripts/power.py measured them."""
+"""What the data of a product cost: TFLOP/s, clock and watts, as ./ladder power measured them."""
 
 from collections.abc import Callable
 

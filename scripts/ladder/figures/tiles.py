@@ -308,7 +308,9 @@ def caption(stage: str, t: Tiling) -> str:
     return f"{what}. Solid is what one lane computes, and what it reads for that."
 
 
-WITH_A_TILE = [name for name in manifest.load() if has_a_tile(name)]
+WITH_A_TILE = [
+    name for name, stage in manifest.load().items() if stage.measured and has_a_tile(name)
+]
 FIGURES: dict[str, Callable[[], Figure]] = {
     f"tiles_{manifest.stage(name).label}": partial(draw, name) for name in WITH_A_TILE
 }

@@ -143,9 +143,9 @@ def draw(name: str) -> Figure:
     return canvas.figure(draw_legend(canvas, y, used), caption(stage))
 
 
-RECORDED = [name for name in manifest.load() if name not in timeline.STAGES["not_recorded"]]
+RECORDED = [name for name, stage in manifest.load().items() if stage.timeline]
 
-# None before the first recording: plot.py draws what there is.
+# None before the first recording: ladder figures draws what there is.
 FIGURES: dict[str, Callable[[], Figure]] = (
     {f"timeline_{manifest.stage(name).label}": partial(draw, name) for name in RECORDED}
     if reports.exists(RESULTS, timeline.NAME)

@@ -3,10 +3,10 @@
 # compute-sanitizer: memcheck, racecheck, synccheck and initcheck; and 200 launches of random shapes,
 # back to back, under memcheck. Any finding or wrong result makes it fail. Several run at a time.
 #
-#   ./scripts/sanitize.sh [STAGE ...]                 for example 05_cp_async; default all
+#   ./ladder sanitize [STAGE ...]                 for example 05_cp_async; default all
 #
 # Exit code: 0 all right, 1 a finding, 2 bad input, 77 no GPU.
-source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+source "$(dirname "${BASH_SOURCE[0]}")/../../lib.sh"
 help "$@"
 
 stages_for compute-sanitizer "$@"

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # Profiles stages with Nsight Compute: every section of the full set, one entry a variant.
 #
-#   ./scripts/profile.sh [STAGE ...]                  for example 03_transposed_b; default all
+#   ./ladder profile [STAGE ...]                  for example 03_transposed_b; default all
 #
 # Writes build/profiles/NN_name.ncu-rep, to be opened in ncu-ui, and build/profiles/NN_name.csv, the
 # raw counters. Needs ncu (it comes with the CUDA toolkit) and a GPU whose counters may be read.
 # Exit code: 0 all right, 1 something failed, 2 bad input, 77 no GPU.
-source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+source "$(dirname "${BASH_SOURCE[0]}")/../../lib.sh"
 help "$@"
 
 stages_for ncu "$@"

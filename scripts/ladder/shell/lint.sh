@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # What CI checks without a build: formatting, linters, and the size of every step.
 #
-#   ./scripts/lint.sh [CHECK ...]     of clang-format, shellcheck, ruff and steps; default all
+#   ./ladder lint [CHECK ...]     of clang-format, shellcheck, ruff and steps; default all
 #
 # Exit code: 0 all right, 1 something was found, 2 bad input.
-source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+source "$(dirname "${BASH_SOURCE[0]}")/../../lib.sh"
 help "$@"
 
 ALL=(clang-format shellcheck ruff steps)
@@ -22,13 +22,13 @@ check() {
       ;;
     shellcheck)
       install_packages shellcheck=shellcheck
-      shellcheck -x .ci/run scripts/*.sh cmake/*.sh .devcontainer/*.sh
+      shellcheck -x .ci/run scripts/*.sh scripts/ladder/shell/*.sh cmake/*.sh .devcontainer/*.sh
       ;;
     ruff)
       venv_with ruff lint || die "ruff could not be installed into .venv"
       .venv/bin/ruff check . && .venv/bin/ruff format --check .
       ;;
-    steps) python3 scripts/steps.py ;;
+    steps) ./ladder steps ;;
   esac
 }
 

@@ -3,8 +3,8 @@
 # that they need, with the hashes of all their files, for every Python and platform. The scripts install
 # nothing else.
 #
-#   ./scripts/lock.sh                     needs uv (https://docs.astral.sh/uv)
-source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+#   ./ladder lock                     needs uv (https://docs.astral.sh/uv)
+source "$(dirname "${BASH_SOURCE[0]}")/../../lib.sh"
 help "$@"
 
 command -v uv >/dev/null || die "uv is not on the PATH (https://docs.astral.sh/uv)"
@@ -14,5 +14,5 @@ for group in "${groups[@]}"; do
   # Its headers are all that is used.
   if [ "$group" = cutlass ]; then options=(--no-deps); fi
   uv pip compile -q --universal --python-version 3.10 --generate-hashes --upgrade --no-annotate \
-    --custom-compile-command ./scripts/lock.sh --group "$group" "${options[@]}" -o "requirements/$group.txt"
+    --custom-compile-command ./ladder lock --group "$group" "${options[@]}" -o "requirements/$group.txt"
 done

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # Measures what the documentation says of a GPU: builds, runs the tests on the GPU, compute-sanitizer,
 # ncu on every variant at 4096^3, at 128^3 and at ten small shapes, every stage beside cuBLAS at the
-# shapes that the documentation is made of (scripts/sweep.py DIR --documented), and checks the claims.
+# shapes that the documentation is made of (./ladder sweep DIR --documented), and checks the claims.
 #
-#   ./scripts/measure.sh --out DIR
-#   ./scripts/measure.sh --out DIR --only ncu,sweep   of the parts: tests sanitizers ncu sweep claims
-#   ./scripts/measure.sh --out DIR/h100 --thin        for a second GPU: no sanitizers, and of the
+#   ./ladder measure --out DIR
+#   ./ladder measure --out DIR --only ncu,sweep   of the parts: tests sanitizers ncu sweep claims
+#   ./ladder measure --out DIR/h100 --thin        for a second GPU: no sanitizers, and of the
 #                                                     shapes those that its tables and claims need;
 #                                                     claims about some GPUs go by the folder's name
 #
@@ -13,13 +13,13 @@
 # environment.json, and what the parts printed: tests.txt, sanitizers.txt, ncu.txt, claims.txt. What
 # is in DIR from an earlier run is not measured again, so that a run that was interrupted goes on
 # where it stopped.
-# scripts/adopt_results.py DIR NAME takes it over into docs/results. Exit code: 0 all right, 1 a part
+# ./ladder adopt DIR NAME takes it over into docs/results. Exit code: 0 all right, 1 a part
 # failed (the others run nevertheless), 2 bad input, 77 no GPU.
-source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+source "$(dirname "${BASH_SOURCE[0]}")/../../lib.sh"
 help "$@"
 
 PARTS="tests sanitizers ncu sweep claims"
-usage() { bad_input "write ./scripts/measure.sh --out DIR [--thin] [--only PART,PART]; the parts: $PARTS"; }
+usage() { bad_input "write ./ladder measure --out DIR [--thin] [--only PART,PART]; the parts: $PARTS"; }
 out='' only='' shapes=--documented
 while [ $# -gt 0 ]; do
   if [ "$1" = --thin ]; then
@@ -77,21 +77,21 @@ step() {
 }
 
 if wanted tests; then step tests run_tests build -L gpu; fi
-if wanted sanitizers; then step sanitizers ./scripts/sanitize.sh; fi
+if wanted sanitizers; then step sanitizers ./ladder sanitize; fi
 if wanted ncu; then
-  step ncu "$PYTHON" scripts/ncu_counters.py build "$out/counters.json" --size 4096
-  step ncu_128 "$PYTHON" scripts/ncu_counters.py build "$out/counters_128.json"
-  step ncu_shapes "$PYTHON" scripts/ncu_counters.py build "$out/counters_shapes.json" --shapes
+  step ncu ./ladder counters build "$out/counters.json" --size 4096
+  step ncu_128 ./ladder counters build "$out/counters_128.json"
+  step ncu_shapes ./ladder counters build "$out/counters_shapes.json" --shapes
 fi
 if wanted sweep; then
   begin=$SECONDS
   rm -f "$out/sweep.failed"
-  "$PYTHON" scripts/sweep.py "$out" "$shapes" || : >"$out/sweep.failed"
+  ./ladder sweep "$out" "$shapes" || : >"$out/sweep.failed"
   say "sweep: $((SECONDS - begin)) s"
 fi
 if wanted claims; then
   rm -f "$out/claims.txt"
-  step claims "$PYTHON" scripts/claims.py --results "$out"
+  step claims ./ladder claims --results "$out"
 fi
 
 failed=()
