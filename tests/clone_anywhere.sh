@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A clone in a folder whose name means something to shells and build tools: an exercise is graded there,
-# and an edit is planted.
+# A clone in a folder whose name means something to shells and build tools: an exercise is graded there, an
+# edit is planted, and a stage is added as a newcomer would.
 #
 #   clone_anywhere.sh SOURCE FOLDER
 set -euo pipefail
@@ -12,8 +12,13 @@ if [ -d "$1/.venv" ]; then ln -s "$1/.venv" "$clone/.venv"; fi
 cd "$clone"
 cp exercises/01_thread_mapping/solution.cuh exercises/01_thread_mapping/exercise.cuh
 ./scripts/exercise.sh 01
-cmake --build build --parallel "$(nproc)" --target ladder_harness_cpu >/dev/null
-python=python3
-if [ -x .venv/bin/python ]; then python=.venv/bin/python; fi
+cmake --build build --parallel "$(nproc)" --target ladder_03_transposed_b_cpu >/dev/null
 ./ladder planted tests/planted_edits/03_transposed_b.yaml
+./ladder add-stage 05f my_idea --parent 05b
+cmake --build build --parallel "$(nproc)" --target ladder_05f_my_idea_cpu ladder_05f_my_idea_cpu_test >/dev/null
+build/stages/cpu/05f_my_idea --size 64
+ctest --test-dir build --no-tests=error -R '^05f_my_idea'
+if [ -x .venv/bin/python ]; then
+  .venv/bin/python -m pytest -q tests/scripts/test_{claims,figures,glossary,manifest,reading,steps,timeline}.py
+fi
 rm -rf "$2"

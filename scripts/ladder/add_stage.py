@@ -150,5 +150,5 @@ def main(arguments: list[str]) -> int:
         path.write_text(text)
         print(path.relative_to(ROOT))
     stage = f"{options.number}_{options.name}"
-    print(f"next: ./scripts/test.sh -R {stage}, and CONTRIBUTING.md")
+    print(f"next: ./scripts/test.sh -R {stage}; then ./ladder docs, which puts it into the tables")
     return 0

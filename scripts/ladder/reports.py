@@ -1,5 +1,5 @@
 """Reports in a folder: as programs write them, each a NAME.json, or as they are committed, in a few
-files of JSON Lines. There each line begins with its report's name, as {"01_naive_4096": {...}}; a
+files of JSON Lines. There each line begins with its report's name, as {"NN_name_4096": {...}}; a
 long report has a line for each of its records.
 """
 

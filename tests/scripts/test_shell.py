@@ -22,8 +22,9 @@ STAGES = [
     if "several_gpus" not in stage
 ]
 NO_STAGE = "{}: no stage 'nope'; there are: " + " ".join(STAGES) + "\n"
-SCRIPTS = ["run_all.sh", "try.sh", "test.sh", "profile.sh", "sanitize.sh", "measure.sh", "docs.sh"]
-SCRIPTS += ["ladder", "peers", "tune.sh", "lock.sh", "lint.sh"]
+SCRIPTS = [["scripts/run_all.sh"], ["scripts/try.sh"], ["scripts/test.sh"], ["scripts/docs.sh"]]
+SCRIPTS += [["ladder", name] for name in ("profile", "sanitize", "measure", "peers", "tune", "lock")]
+SCRIPTS += [["ladder", "lint"]]
 
 
 ONE_FILE = "run_all.sh: every stage would write the same file; run one of them with {}\n"
