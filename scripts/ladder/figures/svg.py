@@ -99,5 +99,7 @@ class Canvas:
         size = f'width="{WIDTH * SCALE:g}" height="{height * SCALE:g}"'
         head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height:g}" {size}'
         title = f"<title>{html.escape(self.name)}</title>"
-        rows = [f'{head} role="img">', title, STYLE, *self.parts, "</svg>"]
+        # Ten a line: what is generated need not bury what is written.
+        parts = ["".join(self.parts[i : i + 10]) for i in range(0, len(self.parts), 10)]
+        rows = [f'{head} role="img">', title, " ".join(STYLE.split()), *parts, "</svg>"]
         return Figure("\n".join(rows) + "\n", caption)
