@@ -2,6 +2,9 @@
 // The end of every program's command line.
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
 #include <iostream>
 #include <string>
 
@@ -26,11 +29,33 @@ inline CLI::Option* add_output_file(CLI::App& app, const std::string& option, st
   return app.add_option(option, path, help)->type_name("FILE")->check(not_empty);
 }
 
+// What CLI11 takes for a number and nobody means: 0x10, " 5", nothing, nan, -1 for one without a
+// sign.
+inline std::string not_plain(const std::string& text, const std::string& type) {
+  const char *const begin = text.data(), *const end = begin + text.size();
+  const auto is_whole = [&](auto number) {
+    const std::from_chars_result read = std::from_chars(begin, end, number);
+    return read.ec == std::errc() && read.ptr == end;
+  };
+  bool plain = true;
+  if (type.rfind("UINT", 0) == 0) plain = is_whole(uint64_t{});
+  if (type.rfind("INT", 0) == 0) plain = is_whole(int64_t{});
+  if (type.rfind("FLOAT", 0) == 0)
+    plain = !text.empty() && text.find_first_not_of("-.0123456789e") == std::string::npos &&
+            std::isfinite(std::strtod(begin, nullptr));
+  return plain ? "" : "'" + text + "' is no number for it";
+}
+
 // Parses argv[1..]. False when --help or --version has been served (on stdout). Throws UsageError,
 // in one line.
 inline bool parse_arguments(CLI::App& app, int argc, const char* const* argv) {
   for (CLI::Option* option : app.get_options())  // --flag=no is no way to say --no-flag
-    if (option->get_items_expected_max() == 0) option->disable_flag_override();
+    if (option->get_items_expected_max() == 0)
+      option->disable_flag_override();
+    else
+      option->check([type = option->get_type_name()](const std::string& text) {
+        return not_plain(text, type);
+      });
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
