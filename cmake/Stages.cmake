@@ -7,6 +7,13 @@ foreach(kind "" cpu_)
   add_custom_target(ladder_first_${kind}stage)
 endforeach()
 
+# What all stages include, compiled once for those on the CPU device.
+file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/cpu/headers.cpp CONTENT "")
+add_library(ladder_stage_headers OBJECT ${PROJECT_BINARY_DIR}/cpu/headers.cpp)
+kernel_on_cpu(ladder_stage_headers)
+target_precompile_headers(ladder_stage_headers PRIVATE ${PROJECT_SOURCE_DIR}/kernels/launch.cuh
+                                                       ${PROJECT_SOURCE_DIR}/bench/harness/harness.h)
+
 # as_cpp_bool(VARIABLE CONDITION...): true or false, as C++ writes them.
 macro(as_cpp_bool variable)
   if(${ARGN})

@@ -6,6 +6,7 @@ export LC_ALL=C  # what tools print is read below
 
 NAME=${LADDER_COMMAND:-$(basename "$0")}  # ./ladder sets it, for the one script that it starts
 unset LADDER_COMMAND
+export CCACHE_SLOPPINESS=pch_defines,time_macros  # for headers that are compiled once
 say() { printf '== %s\n' "$*"; }
 # end CODE TEXT: ends the script with a line on stderr.
 end() {

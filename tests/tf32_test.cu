@@ -156,7 +156,7 @@ TEST_F(Tf32, LowerBitsAreNotRead) {
   EXPECT_EQ(-1, sum({{-odd, odd}}));
   EXPECT_EQ(float_of(0x3F802000), sum({{float_of(0x3F803FFF), odd}}));
 }
-// Rules 1 to 4 of bench/cpu_device/tensor_core.h, with 8 products in a sum.
+// Rules 1 to 4 of cpu_device/tensor_core.h, with 8 products in a sum.
 TEST_F(Tf32, SumsKeep25BitsAfterTheFirst) {
   EXPECT_EQ(0x1p-25f, sum({{1, 1}, {-1, 1}, {0x1p-12f, 0x1p-13f}}));
   EXPECT_EQ(0, sum({{1, 1}, {-1, 1}, {0x1p-13f, 0x1p-13f}}));

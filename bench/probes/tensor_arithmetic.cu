@@ -1,5 +1,5 @@
 // build/tensor_arithmetic: what tensor cores make of the operands in tensor_cases.h, bit by bit,
-// through mma.sync, WMMA and wgmma. bench/cpu_device/tensor_core.h is the same arithmetic, and its
+// through mma.sync, WMMA and wgmma. cpu_device/tensor_core.h is the same arithmetic, and its
 // test compares it with what this printed on an H200.
 //
 // For each case a line with its operands' hash and its name. Then for each result a line with its

@@ -8,7 +8,7 @@ const LadderStepper = (() => {
   const WARP = 32, BANKS = 32, WORD_BYTES = 4, SECTOR_BYTES = 32, LINE_BYTES = 128;
   const LARGEST = 2 ** 31;
 
-  // ---- What a request costs: the rules of bench/cpu_device/cost.cpp.
+  // ---- What a request costs: the rules of cpu_device/cost.cpp.
 
   // An offset is a number of bytes, or -1 for a lane that takes no part.
   const unitsOf = (offset, bytes, unit) => {

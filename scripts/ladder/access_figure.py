@@ -24,7 +24,7 @@ def sectors(line: dict) -> list[int]:
 
 def wavefronts(line: dict) -> list[dict[int, list[int]]]:
     """For each wavefront its banks, and the lanes each of them serves. The rule is that of the
-    CPU device (bench/cpu_device/cost.cpp): a bank gives one word at a time, to any number of lanes;
+    CPU device (cpu_device/cost.cpp): a bank gives one word at a time, to any number of lanes;
     requests of 8 and 16 bytes go in halves and quarters of a warp, of which two merge when lanes l
     and l^1, or l and l^2, ask for the same."""
     sample, parts = line["sample"], {16: 4, 8: 2}.get(line["bytes"], 1)

@@ -180,10 +180,15 @@ class Build:
         self.libraries = build_folder.libraries(folder / "cpu/libraries")
 
     def command_of(self, stage: str) -> list[str]:
+        """Without the headers that are compiled once: an edit may be of one of them."""
         name = f"{stage}.cu.cpp"
         if name not in self.commands:
             raise BadInput(f"{stage} is no stage that this build makes for the CPU device")
-        return list(self.commands[name])
+        command = list(self.commands[name])
+        precompiled = [i for i, word in enumerate(command) if word.endswith("/cmake_pch.hxx")]
+        for i in reversed(precompiled):
+            del command[i - 1 : i + 1]
+        return command
 
     def link(self, command: list[str], objects: list[Path], program: Path) -> str:
         link = [build_folder.compiler(command), *objects, "-o", program, *self.libraries]
@@ -310,9 +315,16 @@ def unedited(edits: list[Edit], build: Build) -> list[str]:
     """What a stage reports that nobody has edited, at each variant and shape of the edits."""
     objections = []
     with tempfile.TemporaryDirectory() as folder:
-        program = build.unedited(edits[0].stage, Path(folder))
-        for edit in {(e.variant, e.shape, e.options): e for e in edits}.values():
-            outcome = run(program, edit)
+        # By the kernel that is called, which for most is the stage's launcher, as it is built.
+        programs = {("", False): build.unedited(edits[0].stage, Path(folder))}
+        for edit in {(e.variant, e.shape, e.options, e.kernel): e for e in edits}.values():
+            called_by = (edit.kernel, bool(edit.kernel) and edit.other_type)
+            if called_by not in programs:
+                programs[called_by] = Path(folder) / f"program{len(programs)}"
+                said = build.compile(edit, ROOT / "kernels", programs[called_by])
+                if said:
+                    raise BadInput(f"{edit.stage}, {edit.id}: unedited:", *said.splitlines())
+            outcome = run(programs[called_by], edit)
             if outcome != Outcome():
                 what = "x".join(map(str, edit.shape))
                 objections.append(f"{edit.stage}, {edit.variant} at {what}, unedited: {outcome}")

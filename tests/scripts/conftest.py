@@ -46,7 +46,9 @@ def clone(tmp_path):
     folder = tmp_path / "clone"
     folder.mkdir()
     for entry in ROOT.iterdir():
-        if not entry.name.startswith(("build", ".git")):
+        if entry.is_file():  # ./ladder looks for the project where it lies
+            shutil.copy(entry, folder)
+        elif not entry.name.startswith(("build", ".git")):
             (folder / entry.name).symlink_to(entry)
     return folder
 
