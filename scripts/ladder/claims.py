@@ -55,11 +55,12 @@ import sys
 import tempfile
 from pathlib import Path
 
-from ladder import manifest, peers, power
+from ladder import manifest, power
 from ladder.counters import AT_128, LIMITS, PREDICTED, PREDICTED_SIZE, STALL, TIME, load_counters
 from ladder.files import Closed, a_name, one_line, read_json, read_text, read_yaml
 from ladder.project import GPUS, ROOT, BadInput
 from ladder.results import VARIANT, load, percent_of_best, shape
+from ladder.sweep_records import SWEEP, merge, read_lines, rows_of
 
 CLAIMS = ROOT / "docs/claims.yaml"
 
@@ -177,8 +178,8 @@ class Measurements:
             raise Untold(str(error)) from error
 
     def of_sweep(self, name: str, stage: str, than: str | None) -> float:
-        records = peers.merge(peers.read_lines(self.results / peers.SWEEP), "fp16")
-        rows = [row for row in peers.rows_of(records.values()) if stage in row.stages]
+        records = merge(read_lines(self.results / SWEEP), "fp16")
+        rows = [row for row in rows_of(records.values()) if stage in row.stages]
         if not rows:
             raise Untold(f"no sweep with {stage}")
         if name == "swept":

@@ -15,9 +15,9 @@ import torch
 import triton
 from triton.backends.compiler import GPUTarget
 
-from ladder.peers import short
 from ladder.project import BadInput
 from ladder.race import race
+from ladder.sweep_records import short
 from ladder.sweep_shapes import sizes
 from ladder.triton_twins import (
     ALIGNED,

@@ -41,6 +41,7 @@ from ladder import (
     results,
     steps,
     sweep,
+    sweep_records,
     timeline,
     traces,
     triton_twins,
@@ -258,8 +259,8 @@ def read_wrong(path: Path) -> None:
 
 
 def read_peers(path: Path) -> None:
-    lines = peers.read_lines(path)
-    records = list(peers.merge(lines, "fp16").values())
+    lines = sweep_records.read_lines(path)
+    records = list(sweep_records.merge(lines, "fp16").values())
     [*map(peers.thin, records)]
     all_of(path, lambda: peers.report(records), lambda: sweep_figure.of_results(path.parent))
 
