@@ -44,7 +44,6 @@ from ladder import (
     sweep_records,
     timeline,
     traces,
-    triton_twins,
     tune,
     written,
 )
@@ -57,6 +56,7 @@ from ladder.figures import measured, timelines
 from ladder.figures import power as power_figure
 from ladder.figures import sweep as sweep_figure
 from ladder.project import RESULTS, ROOT, BadInput
+from ladder.twins import Twin, read_table
 
 PIECES = [
     *(None, [], {}, "", -1, 0, True, 0.5, 2**70, "x" * 3000, "\ud800", "a\nb", "\0", "../.."),
@@ -499,7 +499,7 @@ READERS = {
     "triton stages": Reader(
         sample(ROOT / "stages/triton.json"),
         "triton.json",
-        lambda path: [triton_twins.Twin(**t) for t in triton_twins.read_table(path)["twins"]],
+        lambda path: [Twin(**t) for t in read_table(path)["twins"]],
     ),
     "model": Reader(lines_of(ROOT / "stages/model.yaml", "0", 6), "model.yaml", read_shapes),
     "reasons": Reader(
