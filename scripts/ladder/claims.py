@@ -50,16 +50,15 @@ import argparse
 import ast
 import operator
 import re
-import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 from ladder import manifest, power
 from ladder.counters import AT_128, LIMITS, PREDICTED, PREDICTED_SIZE, STALL, TIME, load_counters
-from ladder.files import Closed, a_name, one_line, read_json, read_text, read_yaml
+from ladder.files import Closed, a_name, one_line, read_text, read_yaml
+from ladder.measuring import cpu_report
 from ladder.project import GPUS, ROOT, BadInput
-from ladder.results import VARIANT, load, percent_of_best, shape
+from ladder.results import load, percent_of_best, shape
 from ladder.sweep_records import SWEEP, merge, read_lines, rows_of
 
 CLAIMS = ROOT / "docs/claims.yaml"
@@ -359,20 +358,6 @@ def measured_counters(results: Path) -> list[dict]:
     if AT_128 not in found:
         found[AT_128] = load_counters(next(iter(GPUS.values())))[AT_128]
     return [*found.values()]
-
-
-def cpu_report(stages: Path, name: str) -> dict[str, dict]:
-    """What the CPU device says of a stage at PREDICTED_SIZE^3, now, by variant."""
-    with tempfile.TemporaryDirectory() as folder:
-        report = Path(folder) / "report.json"
-        command = [stages / name, "--size", str(PREDICTED_SIZE), "--json", report]
-        try:
-            done = subprocess.run(command, capture_output=True, text=True)
-        except OSError as error:
-            raise BadInput(f"{stages / name}: {error.strerror}") from error
-        if done.returncode != 0:
-            raise BadInput(done.stderr.strip() or f"{name} ends with {done.returncode}")
-        return {v["name"]: v for v in read_json(report, {"variants": [VARIANT, ...]})["variants"]}
 
 
 def predicted_counters(stages: Path, wanted: set[str]) -> dict:

@@ -23,9 +23,9 @@ from pathlib import Path
 from ladder import manifest, ncu, reports
 from ladder.counters import LIMITS, TIME
 from ladder.files import one_line, positive, read_json
+from ladder.measuring import StageFailed, keep, same_commit, write_environment
 from ladder.project import STAGES, BadInput
 from ladder.results import DEVICE, VARIANT, own
-from ladder.sweep import StageFailed, keep, same_commit, write_environment
 
 NAME = "power"
 SIZE, LAUNCH_SIZE = 8192, 4096

@@ -31,6 +31,7 @@ from ladder import (
     docs,
     files,
     manifest,
+    measuring,
     model,
     ncu,
     peers,
@@ -40,7 +41,6 @@ from ladder import (
     reports,
     results,
     steps,
-    sweep,
     sweep_records,
     timeline,
     traces,
@@ -359,7 +359,7 @@ def read_trace(path: Path) -> None:
 
 
 def read_cpu_report(path: Path) -> None:
-    report = claims.read_json(path, results.REPORT)
+    report = files.read_json(path, results.REPORT)
     for variant in report["variants"]:
         memory = [model.kept(line) for line in variant["memory"]]
         model.counts_of(memory, frozenset())
@@ -541,7 +541,9 @@ READERS = {
         f"committed {path.stem}": Reader(text.encode(), path.name, read_committed)
         for path, text in COMMITTED.items()
     },
-    "sweep's environment": by_name("environment.json", lambda path: sweep.same_commit(path.parent)),
+    "sweep's environment": by_name(
+        "environment.json", lambda path: measuring.same_commit(path.parent)
+    ),
     "requests": Reader(
         sample(ROOT / "docs/results/requests.jsonl"), "requests.jsonl", read_model("REQUESTS")
     ),

@@ -4,7 +4,7 @@ from itertools import pairwise
 import pytest
 from test_figures import faults
 
-from ladder import manifest, power, sweep
+from ladder import manifest, measuring, power
 from ladder.figures import power as figure
 from ladder.project import BadInput
 
@@ -49,7 +49,7 @@ def profiled(command):
 
 @pytest.fixture
 def build(tmp_path, monkeypatch):
-    monkeypatch.setattr(sweep, "commit", lambda: "abc")
+    monkeypatch.setattr(measuring, "commit", lambda: "abc")
     monkeypatch.setattr(power.shutil, "which", lambda name: f"/bin/{name}")
     monkeypatch.setattr(power.ncu, "run", profiled)
     folder = tmp_path / "stages"

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from ladder import sweep
+from ladder import measuring, sweep
 
 # Reports as percent of cuBLAS the number of times it has been run, times seven, modulo five.
 STAGE = """#!/usr/bin/env python3
@@ -30,7 +30,7 @@ Path(sys.argv[sys.argv.index("--json") + 1]).write_text(json.dumps(report))
 @pytest.fixture
 def build(tmp_path, manifest_of, monkeypatch):
     manifest_of("01_right", "02_broken", "03_elsewhere")
-    monkeypatch.setattr(sweep, "commit", lambda: "abc")
+    monkeypatch.setattr(measuring, "commit", lambda: "abc")
     folder = tmp_path / "stages"
     for name in ("01_right", "02_broken", "03_elsewhere"):
         (folder / name).write_text(STAGE.format(name=name))
@@ -79,7 +79,7 @@ def test_a_shape_may_have_a_layout_and_a_type(build, tmp_path):
 
 def test_work_goes_before_type_and_type_before_layout():
     ordered = ["16x16x128", "32_TT", "64", "64_TN", "64_bf16", "64_NT_bf16"]
-    assert sorted(reversed(ordered), key=sweep.order) == ordered
+    assert sorted(reversed(ordered), key=measuring.order) == ordered
 
 
 def test_the_median_of_several_processes_is_kept(build, tmp_path, capsys):
@@ -189,7 +189,7 @@ def test_the_environment_is_written_and_a_folder_is_of_one_commit(
     date = environment.pop("date")
     facts = {"gpu": "Some GPU", "driver": "1", "toolkit": "2", "commit": "abc"}
     assert environment == facts and len(date) == 10
-    monkeypatch.setattr(sweep, "commit", lambda: "def")
+    monkeypatch.setattr(measuring, "commit", lambda: "def")
     assert sweep.main(arguments, build) == 2
     assert "has measurements of another commit" in capsys.readouterr().err
 

@@ -4,9 +4,9 @@ from ladder import claims, manifest, steps, written
 from ladder import counters as ncu
 from ladder.docs import sources
 from ladder.docs.text import number, table
+from ladder.measuring import SHAPE
 from ladder.project import BadInput
 from ladder.results import REFERENCES
-from ladder.sweep import SHAPE
 
 # A counter by its short name, in the order of the tables, and in words.
 NAMES = {"time": ncu.TIME, **ncu.LIMITS, **ncu.PREDICTED}

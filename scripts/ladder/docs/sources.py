@@ -5,9 +5,9 @@ from functools import cache
 from ladder import claims, manifest, steps, written
 from ladder import counters as ncu
 from ladder.files import read_json
+from ladder.measuring import ALL_VARIANTS_AT, cpu_report
 from ladder.project import CPU_STAGES, GPUS, ROOT, BadInput
 from ladder.results import load, shape
-from ladder.sweep import ALL_VARIANTS_AT
 
 
 def reference() -> str:
@@ -74,4 +74,4 @@ def measurements(gpu: str) -> claims.Measurements:
 
 @cache
 def predicted(stage: str) -> dict[str, dict]:
-    return claims.cpu_report(CPU_STAGES, stage)
+    return cpu_report(CPU_STAGES, stage)
