@@ -53,7 +53,7 @@ import re
 import sys
 from pathlib import Path
 
-from ladder import manifest, power
+from ladder import manifest, power_results
 from ladder.counters import AT_128, LIMITS, PREDICTED, PREDICTED_SIZE, STALL, TIME, load_counters
 from ladder.files import Closed, a_name, one_line, read_text, read_yaml
 from ladder.measuring import cpu_report
@@ -160,7 +160,7 @@ class Measurements:
         }
 
     def number(self, name: str, variant: str, at: str | None) -> float:
-        if name in power.FUNCTIONS:
+        if name in power_results.FUNCTIONS:
             return self.of_data(name, variant, at or "random")
         if name in SWEPT:
             return self.of_sweep(name, variant.split("/")[0], at)
@@ -172,7 +172,7 @@ class Measurements:
 
     def of_data(self, name: str, variant: str, data: str) -> float:
         try:
-            return power.number(power.load(self.results), name, variant, data)
+            return power_results.number(power_results.load(self.results), name, variant, data)
         except BadInput as error:
             raise Untold(str(error)) from error
 
@@ -197,10 +197,9 @@ class Measurements:
 
     def result(self, name: str, variant: str, at: str) -> float:
         if name not in RESULTS:
-            known = ", ".join(
-                [*RESULTS, *PREDICTED, *DERIVED, *LIMITS, "stall_REASON", *power.FUNCTIONS, *SWEPT]
-            )
-            raise Untold(f"no function '{name}'; there are: {known}")
+            known = [*RESULTS, *PREDICTED, *DERIVED, *LIMITS, "stall_REASON"]
+            known += [*power_results.FUNCTIONS, *SWEPT]
+            raise Untold(f"no function '{name}'; there are: {', '.join(known)}")
         found = self.variants.get((variant, at))
         if found is None:
             raise Untold(f"no results of {variant} at {at}")

@@ -36,7 +36,7 @@ from ladder import (
     ncu,
     peers,
     planted,
-    power,
+    power_results,
     reading,
     reports,
     results,
@@ -221,10 +221,10 @@ def read_kernels(path: Path) -> None:
 
 
 def read_power(path: Path) -> None:
-    found = power.load(path.parent)
-    for name in power.FUNCTIONS:
+    found = power_results.load(path.parent)
+    for name in power_results.FUNCTIONS:
         with contextlib.suppress(BadInput):
-            power.number(found, name, "09_wgmma/wgmma", "random")
+            power_results.number(found, name, "09_wgmma/wgmma", "random")
     power_figure.drawn(found)
 
 
