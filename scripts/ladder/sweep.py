@@ -24,7 +24,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from ladder import manifest
+from ladder import evaluation, manifest
 from ladder.files import parse_json, read_text
 from ladder.measuring import (
     ALL_VARIANTS_AT,
@@ -84,8 +84,6 @@ def measure(cell: Cell) -> str:
 def documented(stages: dict[str, Path], also: bool) -> list[Cell]:
     """What of these stages the documentation needs, with `also_at` or without it; the short ones
     first."""
-    from ladder import claims  # which imports ladder.power, and that this
-
     wanted = {
         (name, shape): set()
         for name in stages
@@ -95,7 +93,8 @@ def documented(stages: dict[str, Path], also: bool) -> list[Cell]:
     for name in stages if also else ():
         for shape in manifest.stage(name).also_at:
             wanted.setdefault((name, shape), set())
-    for name, variant, shape in claims.shapes_claimed(claims.load_claims(claims.CLAIMS)):
+    claims = evaluation.load_claims(evaluation.CLAIMS)
+    for name, variant, shape in evaluation.shapes_claimed(claims):
         if name in stages:
             wanted.setdefault((name, shape), set()).add(variant)
     cells = sorted(wanted, key=lambda cell: (manifest.place(cell[0]), order(cell[1])))

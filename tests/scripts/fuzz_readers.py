@@ -29,6 +29,7 @@ from ladder import (
     claims_lint,
     diagnose,
     docs,
+    evaluation,
     files,
     manifest,
     measuring,
@@ -188,9 +189,9 @@ def read_report(path: Path) -> None:
     stage, variant = "10b_cluster", "cluster"
 
     def claim():
-        its = claims.Measurements(path.parent, [])
-        for name in claims.RESULTS:
-            claims.verdict({"holds": f"{name}({stage}/{variant}) > 1"}, its)
+        its = evaluation.Measurements(path.parent, [])
+        for name in evaluation.RESULTS:
+            evaluation.verdict({"holds": f"{name}({stage}/{variant}) > 1"}, its)
 
     all_of(
         path,
@@ -234,10 +235,10 @@ def read_timelines(path: Path) -> None:
 
 
 def read_claims(path: Path) -> None:
-    found = claims.load_claims(path)
+    found = evaluation.load_claims(path)
     claims.check(found, {"h200": MEASURED}, "")
     claims_lint.findings(found, {"h200": MEASURED})
-    claims.shapes_claimed(found)
+    evaluation.shapes_claimed(found)
     claims.by_stage(found)
 
 
@@ -405,7 +406,7 @@ def of_report(name: str) -> bytes:
 
 
 FEW = dict([*model.SHAPES.items()][:4])
-MEASURED = claims.Measurements(RESULTS, [])
+MEASURED = evaluation.Measurements(RESULTS, [])
 ENVIRONMENT = {"gpu": "NVIDIA H200", "driver": "1", "toolkit": "2", "date": "3", "commit": "4"}
 REPORT = of_report("10b_cluster_4096")
 COUNTERS = reports.read(RESULTS, "counters", {})

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from ladder import measuring, sweep
+from ladder import evaluation, measuring, sweep
 
 # Reports as percent of cuBLAS the number of times it has been run, times seven, modulo five.
 STAGE = """#!/usr/bin/env python3
@@ -148,11 +148,10 @@ def test_without_a_build_it_says_how_to_get_one(tmp_path, capsys):
 def claimed(tmp_path, monkeypatch):
     """A claim on the stage's other variant at a shape of its own."""
     pytest.importorskip("yaml")
-    from ladder import claims
 
     path = tmp_path / "claims.yaml"
     path.write_text("- id: x\n  claim: y\n  holds: 'time(01_right/slow, 16x32x64) > 1'\n")
-    monkeypatch.setattr(claims, "CLAIMS", path)
+    monkeypatch.setattr(evaluation, "CLAIMS", path)
 
 
 def test_what_the_documentation_is_made_of(build, tmp_path, manifest_of, claimed):

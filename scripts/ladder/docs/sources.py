@@ -2,8 +2,9 @@
 
 from functools import cache
 
-from ladder import claims, manifest, steps, written
 from ladder import counters as ncu
+from ladder import manifest, steps, written
+from ladder.evaluation import Measurements, load_claims
 from ladder.files import read_json
 from ladder.measuring import ALL_VARIANTS_AT, cpu_report
 from ladder.project import CPU_STAGES, GPUS, ROOT, BadInput
@@ -64,12 +65,12 @@ def counters(at: str = "4096") -> dict[str, dict]:
 
 @cache
 def all_claims() -> dict[str, dict]:
-    return {claim["id"]: claim for claim in claims.load_claims(ROOT / "docs/claims.yaml")}
+    return {claim["id"]: claim for claim in load_claims(ROOT / "docs/claims.yaml")}
 
 
 @cache
-def measurements(gpu: str) -> claims.Measurements:
-    return claims.Measurements(GPUS[gpu], [*ncu.load_counters(GPUS[gpu]).values()])
+def measurements(gpu: str) -> Measurements:
+    return Measurements(GPUS[gpu], [*ncu.load_counters(GPUS[gpu]).values()])
 
 
 @cache
