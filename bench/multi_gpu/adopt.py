@@ -19,8 +19,8 @@ import tables
 
 from ladder.command import run
 from ladder.files import as_lines, one_line, parts, read_json, read_text
+from ladder.measuring import keep
 from ladder.project import BadInput
-from ladder.sweep import keep
 
 
 def checked(results):

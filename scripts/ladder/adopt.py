@@ -23,10 +23,10 @@ from pathlib import Path
 from ladder import manifest, reports, steps, written
 from ladder.counters import AT_128, COUNTERS
 from ladder.files import one_line, read_json
+from ladder.measuring import DOCUMENTED, keep
 from ladder.project import GPU_NAMES, ROOT, BadInput
 from ladder.reports import is_of_stage
 from ladder.results import shape
-from ladder.sweep import DOCUMENTED, keep
 
 FACTS = ("gpu", "driver", "toolkit", "date", "commit")
 

@@ -10,7 +10,7 @@ import re
 from random import Random
 
 from ladder import manifest
-from ladder.claims import DERIVED, Measurements, Untold, calls, evaluate, is_about, parse
+from ladder.evaluation import DERIVED, Measurements, Untold, calls, evaluate, is_about, parse
 
 SPAN = 2.0  # a bound is at most this factor away from what was measured
 ROUNDING = 0.06  # a sentence may say "a fifth" of 19%

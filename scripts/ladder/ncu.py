@@ -39,8 +39,8 @@ from ladder.counters import (
     TIME,
 )
 from ladder.files import one_line, read_json
+from ladder.measuring import problem, split
 from ladder.project import BadInput
-from ladder.sweep import problem, split
 
 REASONS = (
     *("barrier", "branch_resolving", "dispatch_stall", "drain", "gmma", "imc_miss", "lg_throttle"),

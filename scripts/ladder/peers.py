@@ -23,73 +23,38 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ladder.files import absent, check, one_line, parse_json, positive, read_text
+from ladder.figures.sweep import percent_of_best
+from ladder.files import check, parse_json, read_text
 from ladder.project import ROOT, BadInput
-from ladder.sweep_shapes import USUAL, USUAL_FP32, a_shape, full, sizes, sweep_shapes
+from ladder.sweep_records import (
+    LIBRARIES,
+    RECORD,
+    Row,
+    geometric_mean,
+    gpu_of,
+    merge,
+    read_lines,
+    rows_of,
+    short,
+    stages_of,
+    worst,
+)
+from ladder.sweep_shapes import USUAL, USUAL_FP32, full, sizes, sweep_shapes
 
 PROGRAM = ROOT / "build/peers"
 TRITON = ROOT / "bench/peers/triton_matmul.py"
-# Among the results of a GPU.
-SWEEP = "sweep.jsonl"
 NO_DEVICE = 77
 # Without a line of the program for so long, it hangs.
 SILENCE_S = 30
 # Processes that a run may lose.
 MOST_LOST = 12
-# Others than stages.
-LIBRARIES = ("cuBLAS", "cublasLt", "CUTLASS")
 
 
 # ---- records -----------------------------------------------------------------------------------
-
-
-TIMED = {"ms", "cublas_ms"}
-TRITON_TIMES = {"ms?": positive, "cublas_ms?": positive}
-LEFT_OUT = {"family": one_line, "name": one_line}
-COMPETITOR = LEFT_OUT | {"own": bool, "ms": positive, "note?": str}
-OF_SHAPE = {"shape": a_shape, "type": ("fp16", "fp32")}
-RECORD = (
-    OF_SHAPE
-    | {"competitors": [COMPETITOR], "left_out?": [LEFT_OUT | {"why": str}], "failed?": str}
-    | {"triton?": TRITON_TIMES},
-    OF_SHAPE | {"triton": TRITON_TIMES},
-    {"gpu": one_line, "type?": absent},
-    {"lost": (one_line, None), "type?": absent},
-)
-
-
-def read_lines(path: Path) -> list[dict]:
-    """The whole records in a file; where a measurement was cut off, there is a part of one.
-    Raises BadInput."""
-    if not path.exists():
-        return []
-    lines = []
-    for number, text in enumerate(read_text(path).splitlines(), 1):
-        try:
-            json.loads(text)
-        except (ValueError, RecursionError):
-            if text.startswith("{"):
-                continue
-        lines.append(parse_json(text, f"{path}:{number}", RECORD))
-    return lines
-
-
-def merge(lines: Iterable[dict], kind: str) -> dict[str, dict]:
-    """The records of a type by shape, the last of each, with Triton's time in it."""
-    records: dict[str, dict] = {}
-    triton: dict[str, dict] = {}
-    for line in lines:
-        if line.get("type") != kind:
-            continue
-        (triton if "triton" in line else records)[line["shape"]] = line
-    for shape, line in triton.items():
-        if shape in records:
-            records[shape] = {**records[shape], "triton": line["triton"]}
-    return records
 
 
 class Log:
@@ -281,77 +246,8 @@ def run_triton(log: Log, shapes: list[str], deadline: float, program: Path = TRI
 # ---- what it means -----------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Row:
-    """A shape. Times in ms; of what is not there, nothing."""
-
-    shape: str
-    cublas: float
-    libraries: dict[str, float]  # the fastest of each
-    stages: dict[str, float]  # what a stage's own launcher chooses
-    best: float | None  # of all configurations of all stages
-    best_name: str
-    triton_percent: float | None  # of the cuBLAS that was timed beside it
-
-    @property
-    def fastest_library(self) -> float:
-        return min(self.libraries.values())
-
-    def percent_of_cublas(self, ms: float) -> float:
-        return 100 * self.cublas / ms
-
-    def percent_of_best(self, stage: str) -> float:
-        """Of the fastest library."""
-        return 100 * self.fastest_library / self.stages[stage]
-
-
-def row_of(record: dict) -> Row | None:
-    competitors = record["competitors"]
-    if not competitors:
-        return None
-    libraries, stages = {}, {}
-    best, best_name = None, ""
-    for c in competitors:
-        family = c["family"]
-        if family in LIBRARIES:
-            libraries[family] = min(c["ms"], libraries.get(family, math.inf))
-            continue
-        if c["own"]:
-            stages[family] = c["ms"]
-        if best is None or c["ms"] < best:
-            best, best_name = c["ms"], f"{family}: {c['name']}"
-    triton = record.get("triton")
-    percent = (
-        100 * triton["cublas_ms"] / triton["ms"] if triton and triton.keys() >= TIMED else None
-    )
-    if "cuBLAS" not in libraries:
-        raise BadInput(f"{record['shape']} has no time of cuBLAS")
-    return Row(record["shape"], libraries["cuBLAS"], libraries, stages, best, best_name, percent)
-
-
-def rows_of(records: Iterable[dict]) -> list[Row]:
-    return [row for record in records if (row := row_of(record)) is not None]
-
-
-def geometric_mean(values: Iterable[float]) -> float:
-    logs = [math.log(value) for value in values]
-    if not logs:
-        raise BadInput("there is nothing to take a mean of")
-    return math.exp(sum(logs) / len(logs))
-
-
-def stages_of(rows: Iterable[Row]) -> list[str]:
-    """As they come; the ladder's last is the last."""
-    return list(dict.fromkeys(stage for row in rows for stage in row.stages))
-
-
 def label(stage: str) -> str:
     return stage.split("_")[0]
-
-
-def short(shape: str) -> str:
-    m, n, k = sizes(shape)
-    return str(m) if m == n == k else shape
 
 
 def aligned(cells: list[list[str]]) -> str:
@@ -396,11 +292,6 @@ def table(rows: list[Row]) -> str:
         means.append(text(geometric_mean(there) if there else None))
     cells.append(["geometric mean", "", *means])
     return aligned(cells)
-
-
-def worst(rows: list[Row], stage: str, count: int = 10) -> list[Row]:
-    there = [row for row in rows if stage in row.stages]
-    return sorted(there, key=lambda row: row.percent_of_best(stage))[:count]
 
 
 def report(records: list[dict]) -> str:
@@ -556,8 +447,6 @@ def main(arguments: list[str]) -> int:
                 wanted = set(wanted_shapes(options))
                 records = [r for r in records if r["shape"] in wanted]
             if options.plot:
-                from ladder.figures.sweep import percent_of_best
-
                 options.plot.write_text(percent_of_best(rows_of(records), gpu_of(log.lines)).svg)
             if options.thin:
                 heads = [line for line in log.lines if "gpu" in line][-1:]
@@ -575,8 +464,3 @@ def main(arguments: list[str]) -> int:
             print("\ninterrupted; with --out, the same command goes on from here", file=sys.stderr)
             return 130
     return 0 if complete else 1
-
-
-def gpu_of(lines: Iterable[dict]) -> str:
-    names = {line["gpu"] for line in lines if "gpu" in line}
-    return " and ".join(sorted(names)).replace("NVIDIA ", "") or "no GPU"

@@ -18,10 +18,11 @@ from latex2mathml.converter import convert
 from markdown.extensions.toc import slugify
 from mkdocs.structure.files import File
 
-from ladder import api, manifest, reading, triton_twins
+from ladder import api, manifest, reading
 from ladder.exercises import catalogue
 from ladder.files import read_json, read_text
 from ladder.project import ROOT, BadInput
+from ladder.twins import twin_of
 
 # A link to another file, with lines or without: ](../kernels/01_naive.cuh#L24-L35)
 LINK = re.compile(r"\]\((?P<path>[\w./]+?)(?:#L(?P<line>\d+)(?:-L\d+)?|(?P<heading>#[\w-]+))?\)")
@@ -137,7 +138,7 @@ def stage_links(source: str) -> str:
         links.append(f"[what is new against {parent}]({diff_page(stage)})")
     if stage in manifest.load():
         links.append(f"[step through its requests](stepper.md?stage={stage})")
-    if triton_twins.twin_of(stage):
+    if twin_of(stage):
         links.append("[its twin in Triton](triton.md)")
     return f"\n{' · '.join(links)}\n{{: .stage-links }}\n"
 

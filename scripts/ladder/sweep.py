@@ -16,11 +16,7 @@ stages/manifest.json, and those that docs/claims.yaml names, with the variants t
 
 import argparse
 import contextlib
-import datetime
 import json
-import math
-import os
-import re
 import subprocess
 import sys
 import tempfile
@@ -28,9 +24,20 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from ladder import manifest
-from ladder.files import one_line, parse_json, read_json, read_text
-from ladder.project import ROOT, STAGES, BadInput
+from ladder import evaluation, manifest
+from ladder.files import parse_json, read_text
+from ladder.measuring import (
+    ALL_VARIANTS_AT,
+    DOCUMENTED,
+    StageFailed,
+    keep,
+    order,
+    problem,
+    same_commit,
+    sizes,
+    write_environment,
+)
+from ladder.project import STAGES, BadInput
 from ladder.results import DEVICE, VARIANT, own
 
 SQUARES = ["1024", "2048", "4096", "8192", "16384"]
@@ -38,18 +45,7 @@ SQUARES = ["1024", "2048", "4096", "8192", "16384"]
 # bytes, divide by nothing.
 OTHERS = ["4096x11008x4096", "4096x4096x11008", "16x4096x4096", "8192x1280x8192"]
 OTHERS += ["3072", "5000", "4095x4097x4093"]
-ALL_VARIANTS_AT = "4096"
-DOCUMENTED = [ALL_VARIANTS_AT, "8192"]  # of every stage
 NO_DEVICE = 77
-UNKNOWN_COMMIT = "unknown: not a git checkout"
-
-
-class StageFailed(Exception):
-    """What the stage said, and its exit code."""
-
-    def __init__(self, text: str, code: int):
-        super().__init__(text)
-        self.code = code
 
 
 @dataclass(frozen=True)
@@ -59,38 +55,6 @@ class Cell:
     executable: Path
     shape: str
     variants: frozenset[str] = frozenset()
-
-
-# As results.shape() writes it.
-SIZE = "[1-9][0-9]{0,9}"
-SHAPE = re.compile(rf"({SIZE}(?:x{SIZE}x{SIZE})?)(?:_(NN|NT|TN|TT))?(?:_([a-z][a-z0-9]*))?")
-
-
-def split(shape: str) -> tuple[list[int], str | None, str | None]:
-    """M, N and K of "4096", "16x4096x4096" or "4096_TN_bf16", its layout and its type."""
-    found = SHAPE.fullmatch(shape)
-    if not found:
-        raise BadInput(f"no shape: '{shape}'; write 4096, 16x4096x4096 or 4096_TN_bf16")
-    parts = [int(part) for part in found[1].split("x")]
-    return parts * 3 if len(parts) == 1 else parts, found[2], found[3]
-
-
-def sizes(shape: str) -> list[int]:
-    return split(shape)[0]
-
-
-def problem(shape: str) -> list[str]:
-    """What a stage is told of it."""
-    (m, n, k), layout, type_ = split(shape)
-    words = ["--m", str(m), "--n", str(n), "--k", str(k)]
-    words += ["--layout", layout] if layout else []
-    return words + (["--type", type_] if type_ else [])
-
-
-def order(shape: str) -> tuple:
-    """By the amount of work; the usual layout and type first."""
-    of, layout, type_ = split(shape)
-    return math.prod(of), type_ or "", layout or ""
 
 
 def own_percent(report: dict) -> float:
@@ -117,48 +81,9 @@ def measure(cell: Cell) -> str:
         return text
 
 
-def keep(text: str, path: Path) -> None:
-    """Whole or not at all."""
-    partial = path.with_suffix(".partial")
-    partial.write_text(text)
-    os.replace(partial, path)
-
-
-def commit() -> str:
-    command = ["git", "rev-parse", "HEAD"]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
-    except OSError:
-        return UNKNOWN_COMMIT
-    return done.stdout.strip() if done.returncode == 0 else UNKNOWN_COMMIT
-
-
-def write_environment(folder: Path, device: dict) -> None:
-    """What ladder adopt wants to know. A folder is of one commit; see same_commit()."""
-    path = folder / "environment.json"
-    if path.exists():
-        return
-    environment = {
-        "gpu": device["name"],
-        "driver": device["driver"],
-        "toolkit": device["toolkit"],
-        "date": datetime.date.today().isoformat(),
-        "commit": commit(),
-    }
-    keep(json.dumps(environment, indent=2) + "\n", path)
-
-
-def same_commit(folder: Path) -> None:
-    path = folder / "environment.json"
-    if path.exists() and read_json(path, {"commit": one_line})["commit"] != commit():
-        raise BadInput(f"{folder} has measurements of another commit; write to another folder")
-
-
 def documented(stages: dict[str, Path], also: bool) -> list[Cell]:
     """What of these stages the documentation needs, with `also_at` or without it; the short ones
     first."""
-    from ladder import claims  # which imports ladder.power, and that this
-
     wanted = {
         (name, shape): set()
         for name in stages
@@ -168,7 +93,8 @@ def documented(stages: dict[str, Path], also: bool) -> list[Cell]:
     for name in stages if also else ():
         for shape in manifest.stage(name).also_at:
             wanted.setdefault((name, shape), set())
-    for name, variant, shape in claims.shapes_claimed(claims.load_claims(claims.CLAIMS)):
+    claims = evaluation.load_claims(evaluation.CLAIMS)
+    for name, variant, shape in evaluation.shapes_claimed(claims):
         if name in stages:
             wanted.setdefault((name, shape), set()).add(variant)
     cells = sorted(wanted, key=lambda cell: (manifest.place(cell[0]), order(cell[1])))

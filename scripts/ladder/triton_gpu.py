@@ -5,6 +5,7 @@ import importlib.util
 import math
 import statistics
 import subprocess
+import sys
 import tempfile
 from collections.abc import Callable
 from contextlib import contextmanager
@@ -15,11 +16,11 @@ import torch
 import triton
 from triton.backends.compiler import GPUTarget
 
-from ladder.peers import short
 from ladder.project import BadInput
 from ladder.race import race
+from ladder.sweep_records import short
 from ladder.sweep_shapes import sizes
-from ladder.triton_twins import (
+from ladder.twins import (
     ALIGNED,
     KERNELS,
     RAGGED,
@@ -28,7 +29,6 @@ from ladder.triton_twins import (
     Twin,
     Unavailable,
     Wrong,
-    progress,
     ptx_counts,
     resources,
     shared_loads,
@@ -371,6 +371,10 @@ def refused(kernels: ModuleType) -> list[dict]:
 
 
 # ---- all of it ---------------------------------------------------------------------------------
+
+
+def progress(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
 
 
 def need_triton() -> None:

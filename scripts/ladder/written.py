@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from ladder import power, reports, timeline
+from ladder import power_results, reports, timeline
 from ladder.counters import AT_MANY_SHAPES, COUNTED, COUNTED_AT_SHAPES, COUNTERS
 from ladder.files import a_name, at_least_1, check, file_name, one_line, positive
 from ladder.results import AROUND, REFERENCES, REPORT
@@ -26,7 +26,7 @@ PROGRAM = (
 )
 # The first that fits, by how a name begins.
 REPORTS = {
-    power.NAME: power.MEASURED,
+    power_results.NAME: power_results.MEASURED,
     timeline.NAME: timeline.RECORDED,
     AROUND: {"device?": one_line, "kernels": [KERNEL | SHARES, ...]},
     REFERENCES: {"device?": one_line, "exercises": {str: EXERCISE}},

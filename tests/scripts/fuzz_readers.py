@@ -29,21 +29,22 @@ from ladder import (
     claims_lint,
     diagnose,
     docs,
+    evaluation,
     files,
     manifest,
+    measuring,
     model,
     ncu,
     peers,
     planted,
-    power,
+    power_results,
     reading,
     reports,
     results,
     steps,
-    sweep,
+    sweep_records,
     timeline,
     traces,
-    triton_twins,
     tune,
     written,
 )
@@ -56,6 +57,7 @@ from ladder.figures import measured, timelines
 from ladder.figures import power as power_figure
 from ladder.figures import sweep as sweep_figure
 from ladder.project import RESULTS, ROOT, BadInput
+from ladder.twins import Twin, read_table
 
 PIECES = [
     *(None, [], {}, "", -1, 0, True, 0.5, 2**70, "x" * 3000, "\ud800", "a\nb", "\0", "../.."),
@@ -187,9 +189,9 @@ def read_report(path: Path) -> None:
     stage, variant = "10b_cluster", "cluster"
 
     def claim():
-        its = claims.Measurements(path.parent, [])
-        for name in claims.RESULTS:
-            claims.verdict({"holds": f"{name}({stage}/{variant}) > 1"}, its)
+        its = evaluation.Measurements(path.parent, [])
+        for name in evaluation.RESULTS:
+            evaluation.verdict({"holds": f"{name}({stage}/{variant}) > 1"}, its)
 
     all_of(
         path,
@@ -220,10 +222,10 @@ def read_kernels(path: Path) -> None:
 
 
 def read_power(path: Path) -> None:
-    found = power.load(path.parent)
-    for name in power.FUNCTIONS:
+    found = power_results.load(path.parent)
+    for name in power_results.FUNCTIONS:
         with contextlib.suppress(BadInput):
-            power.number(found, name, "09_wgmma/wgmma", "random")
+            power_results.number(found, name, "09_wgmma/wgmma", "random")
     power_figure.drawn(found)
 
 
@@ -233,10 +235,10 @@ def read_timelines(path: Path) -> None:
 
 
 def read_claims(path: Path) -> None:
-    found = claims.load_claims(path)
+    found = evaluation.load_claims(path)
     claims.check(found, {"h200": MEASURED}, "")
     claims_lint.findings(found, {"h200": MEASURED})
-    claims.shapes_claimed(found)
+    evaluation.shapes_claimed(found)
     claims.by_stage(found)
 
 
@@ -258,8 +260,8 @@ def read_wrong(path: Path) -> None:
 
 
 def read_peers(path: Path) -> None:
-    lines = peers.read_lines(path)
-    records = list(peers.merge(lines, "fp16").values())
+    lines = sweep_records.read_lines(path)
+    records = list(sweep_records.merge(lines, "fp16").values())
     [*map(peers.thin, records)]
     all_of(path, lambda: peers.report(records), lambda: sweep_figure.of_results(path.parent))
 
@@ -358,7 +360,7 @@ def read_trace(path: Path) -> None:
 
 
 def read_cpu_report(path: Path) -> None:
-    report = claims.read_json(path, results.REPORT)
+    report = files.read_json(path, results.REPORT)
     for variant in report["variants"]:
         memory = [model.kept(line) for line in variant["memory"]]
         model.counts_of(memory, frozenset())
@@ -404,7 +406,7 @@ def of_report(name: str) -> bytes:
 
 
 FEW = dict([*model.SHAPES.items()][:4])
-MEASURED = claims.Measurements(RESULTS, [])
+MEASURED = evaluation.Measurements(RESULTS, [])
 ENVIRONMENT = {"gpu": "NVIDIA H200", "driver": "1", "toolkit": "2", "date": "3", "commit": "4"}
 REPORT = of_report("10b_cluster_4096")
 COUNTERS = reports.read(RESULTS, "counters", {})
@@ -498,7 +500,7 @@ READERS = {
     "triton stages": Reader(
         sample(ROOT / "stages/triton.json"),
         "triton.json",
-        lambda path: [triton_twins.Twin(**t) for t in triton_twins.read_table(path)["twins"]],
+        lambda path: [Twin(**t) for t in read_table(path)["twins"]],
     ),
     "model": Reader(lines_of(ROOT / "stages/model.yaml", "0", 6), "model.yaml", read_shapes),
     "reasons": Reader(
@@ -540,7 +542,9 @@ READERS = {
         f"committed {path.stem}": Reader(text.encode(), path.name, read_committed)
         for path, text in COMMITTED.items()
     },
-    "sweep's environment": by_name("environment.json", lambda path: sweep.same_commit(path.parent)),
+    "sweep's environment": by_name(
+        "environment.json", lambda path: measuring.same_commit(path.parent)
+    ),
     "requests": Reader(
         sample(ROOT / "docs/results/requests.jsonl"), "requests.jsonl", read_model("REQUESTS")
     ),

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ladder import claims, claims_lint, manifest, steps
+from ladder import claims, claims_lint, evaluation, manifest, steps
 
 ROOT = Path(__file__).resolve().parents[2]
 LD = "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"
@@ -201,7 +201,7 @@ def test_predictions_are_checked_too(place, capsys):
 
 def test_only_counters_at_128_are_predicted(place):
     def predicted(holds, **more):
-        return claims.is_predicted({"holds": holds, **more})
+        return evaluation.is_predicted({"holds": holds, **more})
 
     assert predicted("sectors_ld(01_naive/naive) > 1")
     assert not predicted("sectors_ld(01_naive/naive) > 1", not_predicted="merged by ptxas")
@@ -220,7 +220,7 @@ def test_what_has_to_be_measured_for_the_claims():
     holds = ["time(01_a/x) > time(01_a/y, 16x32x64) and sectors_ld(01_a/z, 4096) == 0"]
     holds += ["tflops(02_b/x, 8192) / 2 > registers(01_a/x)"]
     holds += ["time(01_a/y, 64_TN) < time(01_a/y, 8x8x64_bf16)"]
-    wanted = claims.shapes_claimed([{"holds": text} for text in holds])
+    wanted = evaluation.shapes_claimed([{"holds": text} for text in holds])
     assert wanted == {
         ("01_a", "x", "4096"),
         ("01_a", "y", "16x32x64"),
@@ -243,17 +243,17 @@ def test_counters_at_128_come_from_the_results_where_they_have_some(place, capsy
 
 @pytest.fixture(scope="module")
 def all_claims():
-    return claims.load_claims(ROOT / "docs/claims.yaml")
+    return evaluation.load_claims(ROOT / "docs/claims.yaml")
 
 
 def test_at_least_two_claims_a_stage_and_150_in_all(all_claims):
     assert len(all_claims) >= 150
     for stage in manifest.measured_at_squares():
-        assert sum(stage in claims.stages_of(claim) for claim in all_claims) >= 2, stage
+        assert sum(stage in evaluation.stages_of(claim) for claim in all_claims) >= 2, stage
 
 
 def test_a_claim_names_each_variant_that_was_measured(all_claims):
-    named = {name for claim in all_claims for _, name, _ in claims.calls(claim)}
+    named = {name for claim in all_claims for _, name, _ in evaluation.calls(claim)}
     exist = {
         f"{stage}/{variant}"
         for stage in manifest.load()
@@ -350,7 +350,9 @@ def test_the_claims_have_no_findings(all_claims):
 
 def lint(place, claim, holds, **more):
     entry = {"id": "x", "claim": claim, "holds": holds, **more}
-    measured = claims.Measurements(place / "results", claims.measured_counters(place / "results"))
+    measured = evaluation.Measurements(
+        place / "results", claims.measured_counters(place / "results")
+    )
     return claims_lint.findings([entry], {"h200": measured})
 
 

@@ -5,7 +5,7 @@ import xml.etree.ElementTree as ElementTree
 
 import pytest
 
-from ladder import peers
+from ladder import peers, sweep_records
 from ladder.figures import sweep as sweep_figure
 from ladder.project import BadInput
 from ladder.sweep_shapes import (
@@ -86,47 +86,47 @@ def test_a_line_that_was_cut_off_is_no_record_and_hides_none(tmp_path):
     path.write_text(json.dumps(usual("1x2x3")) + '\n{"shape": "4x5x')
     log = peers.Log(path)
     log.add(usual("7x8x9"))
-    assert list(peers.merge(peers.Log(path).lines, "fp16")) == ["1x2x3", "7x8x9"]
+    assert list(sweep_records.merge(peers.Log(path).lines, "fp16")) == ["1x2x3", "7x8x9"]
 
 
 def test_the_last_record_of_a_shape_counts_and_types_are_apart():
     lines = [usual("1x2x3"), usual("1x2x3", 3.0), record("1x2x3", kind="fp32")]
-    merged = peers.merge(lines, "fp16")
+    merged = sweep_records.merge(lines, "fp16")
     assert merged["1x2x3"]["competitors"][4]["ms"] == 3.0
-    assert peers.merge(lines, "fp32")["1x2x3"]["competitors"] == []
+    assert sweep_records.merge(lines, "fp32")["1x2x3"]["competitors"] == []
 
 
 def test_triton_is_merged_by_shape_and_has_percent_of_its_own_cublas():
     triton = {"shape": "1x2x3", "type": "fp16", "triton": {"ms": 4.0, "cublas_ms": 3.0}}
     lost = {"shape": "9x9x9", "type": "fp16", "triton": {"ms": 4.0, "cublas_ms": 3.0}}
-    merged = peers.merge([triton, usual("1x2x3"), lost], "fp16")
+    merged = sweep_records.merge([triton, usual("1x2x3"), lost], "fp16")
     assert list(merged) == ["1x2x3"]
-    assert peers.row_of(merged["1x2x3"]).triton_percent == 75
+    assert sweep_records.row_of(merged["1x2x3"]).triton_percent == 75
     merged["1x2x3"]["triton"] = {"failed": "no configuration is right"}
-    assert peers.row_of(merged["1x2x3"]).triton_percent is None
+    assert sweep_records.row_of(merged["1x2x3"]).triton_percent is None
 
 
 # ---- what it means ----
 
 
 def test_a_row_has_the_fastest_of_each_family():
-    row = peers.row_of(usual("1x2x3"))
+    row = sweep_records.row_of(usual("1x2x3"))
     assert row.libraries == {"cuBLAS": 1.0, "cublasLt": 0.8, "CUTLASS": 1.25}
     assert row.stages == {"13_new": 2.0}
     assert (row.best, row.best_name) == (0.5, "13_new: small tiles")
     assert row.percent_of_cublas(row.stages["13_new"]) == 50
     assert row.percent_of_best("13_new") == pytest.approx(40)
-    assert peers.row_of(record("1x2x3", failed="why")) is None
+    assert sweep_records.row_of(record("1x2x3", failed="why")) is None
 
 
 def test_geometric_mean():
-    assert peers.geometric_mean([50, 200]) == pytest.approx(100)
+    assert sweep_records.geometric_mean([50, 200]) == pytest.approx(100)
     with pytest.raises(BadInput):
-        peers.geometric_mean([])
+        sweep_records.geometric_mean([])
 
 
 def test_the_table_is_in_percent_of_cublas():
-    rows = peers.rows_of([usual("512x512x512"), usual("16x32x64", 0.5)])
+    rows = sweep_records.rows_of([usual("512x512x512"), usual("16x32x64", 0.5)])
     lines = peers.table(rows).splitlines()
     assert lines[0].split() == [
         "M",
@@ -146,7 +146,7 @@ def test_the_table_is_in_percent_of_cublas():
 
 
 def test_without_cutlass_there_is_no_column_of_it():
-    rows = peers.rows_of([record("1x2x3", competitor("cuBLAS", 1, own=True))])
+    rows = sweep_records.rows_of([record("1x2x3", competitor("cuBLAS", 1, own=True))])
     assert peers.table(rows).splitlines()[0].split() == [
         "M",
         "x",
@@ -178,7 +178,9 @@ def test_the_report_names_the_worst_and_what_went_wrong():
 
 
 def test_the_figure_has_a_dot_for_each_shape():
-    rows = peers.rows_of([usual("16x8x8", 1.0), usual("4096x4096x4096", 0.3), usual("9x9x9", 900)])
+    rows = sweep_records.rows_of(
+        [usual("16x8x8", 1.0), usual("4096x4096x4096", 0.3), usual("9x9x9", 900)]
+    )
     drawing = sweep_figure.percent_of_best(rows, "some GPU")
     dots = [n for n in ElementTree.fromstring(drawing.svg).iter() if n.tag.endswith("circle")]
     assert len(dots) == 3 + len(sweep_figure.KINDS)
@@ -251,7 +253,7 @@ def test_who_ends_the_process_is_left_out_and_the_rest_is_measured(program, tmp_
     assert "lost at 13x13x13, CUTLASS: bad: exit code 1: peers: illegal address" in captured.err
     assert "14: exit code 9" in captured.out
     assert "--leave-out CUTLASS: bad" in calls(tmp_path)[1]
-    assert [line["shape"] for line in peers.read_lines(out) if "shape" in line] == [
+    assert [line["shape"] for line in sweep_records.read_lines(out) if "shape" in line] == [
         "8x8x8",
         "13x13x13",
         "14x14x14",
@@ -270,13 +272,13 @@ def test_a_program_that_hangs_is_ended(program, tmp_path):
     log = peers.Log(tmp_path / "out.jsonl")
     run = peers.Run(log, "fp16", [], program=program, silence_s=0.5)
     assert run.all(["15x15x15", "32x32x32"])
-    assert peers.merge(log.lines, "fp16")["15x15x15"]["failed"] == "nothing for 0.5 s"
+    assert sweep_records.merge(log.lines, "fp16")["15x15x15"]["failed"] == "nothing for 0.5 s"
 
 
 def test_when_the_time_is_over_the_run_is_incomplete(program, tmp_path):
     out = tmp_path / "out.jsonl"
     assert run(program, "--budget", "100", "--out", str(out), "8", "16", "32") == 1
-    assert len(peers.merge(peers.read_lines(out), "fp16")) == 1
+    assert len(sweep_records.merge(sweep_records.read_lines(out), "fp16")) == 1
 
 
 def test_shapes_come_from_a_file(program, tmp_path, capsys):
@@ -310,7 +312,7 @@ def test_a_thin_record_has_what_the_table_needs(tmp_path, capsys):
     log.add(usual("1x2x3", slower=[1], left_out=[]))
     assert peers.main(["--show", "--out", str(out), "--thin", str(thin), "1x2x3"]) == 0
     table = capsys.readouterr().out
-    assert len(peers.read_lines(thin)[1]["competitors"]) == 5
+    assert len(sweep_records.read_lines(thin)[1]["competitors"]) == 5
     assert peers.main(["--show", "--out", str(thin)]) == 0
     assert capsys.readouterr().out == table
     assert "Some GPU" in sweep_figure.of_results(tmp_path).svg

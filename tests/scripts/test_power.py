@@ -4,7 +4,7 @@ from itertools import pairwise
 import pytest
 from test_figures import faults
 
-from ladder import manifest, power, sweep
+from ladder import manifest, measuring, power, power_results
 from ladder.figures import power as figure
 from ladder.project import BadInput
 
@@ -49,7 +49,7 @@ def profiled(command):
 
 @pytest.fixture
 def build(tmp_path, monkeypatch):
-    monkeypatch.setattr(sweep, "commit", lambda: "abc")
+    monkeypatch.setattr(measuring, "commit", lambda: "abc")
     monkeypatch.setattr(power.shutil, "which", lambda name: f"/bin/{name}")
     monkeypatch.setattr(power.ncu, "run", profiled)
     folder = tmp_path / "stages"
@@ -62,7 +62,7 @@ def build(tmp_path, monkeypatch):
 
 def measured(build, out):
     assert power.main([str(out)], build) == 0
-    return power.load(out)
+    return power_results.load(out)
 
 
 def test_every_stage_with_every_kind_of_data(build, tmp_path):
@@ -101,17 +101,17 @@ def test_numbers_for_claims(build, tmp_path):
         "cublas_power_thermal": 0,
     }
     for name, value in expected.items():
-        assert power.number(found, name, variant, "random") == value
-    assert len(power.FUNCTIONS) == 4 + 4 * 5
+        assert power_results.number(found, name, variant, "random") == value
+    assert len(power_results.FUNCTIONS) == 4 + 4 * 5
     with pytest.raises(BadInput, match="no power_watts of 09_wgmma/own with noise: 'noise'"):
-        power.number(found, "power_watts", variant, "noise")
+        power_results.number(found, "power_watts", variant, "noise")
 
 
 def test_what_there_is_no_sample_of_is_missing(build, tmp_path):
     found = measured(build, tmp_path / "out")
     del found["runs"]["09_wgmma/own"]["zeros"]["stage"]["sustained"]["watts"]
     with pytest.raises(BadInput, match="no power_watts of 09_wgmma/own with zeros: 'watts'"):
-        power.number(found, "power_watts", "09_wgmma/own", "zeros")
+        power_results.number(found, "power_watts", "09_wgmma/own", "zeros")
 
 
 @pytest.mark.parametrize(
@@ -147,14 +147,14 @@ def test_without_ncu_nothing_is_begun(build, tmp_path, capsys, monkeypatch):
 
 def test_what_was_not_measured_is_said(tmp_path):
     with pytest.raises(BadInput, match=r"./ladder power measures it"):
-        power.load(tmp_path)
+        power_results.load(tmp_path)
 
 
 def test_the_figure_shows_every_kernel_and_can_be_read(build, tmp_path):
     drawn = figure.drawn(measured(build, tmp_path / "out"))
     assert faults(drawn.svg) == []
     labels = [manifest.stage(name).label for name in power.chosen()]
-    for text in [*labels, "cuBLAS", *power.DATA.values(), "limit 700"]:
+    for text in [*labels, "cuBLAS", *power_results.DATA.values(), "limit 700"]:
         assert text in drawn.svg
     bars = {kind: drawn.svg.count(f'"{kind} strong bare"') for kind in figure.COLORS}
     # Three panels, and one in the legend.

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from ladder import sweep
+from ladder import evaluation, measuring, sweep
 
 # Reports as percent of cuBLAS the number of times it has been run, times seven, modulo five.
 STAGE = """#!/usr/bin/env python3
@@ -30,7 +30,7 @@ Path(sys.argv[sys.argv.index("--json") + 1]).write_text(json.dumps(report))
 @pytest.fixture
 def build(tmp_path, manifest_of, monkeypatch):
     manifest_of("01_right", "02_broken", "03_elsewhere")
-    monkeypatch.setattr(sweep, "commit", lambda: "abc")
+    monkeypatch.setattr(measuring, "commit", lambda: "abc")
     folder = tmp_path / "stages"
     for name in ("01_right", "02_broken", "03_elsewhere"):
         (folder / name).write_text(STAGE.format(name=name))
@@ -79,7 +79,7 @@ def test_a_shape_may_have_a_layout_and_a_type(build, tmp_path):
 
 def test_work_goes_before_type_and_type_before_layout():
     ordered = ["16x16x128", "32_TT", "64", "64_TN", "64_bf16", "64_NT_bf16"]
-    assert sorted(reversed(ordered), key=sweep.order) == ordered
+    assert sorted(reversed(ordered), key=measuring.order) == ordered
 
 
 def test_the_median_of_several_processes_is_kept(build, tmp_path, capsys):
@@ -148,11 +148,10 @@ def test_without_a_build_it_says_how_to_get_one(tmp_path, capsys):
 def claimed(tmp_path, monkeypatch):
     """A claim on the stage's other variant at a shape of its own."""
     pytest.importorskip("yaml")
-    from ladder import claims
 
     path = tmp_path / "claims.yaml"
     path.write_text("- id: x\n  claim: y\n  holds: 'time(01_right/slow, 16x32x64) > 1'\n")
-    monkeypatch.setattr(claims, "CLAIMS", path)
+    monkeypatch.setattr(evaluation, "CLAIMS", path)
 
 
 def test_what_the_documentation_is_made_of(build, tmp_path, manifest_of, claimed):
@@ -189,7 +188,7 @@ def test_the_environment_is_written_and_a_folder_is_of_one_commit(
     date = environment.pop("date")
     facts = {"gpu": "Some GPU", "driver": "1", "toolkit": "2", "commit": "abc"}
     assert environment == facts and len(date) == 10
-    monkeypatch.setattr(sweep, "commit", lambda: "def")
+    monkeypatch.setattr(measuring, "commit", lambda: "def")
     assert sweep.main(arguments, build) == 2
     assert "has measurements of another commit" in capsys.readouterr().err
 

@@ -12,7 +12,19 @@ from ladder import manifest, triton_twins
 from ladder.docs import sources, twins
 from ladder.files import read_lines
 from ladder.project import BadInput
-from ladder.triton_twins import ALIGNED, KERNELS, RAGGED, TWINS, cuda_lines, ptx_counts
+from ladder.twins import (
+    ALIGNED,
+    KERNELS,
+    RAGGED,
+    TWINS,
+    Wrong,
+    cuda_lines,
+    lines_of_stage,
+    ptx_counts,
+    resources,
+    shared_loads,
+    triton_lines,
+)
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "docs/results/triton.jsonl"
@@ -44,8 +56,8 @@ def kernel(
 
 
 def test_lines_of_a_kernel_are_its_code_and_what_it_calls():
-    assert triton_twins.triton_lines(PYTHON, "kernel") == 5 + 4
-    assert triton_twins.triton_lines(PYTHON, "unused") == 2
+    assert triton_lines(PYTHON, "kernel") == 5 + 4
+    assert triton_lines(PYTHON, "unused") == 2
 
 
 def test_lines_of_a_cuda_kernel_are_its_code_and_what_it_calls(tmp_path):
@@ -65,8 +77,8 @@ def test_lines_of_a_cuda_kernel_are_its_code_and_what_it_calls(tmp_path):
 
 def test_every_kernel_is_there_and_has_lines():
     for twin in TWINS:
-        assert triton_twins.triton_lines(KERNELS.read_text(), twin.kernel) > 5
-        in_cuda = triton_twins.lines_of_stage(twin.stage, ROOT)
+        assert triton_lines(KERNELS.read_text(), twin.kernel) > 5
+        in_cuda = lines_of_stage(twin.stage, ROOT)
         assert in_cuda is None if twin.bias else in_cuda > 5
 
 
@@ -125,12 +137,12 @@ def test_loads_from_shared_memory_are_counted_by_width():
         "        /*0038*/              @!PT LDS RZ, [RZ] ;    /* 0x1 */\n"
         "        /*0040*/                   STS.128 [R0], R4 ;    /* 0x1 */\n"
     )
-    assert triton_twins.shared_loads(sass) == {"LDS": 1, "LDS.128": 2, "LDSM": 1}
+    assert shared_loads(sass) == {"LDS": 1, "LDS.128": 2, "LDSM": 1}
 
 
 def test_resources_are_those_of_the_function():
     usage = "Resource usage:\n Common:\n  GLOBAL:0\n Function k:\n  REG:255 STACK:384 SHARED:1024\n"
-    assert triton_twins.resources(usage) == {"registers": 255, "local_bytes": 384}
+    assert resources(usage) == {"registers": 255, "local_bytes": 384}
 
 
 # ---- the command ----
@@ -302,7 +314,7 @@ def test_the_committed_results_are_of_the_kernels_as_they_are():
     found = read_lines(RESULTS, {})["twins"]
     assert [record["name"] for record in found] == [twin.name for twin in TWINS]
     for twin, record in zip(TWINS, found, strict=True):
-        assert record["lines"] == triton_twins.triton_lines(KERNELS.read_text(), twin.kernel)
+        assert record["lines"] == triton_lines(KERNELS.read_text(), twin.kernel)
 
 
 def test_what_the_page_says_of_the_instructions(committed):
@@ -395,7 +407,7 @@ def findings(part, name, edit=None, tmp_path=None):
             problem = part.problem(shape, twin.type, exact, "cpu")
             try:
                 part.check(twin, getattr(kernels, name), problem)
-            except triton_twins.Wrong as wrong:
+            except Wrong as wrong:
                 return str(wrong)
     return ""
 
@@ -432,7 +444,7 @@ def test_what_others_gave_is_kept_when_a_kernel_fails(gpu_part, monkeypatch):
     """Runs nothing: what is tested is what is saved, and when."""
     fates = {
         "naive": {"4096": {"ms": 1.0}},
-        "blocked": triton_twins.Wrong("1x7x5: row 0"),
+        "blocked": Wrong("1x7x5: row 0"),
         "grouped": RuntimeError("CUDA error\nand a long hint"),
         "pipelined": {"4096": {"ms": 2.0}},
         "tensor_cores": KeyboardInterrupt(),  # it hangs, and somebody ends it

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import ladder
-from ladder import claims, docs, manifest
+from ladder import docs, evaluation, manifest
 from ladder.counters import LIMITS, PREDICTED, STALL, TIME
 from ladder.docs import claimed, counters, pictures, sources
 from ladder.project import BadInput
@@ -62,7 +62,7 @@ def project(tmp_path, monkeypatch, manifest_of):
     monkeypatch.setattr(sources, "ROOT", tmp_path)
     monkeypatch.setattr(sources, "GPUS", {"h200": results})
     monkeypatch.setattr(pictures, "drawn", {})
-    measured = claims.Measurements(results, [{"size": 4096, "counters": counters}])
+    measured = evaluation.Measurements(results, [{"size": 4096, "counters": counters}])
     monkeypatch.setattr(sources, "measurements", lambda gpu: measured)
     fast = {"id": "fast", "claim": "It is fast.", "holds": "tflops(02_two/own) > 49"}
     false = {"id": "false", "claim": "It is.", "holds": "tflops(02_two/own) > 99"}
@@ -91,7 +91,7 @@ def second(project, monkeypatch):
         path.write_text(json.dumps(made))
     monkeypatch.setattr(sources, "GPUS", {"h200": project / "results", "h100": folder})
     counters = json.loads((folder / "counters.json").read_text())
-    measured = {gpu: claims.Measurements(p, [counters]) for gpu, p in sources.GPUS.items()}
+    measured = {gpu: evaluation.Measurements(p, [counters]) for gpu, p in sources.GPUS.items()}
     monkeypatch.setattr(sources, "measurements", measured.get)
     return folder
 

@@ -1,8 +1,8 @@
 """Claims with their values, and single values in the prose."""
 
-from ladder import claims
 from ladder.docs import sources
 from ladder.docs.text import number
+from ladder.evaluation import Untold, evaluate, parse
 from ladder.project import BadInput
 
 
@@ -45,8 +45,8 @@ def measured(name: str, claim: dict, gpu: str) -> dict[str, float]:
     on = f" on {sources.label(gpu)}" if len(sources.GPUS) > 1 else ""
     numbers: dict[str, float] = {}
     try:
-        holds = claims.evaluate(claims.parse(claim["holds"]), sources.measurements(gpu), numbers)
-    except claims.Untold as error:
+        holds = evaluate(parse(claim["holds"]), sources.measurements(gpu), numbers)
+    except Untold as error:
         raise BadInput(f"claim '{name}'{on}: {error}") from error
     if holds is not True:
         raise BadInput(f"claim '{name}' does not hold{on}")
@@ -56,10 +56,8 @@ def measured(name: str, claim: dict, gpu: str) -> dict[str, float]:
 def value(expression: str, form: str) -> str:
     """Of an expression as claims have them, on the reference."""
     try:
-        found = claims.evaluate(
-            claims.parse(expression), sources.measurements(sources.reference()), {}
-        )
-    except claims.Untold as error:
+        found = evaluate(parse(expression), sources.measurements(sources.reference()), {})
+    except Untold as error:
         raise BadInput(f"'{expression}': {error}") from error
     if isinstance(found, bool):
         raise BadInput(f"'{expression}' is a comparison, not a number")

@@ -1,12 +1,13 @@
 """Tables of what ncu counted, and of what the CPU device predicts."""
 
-from ladder import claims, manifest, steps, written
 from ladder import counters as ncu
+from ladder import manifest, steps, written
 from ladder.docs import sources
 from ladder.docs.text import number, table
+from ladder.evaluation import Untold
+from ladder.measuring import SHAPE
 from ladder.project import BadInput
 from ladder.results import REFERENCES
-from ladder.sweep import SHAPE
 
 # A counter by its short name, in the order of the tables, and in words.
 NAMES = {"time": ncu.TIME, **ncu.LIMITS, **ncu.PREDICTED}
@@ -131,7 +132,7 @@ def chosen_row(
 def claimed_number(name: str, variant: str, at: str) -> float:
     try:
         return sources.measurements(sources.reference()).number(name, variant, at)
-    except claims.Untold as error:
+    except Untold as error:
         raise BadInput(f"no row '{name}': {error}; and there are time and {STALLS}") from error
 
 

@@ -6,9 +6,9 @@ from ladder import manifest, steps, written
 from ladder.docs import sources
 from ladder.docs.text import number, table
 from ladder.files import read_text
+from ladder.measuring import ALL_VARIANTS_AT, DOCUMENTED, order
 from ladder.project import BadInput
 from ladder.results import AROUND, own, percent_of_best, terminal_table
-from ladder.sweep import ALL_VARIANTS_AT, DOCUMENTED, order
 
 # Shorter launches are not at the power limit: the host that enqueues them sets the pace.
 HOST_PACED_MS = 0.02

@@ -2,12 +2,13 @@
 
 from functools import cache
 
-from ladder import claims, manifest, steps, written
 from ladder import counters as ncu
+from ladder import manifest, steps, written
+from ladder.evaluation import Measurements, load_claims
 from ladder.files import read_json
+from ladder.measuring import ALL_VARIANTS_AT, cpu_report
 from ladder.project import CPU_STAGES, GPUS, ROOT, BadInput
 from ladder.results import load, shape
-from ladder.sweep import ALL_VARIANTS_AT
 
 
 def reference() -> str:
@@ -64,14 +65,14 @@ def counters(at: str = "4096") -> dict[str, dict]:
 
 @cache
 def all_claims() -> dict[str, dict]:
-    return {claim["id"]: claim for claim in claims.load_claims(ROOT / "docs/claims.yaml")}
+    return {claim["id"]: claim for claim in load_claims(ROOT / "docs/claims.yaml")}
 
 
 @cache
-def measurements(gpu: str) -> claims.Measurements:
-    return claims.Measurements(GPUS[gpu], [*ncu.load_counters(GPUS[gpu]).values()])
+def measurements(gpu: str) -> Measurements:
+    return Measurements(GPUS[gpu], [*ncu.load_counters(GPUS[gpu]).values()])
 
 
 @cache
 def predicted(stage: str) -> dict[str, dict]:
-    return claims.cpu_report(CPU_STAGES, stage)
+    return cpu_report(CPU_STAGES, stage)

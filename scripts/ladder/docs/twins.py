@@ -6,7 +6,7 @@ from ladder.docs.text import number, table
 from ladder.files import a_name, absent, at_least_1, one_line, positive, read_lines
 from ladder.project import BadInput
 from ladder.results import own
-from ladder.triton_twins import ALIGNED, RAGGED, lines_of_stage
+from ladder.twins import ALIGNED, RAGGED, lines_of_stage
 
 FILE = "docs/results/triton.jsonl"
 # Columns of instructions, by how their names in the file begin.

@@ -29,8 +29,8 @@ from ladder.figures import (
     timelines,
 )
 from ladder.figures.svg import Figure
-from ladder.peers import SWEEP
 from ladder.project import RESULTS
+from ladder.sweep_records import SWEEP
 
 TOPICS = (
     machine,

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from ladder import manifest, reports
 from ladder.figures.svg import WIDTH, Canvas, Figure
-from ladder.power import DATA, NAME, load
+from ladder.power_results import DATA, NAME, load
 from ladder.project import RESULTS
 
 LEFT, TOP, HEIGHT, GAP = 44, 74, 110, 40  # of the first panel's area, and between two

@@ -4,7 +4,8 @@ import math
 from pathlib import Path
 
 from ladder.figures.svg import Canvas, Figure
-from ladder.peers import (
+from ladder.project import BadInput
+from ladder.sweep_records import (
     SWEEP,
     Row,
     geometric_mean,
@@ -16,7 +17,6 @@ from ladder.peers import (
     stages_of,
     worst,
 )
-from ladder.project import BadInput
 from ladder.sweep_shapes import model_shapes, sizes
 
 LEFT, RIGHT, TOP, HEIGHT = 44, 464, 62, 250
