@@ -23,8 +23,8 @@ STAGES = [
 ]
 NO_STAGE = "{}: no stage 'nope'; there are: " + " ".join(STAGES) + "\n"
 SCRIPTS = [["scripts/run_all.sh"], ["scripts/try.sh"], ["scripts/test.sh"], ["scripts/docs.sh"]]
-SCRIPTS += [["ladder", name] for name in ("profile", "sanitize", "measure", "peers", "tune", "lock")]
-SCRIPTS += [["ladder", "lint"]]
+LADDER = ("profile", "sanitize", "measure", "peers", "tune", "lock", "lint")
+SCRIPTS += [["ladder", name] for name in LADDER]
 
 
 ONE_FILE = "run_all.sh: every stage would write the same file; run one of them with {}\n"
