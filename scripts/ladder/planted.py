@@ -179,15 +179,15 @@ class Build:
         self.folder = folder
         self.libraries = build_folder.libraries(folder / "cpu/libraries")
 
-    def command_of(self, stage: str) -> list[str]:
-        """Without the headers that are compiled once: an edit may be of one of them."""
+    def command_of(self, stage: str, precompiled: bool = True) -> list[str]:
+        """With the headers that are compiled once, or without, as for an edit in one of them."""
         name = f"{stage}.cu.cpp"
         if name not in self.commands:
             raise BadInput(f"{stage} is no stage that this build makes for the CPU device")
         command = list(self.commands[name])
-        precompiled = [i for i, word in enumerate(command) if word.endswith("/cmake_pch.hxx")]
-        for i in reversed(precompiled):
-            del command[i - 1 : i + 1]
+        headers = [i for i, word in enumerate(command) if word.endswith("/cmake_pch.hxx")]
+        if headers and not precompiled:
+            del command[headers[0] - 1 : headers[0] + 1]
         return command
 
     def link(self, command: list[str], objects: list[Path], program: Path) -> str:
@@ -211,7 +211,10 @@ class Build:
     def compile(self, edit: Edit, kernels: Path, program: Path) -> str:
         """Makes the edit's variant of its stage with another kernels/. Returns what the compiler
         says if it cannot."""
-        command = self.command_of(edit.stage)
+        of_a_stage = (
+            re.match(r"\d\d|parts/", edit.file) is not None
+        )  # which launch.cuh includes none of
+        command = self.command_of(edit.stage, precompiled=of_a_stage)
         source = program.with_suffix(".cpp")
         source.write_text(main_of(read_text(ROOT / f"stages/{edit.stage}.cu"), edit))
         command[command.index("-c") + 1] = str(source)

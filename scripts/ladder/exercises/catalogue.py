@@ -56,7 +56,7 @@ class Exercise:
 def read_yaml(path: Path) -> dict:
     """Raises BadInput."""
     try:
-        value = yaml.safe_load(path.read_text())
+        value = yaml.load(path.read_text(), getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     except OSError as error:
         raise BadInput(f"{path}: {error.strerror}") from error
     except (yaml.YAMLError, ValueError) as error:
