@@ -37,5 +37,6 @@ if knows "$before" ' <'; then bad_input "ctest's option $before needs a value"; 
 venv_with pytest,yaml,scikit_build_core test claims ||
   say "pytest and PyYAML could not be installed: the tests of the scripts are left out"
 build "${targets[@]}"
+if ! have_gpu && [ "$slow_tests" = OFF ]; then say "there is no GPU: the tests that need one are left out"; fi
 say "testing"
 run_tests build "$@"
