@@ -211,10 +211,9 @@ class Build:
     def compile(self, edit: Edit, kernels: Path, program: Path) -> str:
         """Makes the edit's variant of its stage with another kernels/. Returns what the compiler
         says if it cannot."""
-        of_a_stage = (
-            re.match(r"\d\d|parts/", edit.file) is not None
-        )  # which launch.cuh includes none of
-        command = self.command_of(edit.stage, precompiled=of_a_stage)
+        # launch.cuh, which is compiled once, includes no stage's header and no part.
+        is_apart = re.match(r"\d\d|parts/", edit.file) is not None
+        command = self.command_of(edit.stage, precompiled=is_apart)
         source = program.with_suffix(".cpp")
         source.write_text(main_of(read_text(ROOT / f"stages/{edit.stage}.cu"), edit))
         command[command.index("-c") + 1] = str(source)
@@ -319,9 +318,9 @@ def unedited(edits: list[Edit], build: Build) -> list[str]:
     objections = []
     with tempfile.TemporaryDirectory() as folder:
         # By the kernel that is called, which for most is the stage's launcher, as it is built.
-        programs = {("", False): build.unedited(edits[0].stage, Path(folder))}
+        programs = {None: build.unedited(edits[0].stage, Path(folder))}
         for edit in {(e.variant, e.shape, e.options, e.kernel): e for e in edits}.values():
-            called_by = (edit.kernel, bool(edit.kernel) and edit.other_type)
+            called_by = (edit.variant, edit.kernel, edit.other_type) if edit.kernel else None
             if called_by not in programs:
                 programs[called_by] = Path(folder) / f"program{len(programs)}"
                 said = build.compile(edit, ROOT / "kernels", programs[called_by])
@@ -370,13 +369,14 @@ def table_row(edit: Edit, outcome: Outcome) -> str:
     return row(edit.stage, edit.mistake, cause, f"{shown.file}:{shown.line}: `{shown.text}`")
 
 
-def check(edits: list[Edit], build: Build) -> list[str]:
-    """Tries the edits of a file, and what they edit without them. Prints the table's rows; returns
-    what is not as it should be. Raises BadInput."""
-    wrong = unedited(edits, build)
-    if wrong:  # then edits show nothing
-        return wrong
+def check(files: list[list[Edit]], build: Build) -> list[str]:
+    """Tries the edits of some files, and what they edit without them. Prints the table's rows;
+    returns what is not as it should be. Raises BadInput."""
     with ThreadPoolExecutor(os.cpu_count()) as pool:
+        wrong = [o for its in pool.map(lambda edits: unedited(edits, build), files) for o in its]
+        if wrong:  # then edits show nothing
+            return wrong
+        edits = [edit for its in files for edit in its]
         for edit, outcome in zip(edits, pool.map(lambda e: try_edit(e, build), edits), strict=True):
             print(table_row(edit, outcome), flush=True)
             wrong += [f"{edit.stage}, {edit.id}: {o}" for o in objections(edit, outcome)]
@@ -394,10 +394,8 @@ def main(arguments: list[str]) -> int:
     try:
         build = Build(options.build)
         print(row("stage", "edit", "found", "line"), "\n|---|---|---|---|", sep="")
-        wrong = []
         files = [read_edits(path) for path in options.files or sorted(EDITS.glob("*.yaml"))]
-        for edits in first_of_each_cause(files) if options.first else files:
-            wrong += check(edits, build)
+        wrong = check(first_of_each_cause(files) if options.first else files, build)
     except BadInput as error:
         print(f"ladder planted: {error}", file=sys.stderr)
         return 2
