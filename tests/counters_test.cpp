@@ -145,8 +145,9 @@ bool runs_at(const Json& stage, const Product& shape) {
 }
 
 Json stages() {
+  const Json manifest = read(LADDER_MANIFEST);
   Json of_one_gpu = Json::array();
-  for (const Json& stage : read(LADDER_MANIFEST)["stages"])
+  for (const Json& stage : manifest["stages"])
     if (!stage.contains("several_gpus")) of_one_gpu.push_back(stage);
   return of_one_gpu;
 }

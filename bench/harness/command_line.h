@@ -47,12 +47,13 @@ inline std::string not_plain(const std::string& text, const std::string& type) {
 }
 
 // Parses argv[1..]. False when --help or --version has been served (on stdout). Throws UsageError,
-// in one line.
-inline bool parse_arguments(CLI::App& app, int argc, const char* const* argv) {
+// in one line. `PLAIN_NUMBERS`: false where the options read their numbers themselves.
+template <bool PLAIN_NUMBERS = true>
+bool parse_arguments(CLI::App& app, int argc, const char* const* argv) {
   for (CLI::Option* option : app.get_options())  // --flag=no is no way to say --no-flag
     if (option->get_items_expected_max() == 0)
       option->disable_flag_override();
-    else
+    else if (PLAIN_NUMBERS)
       option->check([type = option->get_type_name()](const std::string& text) {
         return not_plain(text, type);
       });

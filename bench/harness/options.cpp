@@ -267,7 +267,7 @@ std::optional<Options> parse_options(const std::string& stage,
                     "write the first requests of a warp at each source line to this file");
   }
 
-  if (!parse_arguments(app, argc, argv)) return std::nullopt;
+  if (!parse_arguments<false>(app, argc, argv)) return std::nullopt;
   keep_known_variants(o.variants, variants, configurations);
   make_batch(o, batch);
   if (o.profile && o.sustained)
