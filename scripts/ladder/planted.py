@@ -200,7 +200,7 @@ class Build:
         command = self.command_of(stage)
         few, program = folder / "few_multiprocessors.o", folder / stage
         before = command[: command.index("-c")]
-        source = ["-x", "c++", "-c", str(FEW_MULTIPROCESSORS)]
+        source = ["-w", "-x", "c++", "-c", str(FEW_MULTIPROCESSORS)]
         done = subprocess.run([*before, *source, "-o", few], capture_output=True, text=True)
         objects = [self.folder / command[command.index("-o") + 1], few]
         said = done.stderr if done.returncode else self.link(command, objects, program)
