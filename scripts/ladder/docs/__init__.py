@@ -133,7 +133,7 @@ def updated(text: str, path: Path, problems: list[str]) -> str:
                 raise BadInput(f"no kind '{kind}'; there are: {', '.join(KINDS)}")
             try:
                 body = KINDS[kind](*arguments)
-            except TypeError as error:
+            except (TypeError, OSError) as error:  # as of a name that is too long for a file
                 raise BadInput(f"{kind} {match['arguments'].strip()}: {error}") from error
         except BadInput as error:
             problems.extend(f"{path}: {line}" for line in error.args)

@@ -75,6 +75,8 @@ def ladder_linear(results: Path) -> Figure:
     canvas.title()
     y = 36.0
     kinds = kinds_at_size(results)
+    if not kinds:
+        raise BadInput(f"no results at {SIZE} of any type that a stage has")
     for kind in kinds:
         y = draw_panel(canvas, y, results, kind) + 16
     best = [f"{best_of(results, kind)} for {kind}" for kind in kinds]
