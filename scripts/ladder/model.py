@@ -508,7 +508,7 @@ def report(stage: str, size: int, gpu: str = PAGES_GPU) -> dict | None:
 
 
 def measured(variant: str, size: int, gpu: str = PAGES_GPU) -> dict | None:
-    stage, name = variant.split("/")
+    stage, _, name = variant.partition("/")
     found = report(stage, size, gpu)
     return next((v for v in found["variants"] if v["name"] == name), None) if found else None
 
@@ -522,7 +522,7 @@ def resident(variant: str) -> int:
 
 
 def is_own(variant: str) -> bool:
-    stage, name = variant.split("/")
+    stage, _, name = variant.partition("/")
     return report(stage, PAGE_SIZE)["variants"][-1]["name"] == name
 
 
@@ -572,7 +572,7 @@ def all_counters() -> dict:
 
 
 def counters_of(variant: str) -> dict:
-    stage, name = variant.split("/")
+    stage, _, name = variant.partition("/")
     found = all_counters().get(stage, {}).get(name)
     if found is None:
         raise BadInput(f"ncu has not measured {variant}: ./ladder measure does")

@@ -3,6 +3,7 @@ files of JSON Lines. There each line begins with its report's name, as {"NN_name
 long report has a line for each of its records.
 """
 
+import os
 from pathlib import Path
 
 from ladder.files import as_lines, check, parts, read_json, read_lines
@@ -49,7 +50,7 @@ def read_all(folder: Path, of: str, shape: object) -> dict[str, dict]:
 
 
 def exists(folder: Path, name: str) -> bool:
-    return (folder / f"{name}.json").exists() or name in committed(folder, kind(name))
+    return os.path.exists(folder / f"{name}.json") or name in committed(folder, kind(name))
 
 
 def committed(folder: Path, of: str) -> dict[str, dict]:
@@ -60,7 +61,7 @@ def committed(folder: Path, of: str) -> dict[str, dict]:
 def read(folder: Path, name: str, shape: object) -> dict:
     """One report. Raises BadInput."""
     path = folder / f"{name}.json"
-    if path.exists():
+    if os.path.exists(path):  # unlike Path's, False for a name that is none
         return read_json(path, shape)
     found = committed(folder, kind(name))
     if name not in found:
