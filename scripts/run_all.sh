@@ -49,7 +49,7 @@ mapfile -t names < <(all_stages "$folder")
 rm -rf build/results.new
 mkdir -p build/results.new
 said=$(mktemp -d)
-trap 'kill "${processes[@]}" 2>/dev/null || true; rm -rf "$said"' EXIT
+trap 'jobs -pr | xargs -r kill 2>/dev/null || true; rm -rf "$said"' EXIT
 failed=() processes=()
 for ((i = 0; i < ${#names[@]}; ++i)); do
   for name in "${names[@]:${#processes[@]}:i + at_a_time - ${#processes[@]}}"; do

@@ -44,10 +44,8 @@ The [header](../kernels/{stage}.cuh) is {parent}'s as yet.
 
 def find(name: str) -> manifest.Stage:
     """A stage by its name, or by what stands before it. Raises BadInput."""
-    found = [s for s in manifest.load().values() if name in (s.name, s.label)]
-    if not found:
-        raise BadInput(f"no stage '{name}'; there are: {' '.join(manifest.load())}")
-    return found[0]
+    labels = {stage.label: stage.name for stage in manifest.load().values()}
+    return manifest.stage(labels.get(name, name))
 
 
 def namespace(header: str) -> str:
