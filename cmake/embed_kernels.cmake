@@ -21,7 +21,7 @@ foreach(header prelude.cuh finish.cuh)
   string(APPEND entries "{\"${header}\", R\"ladder(${text})ladder\"},\n")
 endforeach()
 # What prelude.cuh stands for.
-foreach(header algorithm cmath cstddef cstdint cuda.h cudaTypedefs.h cuda_runtime.h cuda/ptx map mutex stdexcept string
+foreach(header algorithm array cmath cstddef cstdint cuda.h cudaTypedefs.h cuda_runtime.h cuda/ptx map mutex stdexcept string
                type_traits utility)
   string(APPEND entries "{\"${header}\", \"\"},\n")
 endforeach()

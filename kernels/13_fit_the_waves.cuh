@@ -12,13 +12,15 @@
 // Limit   the clock, where the waves are full: at 8192 the tensor pipe is busy in 94% of all. With
 //         few steps along K the tiles' stores, during which nothing is multiplied: 13b.
 #include <algorithm>
+#include <array>
 #include <string>
+#include <utility>
 
 #include "launch.cuh"
 #include "parts/block_order.cuh"
-#include "parts/descriptors.cuh"
 #include "parts/epilogue.cuh"
 #include "parts/no_kernel.cuh"
+#include "parts/operand.cuh"
 #include "parts/ring.cuh"
 #include "parts/sixteen_bits.cuh"
 #include "parts/store_halves.cuh"
@@ -33,6 +35,8 @@
 #include "ptx/wgmma.cuh"
 
 namespace ladder::fit_the_waves {
+
+using ptx::Major;
 
 constexpr int WARPGROUP = 128;
 constexpr int CONSUMERS = 2;  // warpgroups that multiply
@@ -73,29 +77,29 @@ __host__ __device__ constexpr int cluster_of(Pairs pairs) {
   return down_of(pairs) * across_of(pairs);
 }
 
-template <class T, int BM, int BN>
+// The forms are those of matrices by rows; 18 has the others.
+template <class T, int BM, int BN, Major MAJOR_A, Major MAJOR_B>
 struct Tiles {
-  T A[BM][BK];
-  T B[BN / BOX][BK][BOX];
+  Operand<T, BM, MAJOR_A> A;
+  Operand<T, BN, MAJOR_B> B;
 };
 
 // Buffers that fit into shared memory beside `rows` of each piece, and the barriers.
-template <class T, int BM, int BN>
+template <class Tiles>
 constexpr int buffers_beside(int rows) {
   constexpr int SHARED_BYTES = 227 * 1024, BARRIERS = 256, MOST = 16;
-  const int staged = CONSUMERS * STAGED * rows * BOX * static_cast<int>(sizeof(T));
-  return std::min(MOST,
-                  (SHARED_BYTES - BARRIERS - staged) / static_cast<int>(sizeof(Tiles<T, BM, BN>)));
+  const int staged = CONSUMERS * STAGED * rows * BOX * static_cast<int>(sizeof(half));
+  return std::min(MOST, (SHARED_BYTES - BARRIERS - staged) / static_cast<int>(sizeof(Tiles)));
 }
 
-template <class T, int BM, int BN>
+template <class T, int BM, int BN, Major MAJOR_A = Major::K, Major MAJOR_B = Major::MN>
 struct Shared {
+  using Tiles = fit_the_waves::Tiles<T, BM, BN, MAJOR_A, MAJOR_B>;
   // Rows of a piece: the longer, the fewer waits; but not at the price of a buffer.
-  static constexpr int PIECE =
-      buffers_beside<T, BM, BN>(64) < buffers_beside<T, BM, BN>(32) ? 32 : 64;
+  static constexpr int PIECE = buffers_beside<Tiles>(64) < buffers_beside<Tiles>(32) ? 32 : 64;
   static constexpr int LAST_PIECE = BM - (BM - 1) / PIECE * PIECE;
-  static constexpr int PIPE = buffers_beside<T, BM, BN>(PIECE);
-  Tiles<T, BM, BN> tiles[PIPE];
+  static constexpr int PIPE = buffers_beside<Tiles>(PIECE);
+  Tiles tiles[PIPE];
   T staged[CONSUMERS][STAGED][PIECE][BOX];  // on their way to C
   uint64_t full[PIPE];                      // completes when a tile has landed
   uint64_t empty[PIPE];  // completes when the consumers of the whole cluster have multiplied it
@@ -114,19 +118,36 @@ __device__ __forceinline__ Tile tile_of_block(int index, int M, int N) {
 // The producer's start, of one lane. It prepares each buffer's `full` and at once starts the copies
 // of the first `early` steps, one barrier after the other. All are for this block alone: the other
 // blocks of its cluster need not have any barriers yet.
-template <class T, int BM, int BN>
-__device__ __forceinline__ void start(Shared<T, BM, BN>& s, const CUtensorMap& map_A,
-                                      const CUtensorMap& map_B, Tile tile, int early) {
+template <class Shared>
+__device__ __forceinline__ void start(Shared& s, const CUtensorMap& map_A, const CUtensorMap& map_B,
+                                      Tile tile, int early) {
   if (!ptx::elect_one()) return;
 #pragma unroll
-  for (int t = 0; t < Shared<T, BM, BN>::PIPE; ++t) {
+  for (int t = 0; t < Shared::PIPE; ++t) {
     ptx::mbarrier_init(&s.full[t], 1);
     ptx::fence_mbarrier_init();  // TMA sees it, too
     if (t >= early) continue;
     ptx::mbarrier_arrive_expect_tx(&s.full[t], sizeof s.tiles[t]);
-    ptx::tma_load(s.tiles[t].A, &map_A, t * BK, tile.m0, &s.full[t]);
-    for (int j = 0; j < BN / BOX; ++j)
-      ptx::tma_load(s.tiles[t].B[j], &map_B, tile.n0 + j * BOX, t * BK, &s.full[t]);
+    s.tiles[t].A.load(map_A, tile.m0, t * BK, &s.full[t]);
+    s.tiles[t].B.load(map_B, tile.n0, t * BK, &s.full[t]);
+  }
+}
+
+// The barriers that `users` consumers of each block arrive at; and no thread passes before all
+// barriers of the cluster are there.
+template <int CLUSTER, class Shared>
+__device__ __forceinline__ void prepare_others(Shared& s, int users) {
+  if (threadIdx.x == 0) {
+    for (uint64_t& barrier : s.empty) ptx::mbarrier_init(&barrier, CLUSTER * users);
+    ptx::fence_mbarrier_init();  // the other blocks of the cluster see them, too
+  }
+  if (CLUSTER == 1) {
+    __syncthreads();
+  } else {
+    // Orders nothing but barriers. To wait until all that has been written is seen, as
+    // cluster_arrive does, takes 0.2 us.
+    ptx::cluster_arrive_relaxed();
+    ptx::cluster_wait();
   }
 }
 
@@ -135,11 +156,11 @@ __device__ __forceinline__ void start(Shared<T, BM, BN>& s, const CUtensorMap& m
 // step / PIPE. One lane orders the copies. It is elected: ptxas knows that instruction, and has
 // what TMA is told in uniform registers, one for the warp; in a branch of lane 0 it would have to
 // move it there.
-template <Pairs PAIRS, class T, int BM, int BN>
-__device__ __forceinline__ void produce(Shared<T, BM, BN>& s, const CUtensorMap& map_A,
+template <Pairs PAIRS, class Shared>
+__device__ __forceinline__ void produce(Shared& s, const CUtensorMap& map_A,
                                         const CUtensorMap& map_B, Tile tile, int t0, int tiles,
                                         bool backwards, unsigned& step) {
-  constexpr int PIPE = Shared<T, BM, BN>::PIPE, DOWN = down_of(PAIRS), ACROSS = across_of(PAIRS);
+  constexpr int PIPE = Shared::PIPE, DOWN = down_of(PAIRS), ACROSS = across_of(PAIRS);
   const unsigned down = blockIdx.x / ACROSS % DOWN, across = blockIdx.x % ACROSS;
   for (int t = t0; t < tiles; ++t, ++step) {
     const unsigned to = step % PIPE;
@@ -151,32 +172,57 @@ __device__ __forceinline__ void produce(Shared<T, BM, BN>& s, const CUtensorMap&
     const int k0 = (backwards ? tiles - 1 - t : t) * BK;
     // What a pair shares its blocks bring in turn, each for both.
     if (ACROSS == 1)
-      ptx::tma_load(s.tiles[to].A, &map_A, k0, tile.m0, &s.full[to]);
+      s.tiles[to].A.load(map_A, tile.m0, k0, &s.full[to]);
     else if (step % 2 == across)
-      ptx::tma_load_multicast(s.tiles[to].A, &map_A, k0, tile.m0, &s.full[to], 3 << ACROSS * down);
-    for (int j = 0; j < BN / BOX; ++j)
-      if (DOWN == 1)
-        ptx::tma_load(s.tiles[to].B[j], &map_B, tile.n0 + j * BOX, k0, &s.full[to]);
-      else if (step % 2 == down)
-        ptx::tma_load_multicast(s.tiles[to].B[j], &map_B, tile.n0 + j * BOX, k0, &s.full[to],
-                                (1 | 1 << ACROSS) << across);
+      s.tiles[to].A.load_to(3 << ACROSS * down, map_A, tile.m0, k0, &s.full[to]);
+    if (DOWN == 1)
+      s.tiles[to].B.load(map_B, tile.n0, k0, &s.full[to]);
+    else if (step % 2 == down)
+      s.tiles[to].B.load_to((1 | 1 << ACROSS) << across, map_B, tile.n0, k0, &s.full[to]);
   }
 }
 
+// And all tiles of this block, of which `early` steps are on their way. `tile_at(index)` is this
+// block's tile when its cluster is at tile `index`.
+template <Pairs PAIRS, class Shared, class TileAt>
+__device__ __forceinline__ void produce_all(Shared& s, const CUtensorMap& map_A,
+                                            const CUtensorMap& map_B, int tiles, int tiles_of_C,
+                                            int early, const TileAt& tile_at) {
+  constexpr int PIPE = Shared::PIPE, CLUSTER = cluster_of(PAIRS);
+  // Every other tile of C from the end of K: it is mostly in the band of those before, and what
+  // they have read last of the band's rows of A is still in L2.
+  bool backwards = false;
+  int t0 = early;
+  unsigned step = early;
+  for (int index = blockIdx.x / CLUSTER; index < tiles_of_C; index += gridDim.x / CLUSTER) {
+    produce<PAIRS>(s, map_A, map_B, tile_at(index), t0, tiles, backwards, step);
+    backwards = !backwards;
+    t0 = 0;
+  }
+  // No block may leave before the others have sent it their last arrivals.
+  if (CLUSTER > 1)
+    for (int i = 0; i < PIPE; ++i, ++step)
+      ptx::mbarrier_wait_parity(&s.empty[step % PIPE], (step / PIPE + 1) % 2);
+}
+
+// The buffer of a tile goes back to the producers of the whole cluster.
+template <int CLUSTER, class Shared>
+__device__ __forceinline__ void release(Shared& s, unsigned buffer) {
+  if (threadIdx.x % WARPGROUP < CLUSTER)
+    ptx::mbarrier_arrive_cluster(&s.empty[buffer], threadIdx.x % WARPGROUP);
+}
+
 // A consumer, a warpgroup: multiplies its boxes of every tile of B, and all of A, as soon as they
-// have landed. acc[w] is transposed: 64 columns of C by BM rows.
-template <int CLUSTER, class T, int BM, int BN, int BOXES>
-__device__ __forceinline__ void consume(Shared<T, BM, BN>& s, int tiles, int first_box,
-                                        float (&acc)[BOXES][BM / 2], unsigned& step) {
-  constexpr int PIPE = Shared<T, BM, BN>::PIPE;
-  // The buffer of a tile goes back to the producers of the whole cluster.
-  const auto release = [&](unsigned buffer) {
-    if (threadIdx.x % WARPGROUP < CLUSTER)
-      ptx::mbarrier_arrive_cluster(&s.empty[buffer], threadIdx.x % WARPGROUP);
-  };
+// have landed. acc[w] is transposed: 64 columns of C by BM rows. Returns the last buffer, of which
+// the products are still under way.
+template <int CLUSTER, class T, int BM, int BN, Major MAJOR_A, Major MAJOR_B, int BOXES>
+__device__ __forceinline__ unsigned multiply(Shared<T, BM, BN, MAJOR_A, MAJOR_B>& s, int tiles,
+                                             int first_box, float (&acc)[BOXES][BM / 2],
+                                             unsigned& step) {
+  constexpr int PIPE = Shared<T, BM, BN, MAJOR_A, MAJOR_B>::PIPE;
   const auto& first = s.tiles[0];
-  const uint64_t first_a = descriptor_a(first.A, 0, 0),
-                 first_b = descriptor_b(first.B, 0, first_box);
+  const uint64_t first_a = first.A.descriptor(0, 0),
+                 first_b = first.B.descriptor(first_box * BOX, 0);
   Ring ring = {PIPE, step % PIPE, step / PIPE % 2};
   unsigned before = 0;
 #pragma unroll 1
@@ -190,17 +236,16 @@ __device__ __forceinline__ void consume(Shared<T, BM, BN>& s, int tiles, int fir
     for (int k = 0; k < BK; k += MMA_K)
 #pragma unroll
       for (int w = 0; w < BOXES; ++w)
-        ptx::wgmma_m64k16_f32<T, ptx::Major::MN, ptx::Major::K>(
-            acc[w], further(b, w * sizeof first.B[0] + k * sizeof first.B[0][0]),
-            further(a, k * sizeof(T)), t > 0 || k > 0);
+        ptx::wgmma_m64k16_f32<T, MAJOR_B, MAJOR_A>(acc[w], further(b, first.B.bytes_to(w * BOX, k)),
+                                                   further(a, first.A.bytes_to(0, k)),
+                                                   t > 0 || k > 0);
     ptx::wgmma_commit_group();
     ptx::wgmma_wait_group<1>();  // while these run, those of the tile before are done
-    if (t > 0) release(before);
+    if (t > 0) release<CLUSTER>(s, before);
     before = ring.buffer;
   }
   step += tiles;
-  ptx::wgmma_wait_group<0>();
-  release(before);
+  return before;
 }
 
 // The rows from `row0` on of a warp's 16 columns of C, which it has as columns of `acc`: turned, to
@@ -222,126 +267,131 @@ __device__ __forceinline__ void stage_piece(T (*staged)[BOX], const float (&acc)
   }
 }
 
-// `finish` is what is done with the sums: here nothing, in 16 an epilogue.
-template <class T, int BM, int BN, Pairs PAIRS, class Finish>
+// C, to TMA in pieces, of which a tile's last may be lower; and to lanes.
+template <class T>
+struct Result {
+  const CUtensorMap &pieces, &last_pieces;
+  T* C;
+  int64_t ldc;
+  int M, N;
+};
+
+// A warpgroup's sums go to C by way of shared memory, box by box, in pieces: each warp turns its 16
+// columns of a piece, and one thread sends all of it. `piece` counts those of the warpgroup.
+// `finish` is what is done with the sums first: here nothing, in 16 an epilogue.
+template <int BM, class Shared, class T, int BOXES, class Finish>
+__device__ __forceinline__ void store(Shared& s, float (&acc)[BOXES][BM / 2],
+                                      const typename Finish::Columns (&columns)[BOXES],
+                                      const Finish& finish, const Result<T>& to, int m0, int n0,
+                                      unsigned& piece) {
+  constexpr int PIECE = Shared::PIECE;
+  const int group = warpgroup_of_block();
+  const int warp = threadIdx.x % WARPGROUP / 32, lane = threadIdx.x % 32;
+  const bool sends = threadIdx.x % WARPGROUP == 0;
+#pragma unroll
+  for (int w = 0; w < BOXES; ++w)
+#pragma unroll
+    for (int row0 = 0; row0 < BM; row0 += PIECE, ++piece) {
+      const int m = m0 + row0, n = n0 + w * BOX;
+      finish.template piece<PIECE>(&acc[w][row0 / 2], row0, BM - row0, columns[w], m0,
+                                   n + warp * 16, to.M, to.N, lane);
+      T(*const staged)[BOX] = s.staged[group][piece % STAGED];
+      // The piece that was here before is on its way; of the others, one may still wait.
+      if (sends) ptx::bulk_wait_group_read<STAGED - 1>();
+      ptx::named_barrier_sync(1 + group, WARPGROUP);  // for all four warps' rows of it
+      stage_piece<BM, PIECE>(staged, acc[w], row0, warp, lane);
+      ptx::fence_proxy_async();                       // TMA sees what this lane has written
+      ptx::named_barrier_sync(1 + group, WARPGROUP);  // and all lanes have
+      if (n + BOX > to.N && to.N % 8 != 0)            // TMA would write past the end of a row
+        for (int row = warp * 8; row < PIECE && row0 + row < BM; row += WARPGROUP / 32 * 8)
+          store_staged<8>(&staged[row], to.C, to.ldc, m + row, n, to.M, to.N, lane);
+      else if (sends)
+        ptx::tma_store(row0 + PIECE <= BM ? &to.pieces : &to.last_pieces, n, m, staged[0]);
+      // A group for each piece, an empty one for what the warps have stored: the wait above counts
+      // them.
+      if (sends) ptx::bulk_commit_group();
+    }
+}
+
+template <class T, int BM, int BN, Pairs PAIRS, Major MAJOR_A, Major MAJOR_B, class Finish>
 __global__ void __launch_bounds__(THREADS, 1)
     gemm_kernel(int M, int N, int K, int tiles_of_C, const __grid_constant__ CUtensorMap map_A,
                 const __grid_constant__ CUtensorMap map_B,
                 const __grid_constant__ CUtensorMap map_C,
                 const __grid_constant__ CUtensorMap map_C_last, T* C, int64_t ldc,
                 const Finish finish) {
-  constexpr int CLUSTER = cluster_of(PAIRS), PIECE = Shared<T, BM, BN>::PIECE;
-  Shared<T, BM, BN>& s = dynamic_shared<Shared<T, BM, BN>>();
+  using Shared = fit_the_waves::Shared<T, BM, BN, MAJOR_A, MAJOR_B>;
+  constexpr int CLUSTER = cluster_of(PAIRS);
+  Shared& s = dynamic_shared<Shared>();
   const int tiles = ceil_div(K, BK);
-
-  constexpr int PIPE = Shared<T, BM, BN>::PIPE;
+  const auto tile_at = [&](int index) { return tile_of_block<BM, BN, PAIRS>(index, M, N); };
   const bool is_producer = warp_of_block() == CONSUMERS * WARPGROUP / 32;
   // All buffers are filled before any thread waits for another; in a cluster two, for a copy that
   // is not shared asks more of L2.
-  const int early = min(tiles, CLUSTER == 1 ? PIPE : 2);
+  const int early = min(tiles, CLUSTER == 1 ? Shared::PIPE : 2);
 
   ptx::let_next_grid_start();    // without Gemm::starts_early these two do nothing
   ptx::wait_for_grids_before();  // from here on, matrices are read and written
-  if (is_producer)
-    start(s, map_A, map_B, tile_of_block<BM, BN, PAIRS>(blockIdx.x / CLUSTER, M, N), early);
-  if (threadIdx.x == 0) {  // meanwhile, the other barriers
-    for (uint64_t& barrier : s.empty) ptx::mbarrier_init(&barrier, CLUSTER * CONSUMERS);
-    ptx::fence_mbarrier_init();  // the other blocks of the cluster see them, too
-  }
-  if (CLUSTER == 1) {
-    __syncthreads();
-  } else {
-    // Orders nothing but barriers. To wait until all that has been written is seen, as
-    // cluster_arrive does, takes 0.2 us.
-    ptx::cluster_arrive_relaxed();
-    ptx::cluster_wait();
-  }
+  if (is_producer) start(s, map_A, map_B, tile_at(blockIdx.x / CLUSTER), early);
+  prepare_others<CLUSTER>(s, CONSUMERS);
 
-  unsigned step = 0;
   if (threadIdx.x >= CONSUMERS * WARPGROUP) {
     ptx::setmaxnreg_dec<PRODUCER_REGISTERS>();
-    if (is_producer) {
-      // Every other tile of C from the end of K: it is mostly in the band of those before, and what
-      // they have read last of the band's rows of A is still in L2.
-      bool backwards = false;
-      int t0 = step = early;
-      for (int index = blockIdx.x / CLUSTER; index < tiles_of_C; index += gridDim.x / CLUSTER) {
-        const Tile tile = tile_of_block<BM, BN, PAIRS>(index, M, N);
-        produce<PAIRS>(s, map_A, map_B, tile, t0, tiles, backwards, step);
-        backwards = !backwards;
-        t0 = 0;
-      }
-      // No block may leave before the others have sent it their last arrivals.
-      if (CLUSTER > 1)
-        for (int i = 0; i < PIPE; ++i, ++step)
-          ptx::mbarrier_wait_parity(&s.empty[step % PIPE], (step / PIPE + 1) % 2);
-    }
+    if (is_producer) produce_all<PAIRS>(s, map_A, map_B, tiles, tiles_of_C, early, tile_at);
   } else {
     ptx::setmaxnreg_inc<CONSUMER_REGISTERS>();
-    const int group = warpgroup_of_block();
-    const int warp = threadIdx.x % WARPGROUP / 32, lane = threadIdx.x % 32;
-    const bool sends = threadIdx.x % WARPGROUP == 0;
-    unsigned piece = 0;
+    constexpr int BOXES = BN / BOX / CONSUMERS;
+    const int first_box = warpgroup_of_block() * BOXES, warp = threadIdx.x % WARPGROUP / 32;
+    const Result<T> to{map_C, map_C_last, C, ldc, M, N};
+    unsigned step = 0, piece = 0;
     for (int index = blockIdx.x / CLUSTER; index < tiles_of_C; index += gridDim.x / CLUSTER) {
-      const Tile tile = tile_of_block<BM, BN, PAIRS>(index, M, N);
-      constexpr int BOXES = BN / BOX / CONSUMERS;
-      typename Finish::Columns columns[BOXES];
+      const Tile tile = tile_at(index);
+      const int n0 = tile.n0 + first_box * BOX;
+      typename Finish::Columns columns[BOXES];  // on their way, while operands are
 #pragma unroll
       for (int w = 0; w < BOXES; ++w)
-        columns[w] =
-            finish.columns(tile.m0, tile.n0 + (group * BOXES + w) * BOX + warp * 16, N, lane);
+        columns[w] = finish.columns(tile.m0, n0 + w * BOX + warp * 16, N, threadIdx.x % 32);
       float acc[BOXES][BM / 2];
-      consume<CLUSTER>(s, tiles, group * BOXES, acc, step);
-
-      // To C by way of shared memory, box by box, in pieces: each warp turns its 16 columns of a
-      // piece, and one thread sends all of it.
-#pragma unroll
-      for (int w = 0; w < BOXES; ++w)
-#pragma unroll
-        for (int row0 = 0; row0 < BM; row0 += PIECE, ++piece) {
-          finish.template piece<PIECE>(&acc[w][row0 / 2], row0, BM - row0, columns[w], tile.m0,
-                                       tile.n0 + (group * BOXES + w) * BOX + warp * 16, M, N, lane);
-          T(*const staged)[BOX] = s.staged[group][piece % STAGED];
-          // The piece that was here before is on its way; of the others, one may still wait.
-          if (sends) ptx::bulk_wait_group_read<STAGED - 1>();
-          ptx::named_barrier_sync(1 + group, WARPGROUP);  // for all four warps' rows of it
-          stage_piece<BM, PIECE>(staged, acc[w], row0, warp, lane);
-          ptx::fence_proxy_async();                       // TMA sees what this lane has written
-          ptx::named_barrier_sync(1 + group, WARPGROUP);  // and all lanes have
-          const int m = tile.m0 + row0, n = tile.n0 + (group * BOXES + w) * BOX;
-          if (n + BOX > N && N % 8 != 0)  // TMA would write past the end of a row
-            for (int row = warp * 8; row < PIECE && row0 + row < BM; row += WARPGROUP / 32 * 8)
-              store_staged<8>(&staged[row], C, ldc, m + row, n, M, N, lane);
-          else if (sends)
-            ptx::tma_store(row0 + PIECE <= BM ? &map_C : &map_C_last, n, m, staged[0]);
-          // A group for each piece, an empty one for what the warps have stored: the wait above
-          // counts them.
-          if (sends) ptx::bulk_commit_group();
-        }
+      const unsigned last = multiply<CLUSTER>(s, tiles, first_box, acc, step);
+      ptx::wgmma_wait_group<0>();
+      release<CLUSTER>(s, last);
+      store<BM>(s, acc, columns, finish, to, tile.m0, n0, piece);
     }
-    if (sends) ptx::bulk_wait_group_read<0>();  // the last pieces are still read
+    if (threadIdx.x % WARPGROUP == 0) ptx::bulk_wait_group_read<0>();  // the last are still read
   }
 }
 
 #ifndef __CUDACC_RTC__
-// What the launcher chooses among: tiles, and pairs.
-template <class T>
-struct Configuration {
+// What a kernel is compiled for: of C, what a block computes at a time, and pairs.
+struct Tiling {
   int BM, BN;
-  Pairs pairs;
+  Pairs pairs = Pairs::NONE;
+};
+// And what the launcher chooses among.
+template <class T>
+struct Configuration : Tiling {
   void (*launch)(const Gemm<T, T>&, int tiles_of_C, int clusters);
 };
 
-// Throws CudaError where there is no TMA.
-template <class T, int BM, int BN, Pairs PAIRS, class Finish>
-void launch_and_finish(const Gemm<T, T>& p, int tiles_of_C, int clusters, const Finish& finish) {
+// Throws CudaError where there is no TMA. 13b has a kernel of its own with the same parameters.
+template <class T, int BM, int BN, Pairs PAIRS, Major MAJOR_A, Major MAJOR_B, class Kernel,
+          class Finish>
+void launch_kernel(Kernel kernel, const Gemm<T, T>& p, int tiles_of_C, int clusters,
+                   const Finish& finish) {
+  using Shared = fit_the_waves::Shared<T, BM, BN, MAJOR_A, MAJOR_B>;
   constexpr int CLUSTER = cluster_of(PAIRS);
-  launch_clusters(
-      CLUSTER, gemm_kernel<T, BM, BN, PAIRS, Finish>, dim3(clusters * CLUSTER), dim3(THREADS),
-      sizeof(Shared<T, BM, BN>), {p.stream, p.starts_early}, p.M, p.N, p.K, tiles_of_C,
-      ptx::tensor_map(p.A, p.M, p.K, p.lda, BM), ptx::tensor_map(p.B, p.K, p.N, p.ldb, BK),
-      ptx::tensor_map(p.C, p.M, p.N, p.ldc, Shared<T, BM, BN>::PIECE),
-      ptx::tensor_map(p.C, p.M, p.N, p.ldc, Shared<T, BM, BN>::LAST_PIECE), p.C, p.ldc, finish);
+  launch_clusters(CLUSTER, kernel, dim3(clusters * CLUSTER), dim3(THREADS), sizeof(Shared),
+                  {p.stream, p.starts_early}, p.M, p.N, p.K, tiles_of_C,
+                  Operand<T, BM, MAJOR_A>::map(p.A, p.M, p.K, p.lda),
+                  Operand<T, BN, MAJOR_B>::map(p.B, p.N, p.K, p.ldb),
+                  ptx::tensor_map(p.C, p.M, p.N, p.ldc, Shared::PIECE),
+                  ptx::tensor_map(p.C, p.M, p.N, p.ldc, Shared::LAST_PIECE), p.C, p.ldc, finish);
+}
+template <class T, int BM, int BN, Pairs PAIRS, Major MAJOR_A = Major::K, Major MAJOR_B = Major::MN,
+          class Finish>
+void launch_and_finish(const Gemm<T, T>& p, int tiles_of_C, int clusters, const Finish& finish) {
+  launch_kernel<T, BM, BN, PAIRS, MAJOR_A, MAJOR_B>(
+      gemm_kernel<T, BM, BN, PAIRS, MAJOR_A, MAJOR_B, Finish>, p, tiles_of_C, clusters, finish);
 }
 template <class T, int BM, int BN, Pairs PAIRS>
 void launch_configuration(const Gemm<T, T>& p, int tiles_of_C, int clusters) {
@@ -349,53 +399,51 @@ void launch_configuration(const Gemm<T, T>& p, int tiles_of_C, int clusters) {
 }
 template <class T, int BM, int BN, Pairs PAIRS = Pairs::NONE>
 constexpr Configuration<T> configuration() {
-  return {BM, BN, PAIRS, launch_configuration<T, BM, BN, PAIRS>};
+  return {{BM, BN, PAIRS}, launch_configuration<T, BM, BN, PAIRS>};
+}
+inline constexpr Tiling TILINGS[] = {
+    // clang-format off
+    {64, 128}, {72, 128}, {96, 128}, {104, 128}, {128, 128}, {144, 128}, {192, 128}, {208, 128},
+    {256, 128},
+    {64, 256}, {72, 256}, {104, 256}, {128, 256}, {144, 256}, {152, 256}, {160, 256}, {168, 256},
+    {176, 256}, {192, 256},
+
+    {64, 128, Pairs::SHARE_A}, {128, 128, Pairs::SHARE_A}, {128, 256, Pairs::SHARE_A},
+    {144, 256, Pairs::SHARE_A}, {152, 256, Pairs::SHARE_A}, {160, 256, Pairs::SHARE_A},
+
+    {64, 128, Pairs::SHARE_B}, {128, 128, Pairs::SHARE_B}, {256, 128, Pairs::SHARE_B},
+    {128, 256, Pairs::SHARE_B}, {144, 256, Pairs::SHARE_B}, {152, 256, Pairs::SHARE_B},
+
+    {64, 128, Pairs::SHARE_BOTH}, {72, 128, Pairs::SHARE_BOTH}, {96, 128, Pairs::SHARE_BOTH}};
+// clang-format on
+template <class T, size_t... I>
+constexpr std::array<Configuration<T>, sizeof...(I)> configurations(std::index_sequence<I...>) {
+  return {configuration<T, TILINGS[I].BM, TILINGS[I].BN, TILINGS[I].pairs>()...};
 }
 template <class T>
-inline constexpr Configuration<T> CONFIGURATIONS[] = {
-    // clang-format off
-    configuration<T, 64, 128>(),  configuration<T, 72, 128>(),  configuration<T, 96, 128>(),
-    configuration<T, 104, 128>(), configuration<T, 128, 128>(), configuration<T, 144, 128>(),
-    configuration<T, 192, 128>(), configuration<T, 208, 128>(), configuration<T, 256, 128>(),
-    configuration<T, 64, 256>(),  configuration<T, 72, 256>(),  configuration<T, 104, 256>(),
-    configuration<T, 128, 256>(), configuration<T, 144, 256>(), configuration<T, 152, 256>(),
-    configuration<T, 160, 256>(), configuration<T, 168, 256>(), configuration<T, 176, 256>(),
-    configuration<T, 192, 256>(),
-
-    configuration<T, 64, 128, Pairs::SHARE_A>(),  configuration<T, 128, 128, Pairs::SHARE_A>(),
-    configuration<T, 128, 256, Pairs::SHARE_A>(), configuration<T, 144, 256, Pairs::SHARE_A>(),
-    configuration<T, 152, 256, Pairs::SHARE_A>(), configuration<T, 160, 256, Pairs::SHARE_A>(),
-
-    configuration<T, 64, 128, Pairs::SHARE_B>(),  configuration<T, 128, 128, Pairs::SHARE_B>(),
-    configuration<T, 256, 128, Pairs::SHARE_B>(), configuration<T, 128, 256, Pairs::SHARE_B>(),
-    configuration<T, 144, 256, Pairs::SHARE_B>(), configuration<T, 152, 256, Pairs::SHARE_B>(),
-
-    configuration<T, 64, 128, Pairs::SHARE_BOTH>(), configuration<T, 72, 128, Pairs::SHARE_BOTH>(),
-    configuration<T, 96, 128, Pairs::SHARE_BOTH>()};
-// clang-format on
+inline constexpr auto CONFIGURATIONS =
+    configurations<T>(std::make_index_sequence<std::size(TILINGS)>());
 
 // "152x256", "152x256_share_a".
-template <class T>
-std::string name(const Configuration<T>& c) {
+inline std::string name(const Tiling& c) {
   constexpr const char* SHARED_BY[] = {"", "_share_a", "_share_b", "_share_both"};
   return std::to_string(c.BM) + "x" + std::to_string(c.BN) + SHARED_BY[static_cast<int>(c.pairs)];
 }
 
 // Of C, one a cluster.
 template <class T>
-int tiles(const Gemm<T, T>& p, const Configuration<T>& c) {
+int tiles(const Gemm<T, T>& p, const Tiling& c) {
   return ceil_div(p.M, down_of(c.pairs) * c.BM) * ceil_div(p.N, across_of(c.pairs) * c.BN);
 }
 // Clusters that fit at once. Of four blocks, each within one group of 16 or 18 multiprocessors, or
 // of fewer, not all multiprocessors hold one (H200: 30).
-template <class T>
-int fitting(const Configuration<T>& c) {
+inline int fitting(const Tiling& c) {
   const int blocks = device_attribute(cudaDevAttrMultiProcessorCount);
   return (cluster_of(c.pairs) <= 2 ? blocks : blocks * 10 / 11) / cluster_of(c.pairs);
 }
 // Rounds of one tile for each of them.
 template <class T>
-int waves(const Gemm<T, T>& p, const Configuration<T>& c) {
+int waves(const Gemm<T, T>& p, const Tiling& c) {
   return ceil_div(tiles(p, c), fitting(c));
 }
 
@@ -409,8 +457,23 @@ void gemm_as(const Configuration<T>& c, const Gemm<T, T>& p) {
 // What all steps along K of a wave take, in no unit: products, and rows and columns that arrive.
 // (On an H200 it is about a nanosecond a step.)
 template <class T>
-double cost(const Gemm<T, T>& p, const Configuration<T>& c) {
+double cost(const Gemm<T, T>& p, const Tiling& c) {
   return waves(p, c) * (9.16e-3 * c.BM * c.BN + 0.976 * (c.BM + c.BN));
+}
+
+template <class Configurations, class T, class Allowed>
+const Configuration<T>& first_done(const Configurations& all, const Gemm<T, T>& p,
+                                   const Allowed& is_allowed) {
+  const Configuration<T>* first = nullptr;
+  for (const Configuration<T>& c : all)
+    if (is_allowed(c) && (!first || cost(p, c) < cost(p, *first))) first = &c;
+  return *first;
+}
+// Where rows begin off the lines of 128 bytes, 64 halves, fewer requests of neighbours are merged,
+// and pairs pay; but not with few rows.
+template <class T>
+bool pairs_pay(const Gemm<T, T>& p) {
+  return p.ldb % 64 != 0 && p.M > 512;
 }
 
 // A variant leaves out one part of the choice.
@@ -418,16 +481,10 @@ enum class LeftOut { NOTHING, HEIGHTS, PAIRS };
 
 template <LeftOut LEFT_OUT, class T>
 const Configuration<T>& chosen(const Gemm<T, T>& p) {
-  // Where rows begin off the lines of 128 bytes, 64 halves, fewer requests of neighbours are
-  // merged, and pairs pay; but not with few rows.
-  const bool pairs = LEFT_OUT != LeftOut::PAIRS && p.ldb % 64 != 0 && p.M > 512;
-  const Configuration<T>* first = nullptr;  // to be done
-  for (const Configuration<T>& c : CONFIGURATIONS<T>) {
-    const bool allowed =
-        (c.pairs != Pairs::NONE) == pairs && (LEFT_OUT != LeftOut::HEIGHTS || c.BM % 64 == 0);
-    if (allowed && (!first || cost(p, c) < cost(p, *first))) first = &c;
-  }
-  return *first;
+  const bool pairs = LEFT_OUT != LeftOut::PAIRS && pairs_pay(p);
+  return first_done(CONFIGURATIONS<T>, p, [&](const Configuration<T>& c) {
+    return (c.pairs != Pairs::NONE) == pairs && (LEFT_OUT != LeftOut::HEIGHTS || c.BM % 64 == 0);
+  });
 }
 
 // Always 128x256, as 11b, but transposed.

@@ -102,7 +102,7 @@ inline void gemm_as(const Configuration& c, const Gemm<half, half>& p) {
     case Kernel::FIT_THE_WAVES:
       return fit_the_waves::gemm_as(fit_the_waves::CONFIGURATIONS<half>[c.number], p);
     case Kernel::PING_PONG:
-      return ping_pong::gemm_as(ping_pong::CONFIGURATIONS<half>[c.number], p);
+      return fit_the_waves::gemm_as(ping_pong::CONFIGURATIONS<half>[c.number], p);
     case Kernel::FEW_ROWS:
       return few_rows::gemm_as(few_rows::CONFIGURATIONS<half>[c.number], p, c.candidate.resident);
   }
@@ -182,7 +182,7 @@ Estimate estimate(const Gemm<half, half>& p, const Device& device, size_t number
   Constants constants = *constants_of(device.gpu)[number];
   if (LEFT_OUT == LeftOut::CONSTANTS) {  // every product takes as long, and nothing else does
     const double products = candidate.BM * candidate.BN * candidate.resident;
-    constants = {0, 0, products, products, products, products, 1, 0, 1};
+    constants = {0, 0, products, products, products, products, 1, 0, 1, 1};
   }
   if (LEFT_OUT == LeftOut::LINES) constants.step_off_lines = constants.step;
   if (LEFT_OUT == LeftOut::TILE) {

@@ -133,11 +133,11 @@ void launch_in_turn(const Gemm<T, T>& p, int tiles_of_C, int clusters) {
 // Some of 13's tiles and of 13b's: each of these is compiled for every kind of epilogue.
 template <class T, int BM, int BN>
 constexpr fit_the_waves::Configuration<T> together() {
-  return {BM, BN, fit_the_waves::Pairs::NONE, launch_together<T, BM, BN>};
+  return {{BM, BN}, launch_together<T, BM, BN>};
 }
 template <class T, int BM, int BN>
 constexpr ping_pong::Configuration<T> in_turn() {
-  return {BM, BN, ping_pong::Pairs::NONE, launch_in_turn<T, BM, BN>};
+  return {{BM, BN}, launch_in_turn<T, BM, BN>};
 }
 template <class T>
 inline constexpr fit_the_waves::Configuration<T> TOGETHER[] = {

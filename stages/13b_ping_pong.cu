@@ -2,17 +2,17 @@
 #include "stage.h"
 
 int main(int argc, char** argv) {
-  using namespace ladder::ping_pong;
+  namespace stage = ladder::ping_pong;
   std::vector<ladder::harness::Variant<half, half>> configurations;
-  for (const Configuration<half>& c : CONFIGURATIONS<half>)
+  for (const auto& c : stage::CONFIGURATIONS<half>)
     configurations.emplace_back("tile_" + name(c),
                                 [&c](const ladder::Gemm<half, half>& p) { gemm_as(c, p); });
   return ladder::harness::run<half, half>(
       ladder::STAGE,
       {
-          {"together", gemm_in_order<Order::TOGETHER, half>},
-          {"stores_in_turn", gemm_in_order<Order::STORES_IN_TURN, half>},
-          {"ping_pong", gemm<half>},
+          {"together", stage::gemm_in_order<stage::Order::TOGETHER, half>},
+          {"stores_in_turn", stage::gemm_in_order<stage::Order::STORES_IN_TURN, half>},
+          {"ping_pong", stage::gemm<half>},
       },
       argc, argv, configurations);
 }

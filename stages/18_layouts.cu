@@ -1,5 +1,6 @@
 #include "18_layouts.cuh"
 #include "stage.h"
+#include "transposed_first.cuh"
 
 namespace {
 template <class T>

@@ -7,7 +7,8 @@ The rule: a stage adds at most 60 statements to the kernel file of its parent (s
 names it), or its header says why in a line that begins with "// Step". What counts as a statement:
 comments and preprocessor lines are removed (a part that is included does not count), the rest is
 cut at each ';', '{' and '}', of which those in strings and the ';' of a for (;;) do not cut, and
-spaces are made one. Pieces without a letter or a digit are dropped. The two lists are compared in
+spaces are made one. Pieces without a letter, the numbers of a list, are dropped, and so are names
+that are taken from another stage ("using stage::name"). The two lists are compared in
 order, as diff would (difflib): a statement that is in the child's alone is added, one that is in
 the parent's alone removed, so that a changed one counts as both, and so does a moved one. "kept" is
 the share of the parent's main kernel (gemm_kernel) that the child still has; "included" where the
@@ -72,7 +73,7 @@ def statements(text: str) -> list[Statement]:
         if letter not in ";{}" or (letter == ";" and open_ and open_[-1] == "("):
             continue
         piece = " ".join(text[begin:place].split())
-        if re.search(r"\w", piece):
+        if re.search(r"[A-Za-z]", piece) and not re.fullmatch(r"using [\w:]+", piece):
             found.append(Statement(piece, place))
         begin = place + 1
         if letter == "{":

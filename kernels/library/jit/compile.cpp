@@ -36,7 +36,7 @@ bool has_kernel(const Candidate& c, const Operands& o) {
   const auto is_one_or_two = [](int count) { return count == 1 || count == 2; };
   const bool is_together = c.kernel == Kernel::FIT_THE_WAVES;
   if (c.BM < 8 || c.BM > 256 || c.BM % 8 != 0) return false;
-  if (!are_by_rows(o) && (!is_together || c.cluster() > 1)) return false;
+  if (!are_by_rows(o) && c.kernel == Kernel::FEW_ROWS) return false;
   switch (c.kernel) {
     case Kernel::FIT_THE_WAVES:
     case Kernel::PING_PONG: {
@@ -68,16 +68,20 @@ std::string type_and_sizes(const Candidate& c, const Operands& o) {
   return std::string(o.type) + ", " + std::to_string(c.BM) + ", " + std::to_string(c.BN);
 }
 
-// Of 13, 13b and 18, whose Shared has the arguments `tile`, and the kernel `others` behind them.
-Source of_tiles(const std::string& ns, const std::string& tile, const std::string& others) {
-  const std::string shared = ns + "Shared<" + tile + ">";
-  return {"", ns + "gemm_kernel<" + tile + ", " + others + ">",
+// Of 13 and 13b, whose kernel has `order` behind the pairs.
+Source of_tiles(const Candidate& c, const Operands& o, const std::string& ns,
+                const std::string& order, const std::string& finish) {
+  constexpr const char* PAIRS[2][2] = {{"NONE", "SHARE_A"}, {"SHARE_B", "SHARE_BOTH"}};
+  // The form of A's rows in memory, and of B's.
+  const std::string forms = std::string("ladder::ptx::Major::") + (o.transposed_a ? "MN" : "K") +
+                            ", ladder::ptx::Major::" + (o.transposed_b ? "K" : "MN");
+  const std::string tile = type_and_sizes(c, o);
+  const std::string shared = ns + "Shared<" + tile + ", " + forms + ">";
+  return {"",
+          ns + "gemm_kernel<" + tile + ", " + ns + "Pairs::" + PAIRS[c.down - 1][c.across - 1] +
+              ", " + order + forms + ", " + finish + ">",
           "ladder::jit::numbers<sizeof(" + shared + "), " + ns + "THREADS, " + shared +
               "::PIECE, " + shared + "::LAST_PIECE>"};
-}
-std::string pairs_of(const Candidate& c) {
-  constexpr const char* PAIRS[2][2] = {{"NONE", "SHARE_A"}, {"SHARE_B", "SHARE_BOTH"}};
-  return std::string("Pairs::") + PAIRS[c.down - 1][c.across - 1] + ", ";
 }
 Source of_few_rows(const Candidate& c, const Operands& o) {
   const std::string ns = "ladder::few_rows::",
@@ -108,27 +112,16 @@ Source source_of(const Candidate& c, const Operands& o, const Epilogue& epilogue
     throw std::invalid_argument("the tile " + tuned::name(c) + " has no epilogue");
 
   const std::string finish = is_product_alone ? "ladder::ProductAlone" : "ladder::jit::Finish";
-  const std::string tile = type_and_sizes(c, o);
   Source source;
   std::string stage;
-  if (!are_by_rows(o)) {
-    // The form of A's rows in memory, and of B's.
-    const std::string forms = std::string(", ladder::ptx::Major::") +
-                              (o.transposed_a ? "MN" : "K") +
-                              ", ladder::ptx::Major::" + (o.transposed_b ? "K" : "MN");
-    stage = "18_layouts";
-    source = of_tiles("ladder::layouts::", tile + forms, finish);
-  } else if (c.kernel == Kernel::FIT_THE_WAVES) {
-    const std::string ns = "ladder::fit_the_waves::";
-    stage = "13_fit_the_waves";
-    source = of_tiles(ns, tile, ns + pairs_of(c) + finish);
-  } else if (c.kernel == Kernel::PING_PONG) {
-    const std::string ns = "ladder::ping_pong::";
-    stage = "13b_ping_pong";
-    source = of_tiles(ns, tile, ns + pairs_of(c) + ns + "Order::IN_TURN, " + finish);
-  } else {
+  if (c.kernel == Kernel::FEW_ROWS) {
     stage = "14_few_rows";
     source = of_few_rows(c, o);
+  } else {
+    const bool is_together = c.kernel == Kernel::FIT_THE_WAVES;
+    stage = is_together ? "13_fit_the_waves" : "13b_ping_pong";
+    source = of_tiles(c, o, is_together ? "ladder::fit_the_waves::" : "ladder::ping_pong::",
+                      is_together ? "" : "ladder::ping_pong::Order::IN_TURN, ", finish);
   }
 
   std::ostringstream text;
