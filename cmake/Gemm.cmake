@@ -43,10 +43,14 @@ gemm_kernels(CLUSTERS "${with_clusters}" clusters.cu)
 gemm_kernels(
   WGMMA
   "${with_wgmma}"
+  a_by_columns_bf16.cu
+  a_by_columns_fp16.cu
+  b_by_columns_bf16.cu
+  b_by_columns_fp16.cu
+  b_by_columns_fused_bf16.cu
+  b_by_columns_fused_fp16.cu
   fused_bf16.cu
   fused_fp16.cu
-  layouts_bf16.cu
-  layouts_fp16.cu
   linear_bf16.cu
   linear_fp16.cu
   products_bf16.cu

@@ -6,12 +6,13 @@
 // vs 14   B in either of 18's forms; between a sum and its store 16's epilogue, in one kernel for
 //         every kind of it; none of 14's other ways for the sums to come together.
 // Limit   14's.
+#include <algorithm>
 #include <cstddef>
 
 #include "14_few_rows.cuh"
 #include "16_fused_epilogue.cuh"
-#include "18_layouts.cuh"
 #include "parts/epilogue.cuh"
+#include "parts/operand.cuh"
 
 namespace ladder::linear_layer {
 
@@ -32,20 +33,30 @@ struct Shared {
   static constexpr int UNITS = BM / UNIT;
   // Units that one block adds up, at most; who is alone adds nothing up.
   static constexpr int OWNED = SPLIT == 1 ? 1 : ceil_div(UNITS, SPLIT);
-  using OperandA = layouts::Operand<T, BM, Major::K>;
-  using OperandB = layouts::Operand<T, BN, MAJOR_B>;
+  using OperandA = Operand<T, BM, Major::K>;
+  using OperandB = Operand<T, BN, MAJOR_B>;
   struct Tiles {
     OperandB B;
     OperandA A;
   };
-  float4 sums[OWNED][SPLIT][CONSUMERS * WARPGROUP];  // of the units that this block owns, by rank
-  uint64_t full[MOST_BUFFERS];                       // completes when a tile has landed
+  // Of the units that this block owns, by rank. Those of a large tile have no room beside the
+  // buffers: they come to where the last tiles were.
+  using Sums = float4[OWNED][SPLIT][CONSUMERS * WARPGROUP];
+  static constexpr bool OVER_TILES = SPLIT > 1 && BN > BOX;
+  float4 beside[OVER_TILES ? 1 : OWNED][SPLIT][CONSUMERS * WARPGROUP];
+  uint64_t full[MOST_BUFFERS];   // completes when a tile has landed
   uint64_t empty[MOST_BUFFERS];  // completes when all consumers have multiplied it
   uint64_t received;             // completes when the sums of all blocks are there
   alignas(1024) Tiles tiles[1];  // and as many more as the launch asks memory for
 
+  __device__ __forceinline__ Sums& sums() {
+    if constexpr (OVER_TILES) return reinterpret_cast<Sums&>(tiles);
+    return reinterpret_cast<Sums&>(beside);
+  }
   static constexpr size_t bytes(int buffers) {
-    return offsetof(Shared, tiles) + static_cast<size_t>(buffers) * sizeof(Tiles);
+    const size_t tiles_bytes = static_cast<size_t>(buffers) * sizeof(Tiles);
+    return offsetof(Shared, tiles) +
+           (OVER_TILES && tiles_bytes < sizeof(Sums) ? sizeof(Sums) : tiles_bytes);
   }
 };
 
@@ -89,8 +100,6 @@ template <class T, int BM, int BN, int SPLIT, Major MAJOR_B>
 __device__ __forceinline__ void consume(Shared<T, BM, BN, SPLIT, MAJOR_B>& s, Steps steps,
                                         Ring ring, float (&acc)[BM / 2]) {
   constexpr uint32_t TILES = sizeof s.tiles[0];
-  // From one k to the next: along a row where rows run along K, else from row to row.
-  constexpr uint32_t NEXT_K = MAJOR_B == Major::K ? sizeof(T) : BOX * sizeof(T);
   const auto& first = s.tiles[0];
   const uint64_t first_a = first.A.descriptor(0, 0),
                  first_b = first.B.descriptor(warpgroup_of_block() * BOX, 0);
@@ -103,8 +112,8 @@ __device__ __forceinline__ void consume(Shared<T, BM, BN, SPLIT, MAJOR_B>& s, St
     ptx::wgmma_fence();
 #pragma unroll
     for (int k = 0; k < BK; k += MMA_K)
-      ptx::wgmma_m64k16_f32<T, MAJOR_B, Major::K>(acc, further(b, k * NEXT_K),
-                                                  further(a, k * sizeof(T)), true);
+      ptx::wgmma_m64k16_f32<T, MAJOR_B, Major::K>(acc, further(b, first.B.bytes_to(0, k)),
+                                                  further(a, first.A.bytes_to(0, k)), true);
     ptx::wgmma_commit_group();
     ptx::wgmma_wait_group<1>();  // while these run, those of the tile before are done
     if (t > 0 && threadIdx.x % WARPGROUP == 0) ptx::mbarrier_arrive(&s.empty[before]);
@@ -138,13 +147,15 @@ __global__ void __launch_bounds__(Shared<T, BM, BN, SPLIT, MAJOR_B>::THREADS, 1)
     if (CLUSTER) {
       ptx::mbarrier_init(&s.received, 1);
       ptx::fence_mbarrier_init();  // the other blocks see it, too
-      ptx::mbarrier_arrive_expect_tx(&s.received, owned * sizeof s.sums[0]);
+      ptx::mbarrier_arrive_expect_tx(&s.received, owned * sizeof s.sums()[0]);
     }
   }
-  __syncthreads();                             // all barriers are there
-  if (CLUSTER) ptx::cluster_arrive_relaxed();  // and does not wait for the other blocks yet
+  __syncthreads();  // all barriers are there
+  if (CLUSTER && !S::OVER_TILES)
+    ptx::cluster_arrive_relaxed();  // and does not wait for the other blocks yet
   if (is_producer) {
     refill(s, map_A, map_B, tile, steps, Ring{static_cast<unsigned>(buffers)});
+    if (S::OVER_TILES) ptx::cluster_arrive();
     if (CLUSTER) ptx::cluster_wait();
     return;
   }
@@ -167,16 +178,17 @@ __global__ void __launch_bounds__(Shared<T, BM, BN, SPLIT, MAJOR_B>::THREADS, 1)
 #pragma unroll
     for (int unit = 0; unit < S::UNITS; ++unit) store(unit, part(unit));
   } else {
-    ptx::cluster_wait();  // the other blocks' barriers are there
+    if (S::OVER_TILES) ptx::cluster_arrive();  // nothing reads this block's tiles any more
+    ptx::cluster_wait();                       // the other blocks' barriers are there
 #pragma unroll
     for (int unit = 0; unit < S::UNITS; ++unit)
-      ptx::store_async(&s.sums[unit / SPLIT][rank][threadIdx.x], part(unit), &s.received,
+      ptx::store_async(&s.sums()[unit / SPLIT][rank][threadIdx.x], part(unit), &s.received,
                        unit % SPLIT);
     // Who owns nothing may leave: nobody sends to it.
     if (owned > 0) ptx::mbarrier_wait_parity_cluster(&s.received, 0);
     for (int i = 0; i < owned; ++i)
       store(rank + i * SPLIT,
-            few_rows::added<SPLIT>([&](int from) { return s.sums[i][from][threadIdx.x]; }));
+            few_rows::added<SPLIT>([&](int from) { return s.sums()[i][from][threadIdx.x]; }));
   }
 }
 
@@ -194,35 +206,33 @@ void launch_form(const Gemm<T, T>& p, int buffers) {
                   p.C, p.ldc, buffers, Finish{p.epilogue});
 }
 
-// What the library chooses among: 14's tiles of 64 columns.
+// As 14 has it, but where the sums come over the tiles: there all shared memory is for buffers.
+template <class T, int BM, int BN, int SPLIT>
+constexpr int buffers_of(int blocks) {
+  using S = Shared<T, BM, BN, SPLIT, Major::K>;  // of either form as many bytes
+  using few_rows::MOST_BYTES, few_rows::MULTIPROCESSOR_BYTES, few_rows::RESERVED_BYTES;
+  const size_t all = MULTIPROCESSOR_BYTES / blocks - RESERVED_BYTES;
+  const size_t bytes = S::OVER_TILES ? all : std::min(all, MOST_BYTES);
+  int buffers = 0;
+  while (buffers < MOST_BUFFERS && S::bytes(buffers + 1) <= bytes) ++buffers;
+  return buffers;
+}
+
 template <class T>
 struct Configuration {
+  using Type = T;
   int BM, BN, split;
   int (*buffers)(int blocks);                         // with so many blocks on a multiprocessor
   void (*launch[2])(const Gemm<T, T>&, int buffers);  // of a B by rows, and by columns
 };
-template <class T, int BM, int SPLIT>
+template <class T, int BM, int BN, int SPLIT>
 constexpr Configuration<T> configuration() {
-  // Either form of a tile takes as many bytes.
-  static_assert(sizeof(Shared<T, BM, BOX, SPLIT, Major::K>) ==
-                sizeof(few_rows::Shared<T, BM, BOX, SPLIT>));
-  static_assert(sizeof(Shared<T, BM, BOX, SPLIT, Major::MN>) ==
-                sizeof(few_rows::Shared<T, BM, BOX, SPLIT>));
   return {BM,
-          BOX,
+          BN,
           SPLIT,
-          few_rows::buffers_of<T, BM, BOX, SPLIT>,
-          {launch_form<T, BM, BOX, SPLIT, Major::MN>, launch_form<T, BM, BOX, SPLIT, Major::K>}};
+          buffers_of<T, BM, BN, SPLIT>,
+          {launch_form<T, BM, BN, SPLIT, Major::MN>, launch_form<T, BM, BN, SPLIT, Major::K>}};
 }
-template <class T>
-inline constexpr Configuration<T> CONFIGURATIONS[] = {
-    configuration<T, 8, 1>(),   configuration<T, 8, 2>(),   configuration<T, 8, 4>(),
-    configuration<T, 16, 1>(),  configuration<T, 16, 2>(),  configuration<T, 16, 4>(),
-    configuration<T, 32, 1>(),  configuration<T, 32, 2>(),  configuration<T, 32, 4>(),
-    configuration<T, 56, 1>(),  configuration<T, 56, 2>(),  configuration<T, 64, 1>(),
-    configuration<T, 64, 2>(),  configuration<T, 64, 4>(),  configuration<T, 104, 1>(),
-    configuration<T, 104, 2>(), configuration<T, 104, 4>(), configuration<T, 128, 1>(),
-    configuration<T, 128, 2>(), configuration<T, 128, 4>()};
 
 // Throws std::invalid_argument for an A by columns, and else what 16 throws.
 template <class T>

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Times gemm_ladder.matmul against torch.matmul at 100 shapes in fp16 and bf16, a product with bias
-and GELU against torch.compile, linear layers against torch's, and what a call takes of the host.
-Needs a GPU.
+and GELU against torch.compile, linear layers against torch's, both at numbers of rows that divide by
+nothing, and what a call takes of the host. Needs a GPU.
 
 usage: python/bench.py [--out FILE] [--types fp16 bf16] [--shapes N]
-                       [--only products fused layers host]
+                       [--only products fused layers rows host]
 
 Exit code: 0 done, 1 some result was wrong, 2 bad usage, 77 there is no GPU for it.
 """
@@ -24,7 +24,15 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "scripts"))
 from ladder.command import run
 from ladder.files import as_lines
 from ladder.project import BadInput
-from ladder.sweep_shapes import ROWS, SEED, model_shapes, random_shapes, sizes
+from ladder.sweep_shapes import (
+    ANY_ROWS,
+    ROWS,
+    SEED,
+    WEIGHTS,
+    model_shapes,
+    random_shapes,
+    sizes,
+)
 
 SQUARES = ("512", "768", "1000", "1024", "1536", "2048", "3000", "4096", "5000", "8192")
 PROJECTIONS, RAGGED = 65, 25
@@ -212,6 +220,39 @@ def layers(types: list[str]) -> list[dict]:
     return rows
 
 
+def rows_as_used(types: list[str]) -> list[dict]:
+    """Products, and linear layers without a bias, at any number of rows."""
+    import torch
+    from torch.nn import functional
+
+    from gemm_ladder import linear, matmul
+
+    kinds = {"matmul": (matmul, torch.matmul), "linear": (linear, functional.linear)}
+    cases = list(itertools.product(types, WEIGHTS.values(), ANY_ROWS, kinds))
+    random.Random(SEED).shuffle(cases)
+    rows = []
+    for kind, (n, k), m, what in cases:
+        dtype = {"fp16": torch.float16, "bf16": torch.bfloat16}[kind]
+        sets = operands((m, n, k), dtype)
+        if what == "linear":
+            sets = [(a, b.view(n, k)) for a, b in sets]
+        own, torchs = kinds[what]
+        row = {"type": kind, "shape": f"{m}x{n}x{k}", "call": what}
+        b = sets[0][1].T if what == "linear" else sets[0][1]
+        row["wrong"] = wrong(own(*sets[0]), sets[0][0].float() @ b.float(), k)
+        found = race_of(
+            {
+                "ladder": [lambda s=s, own=own: own(*s) for s in sets],
+                "torch": [lambda s=s, torchs=torchs: torchs(*s) for s in sets],
+            }
+        )
+        row |= {f"{name}_ms": ms for name, ms in found.items()}
+        row["percent"] = 100 * found["torch"] / found["ladder"]
+        rows.append(row)
+        progress(f"{kind} {what} {row['shape']}: {row['percent']:.1f} % of torch's")
+    return rows
+
+
 def host() -> list[dict]:
     """us a call, of calls that nobody waits for, in turns; the GPU is done before the next call."""
     import torch
@@ -256,9 +297,23 @@ def summary(found: dict) -> str:
             f"{kind}: {mean:.1f} % of torch.matmul in geometric mean of {len(rows)} shapes, worst "
             f"{worst['percent']:.1f} % at {worst['shape']}"
         )
+    used = sorted({(row["type"], row["call"]) for row in found.get("rows", [])})
+    for kind, call in used:
+        percents = sorted(
+            (row["percent"], row["shape"])
+            for row in found["rows"]
+            if (row["type"], row["call"]) == (kind, call)
+        )
+        mean = statistics.geometric_mean(percent for percent, _ in percents)
+        below = {limit: sum(percent < limit for percent, _ in percents) for limit in (95, 90)}
+        worst = ", ".join(f"{percent:.0f} % at {shape}" for percent, shape in percents[:10])
+        lines.append(
+            f"{call} at any rows, {kind}: {mean:.1f} % of torch's in geometric mean of "
+            f"{len(percents)}, {below[95]} below 95 %, {below[90]} below 90 %; worst {worst}"
+        )
     bad = [
         row
-        for part in ("products", "fused", "layers")
+        for part in ("products", "fused", "layers", "rows")
         for row in found.get(part, [])
         if row["wrong"]
     ]
@@ -276,8 +331,8 @@ def main(arguments: list[str]) -> int:
     parser.add_argument(
         "--only",
         nargs="+",
-        choices=("products", "fused", "layers", "host"),
-        default=["products", "fused", "layers", "host"],
+        choices=("products", "fused", "layers", "rows", "host"),
+        default=["products", "fused", "layers", "rows", "host"],
     )
     options = parser.parse_args(arguments)
     if not 1 <= options.shapes <= 100:
@@ -301,6 +356,7 @@ def main(arguments: list[str]) -> int:
         "host": host,
         "fused": lambda: fused(options.types),
         "layers": lambda: layers(options.types),
+        "rows": lambda: rows_as_used(options.types),
         "products": lambda: products(options.types, options.shapes),
     }
     for name, part in parts.items():

@@ -24,6 +24,9 @@ struct Arguments {
 namespace ladder::layouts {
 namespace {
 
+using fit_the_waves::MMA_K;
+using fit_the_waves::THREADS;
+using fit_the_waves::WARPGROUP;
 using harness::DeviceBuffer;
 using harness::Layout;
 using harness::LAYOUTS;
@@ -184,9 +187,11 @@ TEST_F(LayoutsTest, AUsersEpilogueKnowsItsElement) {
                 b = [](int k, int n) { return (k + n * 5) % 3 - 1; };
   const auto A = on_device(stored<half>(M, K, true, a)), B = on_device(stored<half>(K, N, true, b));
   const DeviceBuffer<half> C(M * N);
-  using Shared = layouts::Shared<half, BM, BN, Major::MN, Major::K>;
-  launch(gemm_kernel<half, BM, BN, Major::MN, Major::K, jit::Finish>, dim3(2), dim3(THREADS),
-         sizeof(Shared), nullptr, M, N, K, 4, Operand<half, BM, Major::MN>::map(A.get(), M, K, M),
+  using Shared = fit_the_waves::Shared<half, BM, BN, Major::MN, Major::K>;
+  launch(fit_the_waves::gemm_kernel<half, BM, BN, fit_the_waves::Pairs::NONE, Major::MN, Major::K,
+                                    jit::Finish>,
+         dim3(2), dim3(THREADS), sizeof(Shared), nullptr, M, N, K, 4,
+         Operand<half, BM, Major::MN>::map(A.get(), M, K, M),
          Operand<half, BN, Major::K>::map(B.get(), N, K, K),
          ptx::tensor_map(C.get(), M, N, N, Shared::PIECE),
          ptx::tensor_map(C.get(), M, N, N, Shared::LAST_PIECE), C.get(), N, jit::Finish{});

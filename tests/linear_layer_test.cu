@@ -3,6 +3,7 @@
 // exact and not. On the GPU or on the CPU device.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <iterator>
 #include <limits>
@@ -16,7 +17,8 @@
 #include "harness/problem.h"
 #include "harness/verify.h"
 #include "library/finish_pairs.cuh"
-#include "library/layouts.cuh"
+#include "library/linear.cuh"
+#include "library/tiles.cuh"
 #include "linear_layer.cuh"
 #ifdef LADDER_CPU_DEVICE
   #include "cpu_device/block.h"
@@ -27,6 +29,11 @@ namespace ladder::harness {
 namespace {
 
 using linear_layer::Configuration;
+
+template <class T>
+std::string name_of(const Configuration<T>& c) {
+  return std::to_string(c.BM) + "x" + std::to_string(c.BN) + ", split " + std::to_string(c.split);
+}
 
 class LinearLayer : public GpuTest<90, true> {
  protected:
@@ -65,15 +72,16 @@ class LinearLayer : public GpuTest<90, true> {
   }
 
   // In both forms, each with the next epilogue and another number of buffers.
-  template <class T, size_t COUNT>
-  void expect_right(const Configuration<T> (&configurations)[COUNT]) {
+  template <class Configurations>
+  void expect_right(const Configurations& configurations) {
+    using T = typename Configurations::value_type::Type;
     size_t number = 0;
-    for (const Configuration<T>& c : configurations)
+    for (const auto& c : configurations)
       for (const bool transposed_b : {false, true, false, true}) {
         const int wanted = few_rows::BLOCKS[++number % std::size(few_rows::BLOCKS)];
         const int blocks = c.buffers(wanted) > 1 ? wanted : 1;
         const Variant<T, T> variant("", [&](const Gemm<T, T>& p) { gemm_as(c, p, blocks); });
-        const std::string name = std::to_string(c.BM) + " rows, split " + std::to_string(c.split);
+        const std::string name = name_of(c);
         const bool is_exact = number % 5 != 0;
         expect_right(name, variant, any_shape(),
                      is_exact ? EXACT[number / 2 % std::size(EXACT)]
@@ -96,22 +104,22 @@ class LinearLayer : public GpuTest<90, true> {
 };
 
 TEST_F(LinearLayer, EveryConfiguration) {
-  expect_right(linear_layer::CONFIGURATIONS<half>);
+  expect_right(library::LINEAR<half>);
 }
 // With more steps than there are buffers.
 TEST_F(LinearLayer, FillsBuffersAgain) {
-  for (const auto& c : linear_layer::CONFIGURATIONS<half>)
+  for (const auto& c : library::LINEAR<half>)
     for (const bool transposed_b : {false, true}) {
       const int blocks = c.buffers(3) > 1 ? 3 : 2;
       const Variant<half, half> variant("", [&](const auto& p) { gemm_as(c, p, blocks); });
       const Shape shape{9, 70, 64 * c.split * (c.buffers(blocks) + 2) - 3};
-      expect_right(std::to_string(c.BM) + " rows, split " + std::to_string(c.split), variant, shape,
-                   EXACT[1], {false, transposed_b}, Data::EXACT);
+      expect_right(name_of(c), variant, shape, EXACT[1], {false, transposed_b}, Data::EXACT);
     }
 }
 TEST_F(LinearLayer, Bf16) {
-  expect_right(
-      {linear_layer::configuration<bf16, 16, 2>(), linear_layer::configuration<bf16, 64, 1>()});
+  expect_right(std::array<Configuration<bf16>, 3>{linear_layer::configuration<bf16, 16, 64, 2>(),
+                                                  linear_layer::configuration<bf16, 64, 64, 1>(),
+                                                  linear_layer::configuration<bf16, 72, 128, 4>()});
 }
 
 // A half ends at 65504: the product of a small factor and a large sum is finite all the same.
@@ -129,19 +137,32 @@ void expect_128(const Variant<half, half>& variant, Layout layout) {
   EXPECT_EQ(0, wrong) << name(layout);
 }
 
+// 13's kernel and 13b's, each with one tile.
+constexpr tuned::Candidate OF_18[] = {{tuned::Kernel::FIT_THE_WAVES, 64, 128, 1, 1, 1, 1},
+                                      {tuned::Kernel::FIT_THE_WAVES, 64, 128, 2, 1, 1, 1},
+                                      {tuned::Kernel::PING_PONG, 64, 64, 1, 1, 1, 1}};
+
+void launch_18(const tuned::Candidate& c, const Gemm<half, half>& p) {
+  using ptx::Major;
+  const FusedAny<half> finish{p.epilogue};
+  if (!p.transposed_a)
+    library::launch_tile<half, Major::K, Major::K, OF_18>(c, p, finish);
+  else if (p.transposed_b)
+    library::launch_tile<half, Major::MN, Major::K, OF_18>(c, p, finish);
+  else
+    library::launch_tile<half, Major::MN, Major::MN, OF_18>(c, p, finish);
+}
+
 TEST_F(LinearLayer, ByAKernelOf18) {
-  for (const Layout layout : {Layout{false, true}, Layout{true, false}, Layout{true, true}}) {
-    const Variant<half, half> variant("", [](const Gemm<half, half>& p) {
-      constexpr int BM = 64, BN = 128;
-      const int tiles = ceil_div(p.M, BM) * ceil_div(p.N, BN);
-      library::launch_and_finish<half, BM, BN>(p, tiles, ceil_div(tiles, 2));
-    });
-    for (const EpilogueChoice& epilogue : EXACT)
-      expect_right("18", variant, {130, 200, 136}, epilogue, layout, Data::EXACT);
-    for (const EpilogueChoice& epilogue : RANDOM)
-      expect_right("18", variant, {130, 203, 136}, epilogue, layout, Data::UNIFORM);
-    expect_128(variant, layout);
-  }
+  for (const tuned::Candidate& c : OF_18)
+    for (const Layout layout : {Layout{false, true}, Layout{true, false}, Layout{true, true}}) {
+      const Variant<half, half> variant("", [&](const Gemm<half, half>& p) { launch_18(c, p); });
+      for (const EpilogueChoice& epilogue : EXACT)
+        expect_right(tuned::name(c), variant, {130, 200, 136}, epilogue, layout, Data::EXACT);
+      for (const EpilogueChoice& epilogue : RANDOM)
+        expect_right(tuned::name(c), variant, {130, 203, 136}, epilogue, layout, Data::UNIFORM);
+      expect_128(variant, layout);
+    }
 }
 
 template <class Function>

@@ -37,20 +37,35 @@ using tuned::Estimate;
 using Json = nlohmann::ordered_json;
 using Problem = Gemm<half, half>;
 
+// Those of the project's comparisons with cuBLAS.
+const std::vector<std::string> USUAL = {
+#include "peers/usual_shapes.inc"
+};
+
+// Rows that divide by nothing at weights of public models, with which constants are calibrated.
+const std::vector<std::string> AS_USED = [] {
+  std::vector<std::string> all;
+  for (const char* rows : {"9", "37", "72", "130", "257", "327", "640", "777", "1537", "3001"})
+    for (const char* weights : {"x4096x4096", "x14336x4096", "x4096x14336", "x2112x7168",
+                                "x7168x16384", "x5760x2880", "x1024x8192", "x3584x18944"})
+      all.push_back(std::string(rows) + weights);
+  return all;
+}();
+
 struct Options {
-  std::vector<std::string> shapes;
+  std::vector<std::string> shapes, calibrate = AS_USED;
   std::string json, gpu;
   int rounds = 100, device = 0, multiprocessors = 132;
   uint64_t seed = 1;
   bool list = false, explain = false;
 };
 
-// Those of the project's comparisons with cuBLAS.
-const std::vector<std::string> USUAL = {
-#include "peers/usual_shapes.inc"
-};
-
 // Without matrices, for those who only look at sizes.
+Problem with_layout(Problem p, bool b_by_columns) {
+  p.transposed_b = b_by_columns;
+  if (b_by_columns) p.ldb = harness::leading_dimension<half>(p.K);
+  return p;
+}
 Problem problem_of(Shape s) {
   return {s.m,
           s.n,
@@ -63,14 +78,25 @@ Problem problem_of(Shape s) {
           harness::leading_dimension<half>(s.n)};
 }
 
-Json to_json(const tuned::Candidate& c) {
+Json to_json(const Tunable& tunable) {
+  const tuned::Candidate& c = tunable.candidate;
   return {{"stage", tuned::STAGES[static_cast<int>(c.kernel)]},
           {"BM", c.BM},
           {"BN", c.BN},
           {"down", c.down},
           {"across", c.across},
           {"split", c.split},
-          {"resident", c.resident}};
+          {"resident", c.resident},
+          {"layout", tunable.b_by_columns ? "NT" : "NN"}};
+}
+
+std::string name_of(const Tunable& tunable) {
+  return tuned::name(tunable.candidate) + (tunable.b_by_columns ? ", B by columns" : "");
+}
+std::vector<Tunable> all_tunables() {
+  std::vector<Tunable> all = tunables();
+  for (const Tunable& tunable : tunables_by_columns()) all.push_back(tunable);
+  return all;
 }
 
 // What is launched: a candidate on a shape.
@@ -100,7 +126,8 @@ class Bench {
     for (const Contender& contender : contenders) {
       std::vector<Problem> problems;
       for (int set = 0; set < arena_.sets(contender.shape); ++set)
-        problems.push_back(arena_.gemm(contender.shape, set, 0, stream_));
+        problems.push_back(with_layout(arena_.gemm(contender.shape, set, 0, stream_),
+                                       candidates_[contender.candidate].b_by_columns));
       launches.push_back([problems, &gemm = candidates_[contender.candidate].gemm](int set) {
         gemm(problems[static_cast<size_t>(set) % problems.size()]);
       });
@@ -145,6 +172,8 @@ class Bench {
 constexpr double NS_PER_MS = 1e6;
 constexpr double SOME_MS = 0.05;  // before anything is known
 constexpr int FIRST_ROUNDS = 3;
+// Whoever is predicted to take this much longer than the first is not launched.
+constexpr double PREDICTED_FACTOR = 3;
 
 struct Measured {
   std::vector<Constants> constants;  // by candidate
@@ -152,8 +181,72 @@ struct Measured {
   std::vector<std::string> wrong;
 };
 
+struct Roughly {
+  size_t candidate;
+  double predicted, ns;
+};
+
+// What the candidates of a layout are expected to take, and took a few times: those of which much
+// more is expected than of the first are left out. The first is the first.
+std::vector<Roughly> roughly(Bench& bench, const std::vector<Tunable>& candidates,
+                             const std::vector<Constants>& constants, int multiprocessors,
+                             Shape shape, bool b_by_columns) {
+  std::vector<Roughly> all;
+  for (size_t c = 0; c < candidates.size(); ++c)
+    if (candidates[c].b_by_columns == b_by_columns)
+      all.push_back({c,
+                     tuned::estimate(with_layout(problem_of(shape), b_by_columns),
+                                     candidates[c].candidate, constants[c], multiprocessors)
+                         .total,
+                     0});
+  const auto by_predicted = [](const Roughly& a, const Roughly& b) {
+    return a.predicted < b.predicted;
+  };
+  std::stable_sort(all.begin(), all.end(), by_predicted);
+  all.erase(std::upper_bound(all.begin(), all.end(),
+                             Roughly{0, PREDICTED_FACTOR * all[0].predicted, 0}, by_predicted),
+            all.end());
+  std::vector<Contender> contenders;
+  std::vector<double> estimates;
+  for (const Roughly& r : all) {
+    contenders.push_back({r.candidate, shape});
+    estimates.push_back(r.predicted / NS_PER_MS);
+  }
+  const auto times = bench.race(contenders, estimates, FIRST_ROUNDS);
+  for (size_t i = 0; i < all.size(); ++i) all[i].ns = times[i].median * NS_PER_MS;
+  return all;
+}
+
+bool has(const std::vector<Tunable>& candidates, bool b_by_columns) {
+  return std::any_of(candidates.begin(), candidates.end(),
+                     [&](const Tunable& c) { return c.b_by_columns == b_by_columns; });
+}
+
+// Constants::times: the geometric mean of what a candidate takes of what the model says, at all
+// shapes where it is or seems to be near the first. Who is near at few stays near 1.
+void calibrate(Bench& bench, const std::vector<Tunable>& candidates,
+               std::vector<Constants>& constants, int multiprocessors,
+               const std::vector<Shape>& shapes) {
+  constexpr double NEAR = 1.3, AS_IF_RIGHT = 3;
+  std::vector<double> logarithms(candidates.size()), counts(candidates.size(), AS_IF_RIGHT);
+  for (const bool b_by_columns : {false, true})
+    for (const Shape shape : has(candidates, b_by_columns) ? shapes : std::vector<Shape>{}) {
+      const std::vector<Roughly> all =
+          roughly(bench, candidates, constants, multiprocessors, shape, b_by_columns);
+      double first = all[0].ns;
+      for (const Roughly& r : all) first = std::min(first, r.ns);
+      for (const Roughly& r : all)
+        if (r.ns < NEAR * first || r.predicted < NEAR * all[0].predicted) {
+          logarithms[r.candidate] += std::log(r.ns / r.predicted);
+          ++counts[r.candidate];
+        }
+    }
+  for (size_t c = 0; c < candidates.size(); ++c)
+    constants[c].times = std::exp(logarithms[c] / counts[c]);
+}
+
 Measured measure(Bench& bench, const std::vector<Tunable>& candidates, int multiprocessors,
-                 int rounds) {
+                 const std::vector<Shape>& as_used, int rounds) {
   std::vector<Contender> contenders;
   for (size_t c = 0; c < candidates.size(); ++c)
     for (int probe = 0; probe < PROBES; ++probe)
@@ -172,11 +265,12 @@ Measured measure(Bench& bench, const std::vector<Tunable>& candidates, int multi
   std::vector<tuned::Candidate> shapes;
   for (const Tunable& candidate : candidates) shapes.push_back(candidate.candidate);
   Measured result{constants_of(shapes, ns, multiprocessors), Json::array(), {}};
+  calibrate(bench, candidates, result.constants, multiprocessors, as_used);
   for (size_t c = 0; c < candidates.size(); ++c) {
     const Constants& constants = result.constants[c];
     const std::string wrong = what_is_wrong(constants);
-    if (!wrong.empty()) result.wrong.push_back(tuned::name(shapes[c]) + ": " + wrong);
-    Json json = to_json(shapes[c]);
+    if (!wrong.empty()) result.wrong.push_back(name_of(candidates[c]) + ": " + wrong);
+    Json json = to_json(candidates[c]);
     json["start_ns"] = constants.start;
     json["start_alone_ns"] = constants.start_alone;
     json["step_ns"] = constants.step;
@@ -186,6 +280,7 @@ Measured measure(Bench& bench, const std::vector<Tunable>& candidates, int multi
     json["later"] = constants.later;
     json["tile_ns"] = constants.tile;
     json["bytes_per_ns"] = constants.bytes_per_ns;
+    json["times"] = constants.times;
     for (size_t probe = 0; probe < PROBES; ++probe) {
       const size_t i = c * PROBES + probe;
       json["probes"][PROBE_NAMES[probe]] = {{"shape", name(contenders[i].shape)},
@@ -199,23 +294,24 @@ Measured measure(Bench& bench, const std::vector<Tunable>& candidates, int multi
 }
 
 void print_constants(const std::vector<Tunable>& candidates, const Measured& measured) {
-  fmt::print("{:<36} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9}\n", "ns", "start",
-             "alone", "step", "in a row", "off lines", "alone", "later", "tile", "bytes/ns");
+  fmt::print("{:<50} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9}\n", "ns", "start",
+             "alone", "step", "in a row", "off lines", "alone", "later", "tile", "bytes/ns",
+             "times");
   for (size_t c = 0; c < candidates.size(); ++c) {
     const Constants& k = measured.constants[c];
     fmt::print(
-        "{:<36} {:>9.0f} {:>9.0f} {:>9.1f} {:>9.1f} {:>9.1f} {:>9.1f} {:>9.3f} {:>9.0f} {:>9.0f}\n",
-        tuned::name(candidates[c].candidate), k.start, k.start_alone, k.step, k.step_in_row,
-        k.step_off_lines, k.step_alone, k.later, k.tile, k.bytes_per_ns);
+        "{:<50} {:>9.0f} {:>9.0f} {:>9.1f} {:>9.1f} {:>9.1f} {:>9.1f} {:>9.3f} {:>9.0f} {:>9.0f} "
+        "{:>9.3f}\n",
+        name_of(candidates[c]), k.start, k.start_alone, k.step, k.step_in_row, k.step_off_lines,
+        k.step_alone, k.later, k.tile, k.bytes_per_ns, k.times);
   }
   for (const std::string& wrong : measured.wrong) fmt::print("{}\n", wrong);
 }
 
 // ---- How good the choice is --------------------------------------------------------------------
 
-// Whoever is predicted to take this much longer than the first is not launched, and who then is
-// this much slower, not timed.
-constexpr double PREDICTED_FACTOR = 3, MEASURED_FACTOR = 1.15;
+// Who then takes this much longer than the fastest is not timed.
+constexpr double MEASURED_FACTOR = 1.15;
 
 size_t fastest(const std::vector<harness::Timing>& times) {
   const auto by_median = [](const auto& a, const auto& b) { return a.median < b.median; };
@@ -225,68 +321,56 @@ size_t fastest(const std::vector<harness::Timing>& times) {
 
 // By the model with the constants that were measured just now.
 Json try_shape(Bench& bench, const std::vector<Tunable>& candidates, const Measured& measured,
-               int multiprocessors, Shape shape, int rounds) {
-  std::vector<Estimate> estimates;
-  for (size_t c = 0; c < candidates.size(); ++c)
-    estimates.push_back(tuned::estimate(problem_of(shape), candidates[c].candidate,
-                                        measured.constants[c], multiprocessors));
-  std::vector<size_t> order(candidates.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](size_t a, size_t b) { return estimates[a].less_than(estimates[b]); });
-
+               int multiprocessors, Shape shape, bool b_by_columns, int rounds) {
+  std::vector<Roughly> all =
+      roughly(bench, candidates, measured.constants, multiprocessors, shape, b_by_columns);
+  Json json = {{"shape", name(shape)}, {"layout", b_by_columns ? "NT" : "NN"}};
+  const auto named = [&](const Roughly& r) {
+    return tuned::name(candidates[r.candidate].candidate);
+  };
+  json["roughly"] = Json::array();
+  double first = all[0].ns;
+  for (const Roughly& r : all) {
+    json["roughly"].push_back({{"name", named(r)}, {"ns", r.ns}, {"predicted_ns", r.predicted}});
+    first = std::min(first, r.ns);
+  }
   // The chosen one is the first, and stays.
-  const auto kept = [&](const std::vector<Contender>& from, auto stays) {
-    std::vector<Contender> left;
-    for (size_t i = 0; i < from.size(); ++i)
-      if (i == 0 || stays(i)) left.push_back(from[i]);
-    return left;
-  };
+  all.erase(std::remove_if(all.begin() + 1, all.end(),
+                           [&](const Roughly& r) { return r.ns >= MEASURED_FACTOR * first; }),
+            all.end());
   std::vector<Contender> contenders;
-  for (const size_t c : order) contenders.push_back({c, shape});
-  contenders = kept(contenders, [&](size_t i) {
-    return estimates[order[i]].total < PREDICTED_FACTOR * estimates[order[0]].total;
-  });
-  const auto predicted_ms = [&] {
-    std::vector<double> ms;
-    for (const Contender& contender : contenders)
-      ms.push_back(estimates[contender.candidate].total / NS_PER_MS);
-    return ms;
-  };
-  auto times = bench.race(contenders, predicted_ms(), FIRST_ROUNDS);
-  Json json = {{"shape", name(shape)}};
-  const auto add = [&](const char* key) {
-    json[key] = Json::array();
-    for (size_t i = 0; i < contenders.size(); ++i)
-      json[key].push_back({{"name", tuned::name(candidates[contenders[i].candidate].candidate)},
-                           {"ns", times[i].median * NS_PER_MS},
-                           {"p10", times[i].p10 * NS_PER_MS},
-                           {"p90", times[i].p90 * NS_PER_MS},
-                           {"predicted_ns", estimates[contenders[i].candidate].total}});
-  };
-  add("roughly");
-  const double slowest = MEASURED_FACTOR * times[fastest(times)].median;
-  contenders = kept(contenders, [&](size_t i) { return times[i].median < slowest; });
-  times = bench.race(contenders, predicted_ms(), rounds);
-
-  add("candidates");
+  std::vector<double> ms;
+  for (const Roughly& r : all) {
+    contenders.push_back({r.candidate, shape});
+    ms.push_back(r.ns / NS_PER_MS);
+  }
+  const auto times = bench.race(contenders, ms, rounds);
+  json["candidates"] = Json::array();
+  for (size_t i = 0; i < all.size(); ++i)
+    json["candidates"].push_back({{"name", named(all[i])},
+                                  {"ns", times[i].median * NS_PER_MS},
+                                  {"p10", times[i].p10 * NS_PER_MS},
+                                  {"p90", times[i].p90 * NS_PER_MS},
+                                  {"predicted_ns", all[i].predicted}});
   const size_t best = fastest(times);
   json["chosen"] = json["candidates"][0]["name"];
   json["fastest"] = json["candidates"][best]["name"];
   json["percent_of_fastest"] = 100 * times[best].median / times[0].median;
-  json["error_percent"] =
-      100 * (estimates[contenders[0].candidate].total / (times[0].median * NS_PER_MS) - 1);
+  json["error_percent"] = 100 * (all[0].predicted / (times[0].median * NS_PER_MS) - 1);
   return json;
 }
 
 Json try_shapes(Bench& bench, const std::vector<Tunable>& candidates, const Measured& measured,
-                int multiprocessors, const std::vector<Shape>& shapes, int rounds) {
-  fmt::print("\n{:<16} {:<36} {:>9} {:>7} {:>8}  {}\n", "shape", "chosen", "us", "error", "of best",
+                int multiprocessors, const std::vector<Shape>& shapes, bool b_by_columns,
+                int rounds) {
+  fmt::print("\n{}\n", b_by_columns ? "B by columns" : "by rows");
+  fmt::print("{:<16} {:<36} {:>9} {:>7} {:>8}  {}\n", "shape", "chosen", "us", "error", "of best",
              "fastest");
   Json all = Json::array();
   double logarithms = 0;
   for (const Shape shape : shapes) {
-    all.push_back(try_shape(bench, candidates, measured, multiprocessors, shape, rounds));
+    all.push_back(
+        try_shape(bench, candidates, measured, multiprocessors, shape, b_by_columns, rounds));
     const Json& json = all.back();
     const double percent = json["percent_of_fastest"];
     logarithms += std::log(percent);
@@ -312,15 +396,18 @@ void tune(const Options& options, const std::vector<Shape>& shapes) {
   const auto start = std::chrono::steady_clock::now();
   if (!options.json.empty()) harness::require_writable("--json", options.json);
   const harness::Device device = harness::select_device(options.device, 90, /*no_other*/ true);
-  const std::vector<Tunable> candidates = tunables();
-  std::vector<Shape> all(shapes);
+  const std::vector<Tunable> candidates = all_tunables();
+  std::vector<Shape> all(shapes), as_used;
+  for (const std::string& text : options.calibrate) as_used.push_back(peers::parse_shape(text));
+  all.insert(all.end(), as_used.begin(), as_used.end());
   for (const Tunable& candidate : candidates)
     for (int probe = 0; probe < PROBES; ++probe)
       all.push_back(
           shape_of(candidate.candidate, static_cast<Probe>(probe), device.multiprocessors));
   Bench bench(candidates, all, device.l2_bytes, options.seed);
 
-  const Measured measured = measure(bench, candidates, device.multiprocessors, options.rounds);
+  const Measured measured =
+      measure(bench, candidates, device.multiprocessors, as_used, options.rounds);
   fmt::print("{}, {} multiprocessors, driver {}\n", device.name, device.multiprocessors,
              device.driver);
   if (!remark(device.name).empty()) fmt::print("{}\n", remark(device.name));
@@ -334,9 +421,12 @@ void tune(const Options& options, const std::vector<Shape>& shapes) {
                {"rounds", options.rounds},
                {"count", candidates.size()},
                {"candidates", measured.json}};
-  if (!shapes.empty())
-    json["shapes"] = try_shapes(bench, candidates, measured, device.multiprocessors, shapes,
-                                std::min(options.rounds, 30));
+  for (const bool b_by_columns : {false, true}) {
+    if (shapes.empty() || !has(candidates, b_by_columns)) continue;
+    for (const Json& found : try_shapes(bench, candidates, measured, device.multiprocessors, shapes,
+                                        b_by_columns, std::min(options.rounds, 30)))
+      json["shapes"].push_back(found);
+  }
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   json["seconds"] = seconds.count();
   if (!options.json.empty()) harness::write_whole(options.json, json.dump(1) + "\n");
@@ -349,7 +439,7 @@ void tune(const Options& options, const std::vector<Shape>& shapes) {
 
 void list() {
   Json json = Json::array();
-  for (const Tunable& candidate : tunables()) json.push_back(to_json(candidate.candidate));
+  for (const Tunable& candidate : all_tunables()) json.push_back(to_json(candidate));
   fmt::print("{}\n", json.dump(1));
 }
 
@@ -368,6 +458,8 @@ std::optional<Options> parse(int argc, char** argv) {
   harness::add_output_file(app, "--json", o.json, "where to write what was measured");
   auto* const shapes =
       app.add_option("--shapes", o.shapes, "MxNxK, or N, or \"usual\": how good the choice is");
+  app.add_option("--calibrate", o.calibrate, "MxNxK, or N: shapes as they are used")
+      ->default_str("rows that divide by nothing at weights of public models");
   app.add_option("--rounds", o.rounds, "launches of each")
       ->check(CLI::Range(1, 10000))
       ->capture_default_str();

@@ -56,6 +56,7 @@ double bytes_of(Shape s) {
 // With t = start + steps * step + tile + (waves - 1) * (later * steps * step + tile):
 Constants without_memory(const ProbeTimes& ns) {
   Constants c{};
+  c.times = 1;
   c.step = (ns[LONG] - ns[SHORT]) / MORE_STEPS;
   c.step_off_lines = (ns[LONG_OFF] - ns[SHORT_OFF]) / MORE_STEPS;
   c.step_alone = (ns[LONG_ALONE] - ns[SHORT_ALONE]) / MORE_STEPS;

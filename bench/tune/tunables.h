@@ -1,6 +1,6 @@
 #pragma once
-// What stages/15_chosen_by_cost.cu tells of the stage, so that nobody has to compile its kernels
-// again.
+// What stages/15_chosen_by_cost.cu tells of the stage, and by_columns.cu of the library, so that
+// nobody has to compile their kernels again.
 #include <cuda_fp16.h>
 
 #include <functional>
@@ -12,12 +12,15 @@
 
 namespace ladder::tune {
 
-// A configuration that the launcher chooses among, forced.
+// A configuration that is chosen among, forced; for matrices by rows, or for B by columns.
 struct Tunable {
   tuned::Candidate candidate;
   std::function<void(const Gemm<half, half>&)> gemm;
+  bool b_by_columns = false;
 };
+// What the launcher chooses among, and what the library does for a B by columns.
 std::vector<Tunable> tunables();
+std::vector<Tunable> tunables_by_columns();
 
 // What the launcher does on a GPU of that name: the number of the one it takes,
 size_t choose(const Gemm<half, half>& problem, const std::string& gpu, int multiprocessors);

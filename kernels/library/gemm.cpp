@@ -98,7 +98,14 @@ void multiply(const Plan& plan, const Gemm<T, T>& p) {
       if constexpr (sizeof(T) == 2) launch_fused(tile(), p);
       return;
     case Way::LAYOUT:
-      if constexpr (sizeof(T) == 2) launch_layout(tile(), p);
+      if constexpr (sizeof(T) == 2) {
+        if (p.transposed_a)
+          launch_a_by_columns(tile(), p);
+        else if (is_product_alone(p.epilogue))
+          launch_b_by_columns(tile(), p);
+        else
+          launch_b_by_columns_fused(tile(), p);
+      }
       return;
     case Way::LINEAR:
       if constexpr (sizeof(T) == 2) launch_linear(tile(), p);

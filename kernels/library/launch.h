@@ -18,14 +18,19 @@ bool has_kernels();
 bool has_kernels_of_clusters();
 bool has_kernels_of_wgmma();
 
-// Of 16 bits, with wgmma: the kernel and tile that `c` says; of 11c to 14, of 16, of 18 (with an
-// epilogue only where A or B is by columns), and for linear layers of few rows.
+// Of 16 bits, with wgmma: the kernel and tile that `c` says; of 11c to 14, of 16, of 13 and 13b in
+// 18's layouts, A by columns or B alone, this without an epilogue or with one, and for linear
+// layers.
 template <class T>
 void launch_product(const tuned::Candidate& c, const Gemm<T, T>& p);
 template <class T>
 void launch_fused(const tuned::Candidate& c, const Gemm<T, T>& p);
 template <class T>
-void launch_layout(const tuned::Candidate& c, const Gemm<T, T>& p);
+void launch_a_by_columns(const tuned::Candidate& c, const Gemm<T, T>& p);
+template <class T>
+void launch_b_by_columns(const tuned::Candidate& c, const Gemm<T, T>& p);
+template <class T>
+void launch_b_by_columns_fused(const tuned::Candidate& c, const Gemm<T, T>& p);
 template <class T>
 void launch_linear(const tuned::Candidate& c, const Gemm<T, T>& p);
 

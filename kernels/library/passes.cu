@@ -1,6 +1,6 @@
 // What is done before and after a product, for any GPU from compute capability 8.0 on.
 #include "../16_fused_epilogue.cuh"
-#include "../18_layouts.cuh"
+#include "../transposed_first.cuh"
 #include "copies.cuh"
 #include "launch.h"
 

@@ -53,8 +53,8 @@ enum class Way {
   SWIZZLE,   // 07b
 };
 
-// The tiles that 16, 18 and the kernel for linear layers have, each a candidate of 13's, 13b's or
-// 14's: they are expected to take as long.
+// The tiles that 16 has, and those that 18's layouts have where A is by columns, each a candidate
+// of 13's or 13b's: they are expected to take as long. With B alone by columns there are all.
 inline constexpr tuned::Candidate FUSED_TILES[] = {
     {tuned::Kernel::FIT_THE_WAVES, 64, 128, 1, 1, 1, 1},
     {tuned::Kernel::FIT_THE_WAVES, 104, 256, 1, 1, 1, 1},
@@ -63,15 +63,38 @@ inline constexpr tuned::Candidate FUSED_TILES[] = {
     {tuned::Kernel::FIT_THE_WAVES, 176, 256, 1, 1, 1, 1},
     {tuned::Kernel::PING_PONG, 128, 128, 1, 1, 1, 1},
     {tuned::Kernel::PING_PONG, 176, 128, 1, 1, 1, 1}};
-inline constexpr tuned::Candidate LAYOUT_TILES[] = {
+// Of an A by columns: tiles whose rows begin on lines, and some that fit where these do not.
+inline constexpr tuned::Candidate A_BY_COLUMNS[] = {
     {tuned::Kernel::FIT_THE_WAVES, 64, 128, 1, 1, 1, 1},
     {tuned::Kernel::FIT_THE_WAVES, 128, 128, 1, 1, 1, 1},
+    {tuned::Kernel::FIT_THE_WAVES, 192, 128, 1, 1, 1, 1},
+    {tuned::Kernel::FIT_THE_WAVES, 256, 128, 1, 1, 1, 1},
+    {tuned::Kernel::FIT_THE_WAVES, 64, 256, 1, 1, 1, 1},
     {tuned::Kernel::FIT_THE_WAVES, 128, 256, 1, 1, 1, 1},
     {tuned::Kernel::FIT_THE_WAVES, 160, 256, 1, 1, 1, 1},
-    {tuned::Kernel::FIT_THE_WAVES, 168, 256, 1, 1, 1, 1}};
-// All of 14's with 64 columns, but for the widest clusters.
-inline bool is_linear_tile(const tuned::Candidate& c) {
-  return c.kernel == tuned::Kernel::FEW_ROWS && c.BN == 64 && c.split <= 4;
+    {tuned::Kernel::FIT_THE_WAVES, 168, 256, 1, 1, 1, 1},
+    {tuned::Kernel::FIT_THE_WAVES, 192, 256, 1, 1, 1, 1},
+    {tuned::Kernel::PING_PONG, 64, 64, 1, 1, 1, 1},
+    {tuned::Kernel::PING_PONG, 128, 64, 1, 1, 1, 1},
+    {tuned::Kernel::PING_PONG, 64, 128, 1, 1, 1, 1},
+    {tuned::Kernel::PING_PONG, 128, 128, 1, 1, 1, 1},
+    {tuned::Kernel::PING_PONG, 128, 192, 1, 1, 1, 1}};
+// Those of the kernel for linear layers: 14's, but for the widest clusters, and larger ones.
+struct LinearTile {
+  int BM, BN, split;
+};
+inline constexpr LinearTile LINEAR_TILES[] = {
+    {8, 64, 1},    {8, 64, 2},    {8, 64, 4},    {16, 64, 1},   {16, 64, 2},  {16, 64, 4},
+    {32, 64, 1},   {32, 64, 2},   {32, 64, 4},   {56, 64, 1},   {56, 64, 2},  {64, 64, 1},
+    {64, 64, 2},   {64, 64, 4},   {72, 64, 1},   {72, 64, 2},   {72, 64, 4},  {104, 64, 1},
+    {104, 64, 2},  {104, 64, 4},  {128, 64, 1},  {128, 64, 2},  {128, 64, 4}, {168, 64, 1},
+    {64, 128, 1},  {64, 128, 2},  {72, 128, 2},  {72, 128, 4},  {88, 128, 4}, {104, 128, 1},
+    {104, 128, 4}, {128, 128, 1}, {144, 128, 4}, {168, 128, 2}, {192, 128, 4}};
+constexpr bool is_linear_tile(const tuned::Candidate& c) {
+  if (c.kernel != tuned::Kernel::FEW_ROWS) return false;
+  for (const LinearTile& tile : LINEAR_TILES)
+    if (tile.BM == c.BM && tile.BN == c.BN && tile.split == c.split) return true;
+  return false;
 }
 
 // A matrix that has a place in the workspace: `rows` of `columns` elements, `ld` apart.
@@ -144,14 +167,12 @@ struct Chosen {
 };
 template <class In, class Out, class Allowed>
 Chosen first_done(const Gemm<In, Out>& p, const Gpu& gpu, Allowed allowed) {
-  const tuned::Gpu& table = table_of(gpu);
   Chosen first;
   first.estimate.total = std::numeric_limits<double>::infinity();
-  for (const tuned::Row* row = table.rows; row != table.rows + table.count; ++row) {
-    if (!allowed(row->candidate)) continue;
-    const tuned::Estimate e =
-        tuned::estimate(p, row->candidate, row->constants, gpu.multiprocessors);
-    if (e.less_than(first.estimate)) first = {row, e};
+  for (const tuned::Row& row : tuned::rows_of(table_of(gpu), p)) {
+    if (!allowed(row.candidate)) continue;
+    const tuned::Estimate e = tuned::estimate(p, row.candidate, row.constants, gpu.multiprocessors);
+    if (e.less_than(first.estimate)) first = {&row, e};
   }
   return first;
 }
@@ -164,9 +185,11 @@ constexpr bool is_among(const tuned::Candidate& c, const tuned::Candidate (&all)
 }
 
 // Whether a way can take a candidate: what launches it has it.
-inline bool is_allowed(const tuned::Candidate& c, Way way, Type type) {
+inline bool is_allowed(const tuned::Candidate& c, Way way, Type type, bool transposed_a) {
+  using tuned::Kernel;
   if (way == Way::FUSED) return is_among(c, FUSED_TILES);
-  if (way == Way::LAYOUT) return is_among(c, LAYOUT_TILES);
+  if (way == Way::LAYOUT && transposed_a) return is_among(c, A_BY_COLUMNS);
+  if (way == Way::LAYOUT) return c.kernel == Kernel::FIT_THE_WAVES || c.kernel == Kernel::PING_PONG;
   if (way == Way::LINEAR) return is_linear_tile(c);
   return type == Type::FP16 || c.kernel != tuned::Kernel::CHOSEN_BY_SHAPE;  // 11c is of halves
 }
@@ -179,7 +202,7 @@ Chosen first_done(const Gemm<In, Out>& p, const Gpu& gpu, Way way, Type type) {
     const tuned::Gpu* table;
     int multiprocessors, M, N, K;
     bool a_off, b_off;  // the lines of L2: all that the model sees of leading dimensions
-    bool transposed_a;
+    bool transposed_a, transposed_b;
     Way way;
     Type type;
     bool operator==(const Question& q) const {
@@ -189,8 +212,9 @@ Chosen first_done(const Gemm<In, Out>& p, const Gpu& gpu, Way way, Type type) {
     }
   };
   const auto off = [](int64_t ld) { return ld * sizeof(In) % tuned::LINE != 0; };
-  const Question question{&table_of(gpu), gpu.multiprocessors, p.M, p.N, p.K, off(p.lda),
-                          off(p.ldb),     p.transposed_a,      way, type};
+  const Question question{
+      &table_of(gpu), gpu.multiprocessors, p.M, p.N, p.K, off(p.lda), off(p.ldb),
+      p.transposed_a, p.transposed_b,      way, type};
   constexpr size_t REMEMBERED = 256;
   static thread_local std::array<std::pair<Question, Chosen>, REMEMBERED> answers{};
   const uint64_t mixed =
@@ -199,8 +223,9 @@ Chosen first_done(const Gemm<In, Out>& p, const Gpu& gpu, Way way, Type type) {
       static_cast<uint64_t>(p.K) * 4 + static_cast<uint64_t>(way);
   auto& [asked, answer] = answers[(mixed * 0x9E3779B97F4A7C15u >> 56) % REMEMBERED];
   if (!(asked == question)) {
-    answer =
-        first_done(p, gpu, [&](const tuned::Candidate& c) { return is_allowed(c, way, type); });
+    answer = first_done(p, gpu, [&](const tuned::Candidate& c) {
+      return is_allowed(c, way, type, p.transposed_a);
+    });
     asked = question;
   }
   return answer;
@@ -322,10 +347,10 @@ std::string in_words(const Plan& plan, const Gemm<In, Out>& p, Type type, const 
     std::vector<Line> lines;
     bool is_own = false;
     const tuned::Gpu& table = table_of(gpu, &is_own);
-    for (const tuned::Row* row = table.rows; row != table.rows + table.count; ++row)
-      if (is_allowed(row->candidate, plan.way, type))
+    for (const tuned::Row& row : tuned::rows_of(table, q))
+      if (is_allowed(row.candidate, plan.way, type, p.transposed_a))
         lines.push_back(
-            {tuned::estimate(q, row->candidate, row->constants, gpu.multiprocessors), row});
+            {tuned::estimate(q, row.candidate, row.constants, gpu.multiprocessors), &row});
     std::stable_sort(lines.begin(), lines.end(),
                      [](const Line& x, const Line& y) { return x.estimate.less_than(y.estimate); });
     line("which the model of 15 expects to be done first of " + std::to_string(lines.size()) +

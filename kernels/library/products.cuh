@@ -3,24 +3,14 @@
 #include <type_traits>
 
 #include "../11c_chosen_by_shape.cuh"
-#include "../13_fit_the_waves.cuh"
-#include "../13b_ping_pong.cuh"
 #include "../14_few_rows.cuh"
-#include "launch.h"
+#include "../parts/epilogue.cuh"
+#include "tiles.cuh"
 
 namespace ladder::library {
 
-using tuned::Kernel;
-
 template <class T>
-void launch_product(const tuned::Candidate& c, const Gemm<T, T>& p) {
-  const auto of_tile = [&](const auto& configurations) {
-    for (const auto& x : configurations)
-      if (x.BM == c.BM && x.BN == c.BN && down_of(x.pairs) == c.down &&
-          across_of(x.pairs) == c.across)
-        return gemm_as(x, p);
-    throw std::logic_error("no kernel of " + name(c));
-  };
+void launch_product(const Candidate& c, const Gemm<T, T>& p) {
   switch (c.kernel) {
     case Kernel::CHOSEN_BY_SHAPE:
       if constexpr (std::is_same_v<T, half>)
@@ -28,9 +18,8 @@ void launch_product(const tuned::Candidate& c, const Gemm<T, T>& p) {
           if (x.BN == c.BN && x.cluster == c.down) return gemm_as(x, p);
       break;
     case Kernel::FIT_THE_WAVES:
-      return of_tile(fit_the_waves::CONFIGURATIONS<T>);
     case Kernel::PING_PONG:
-      return of_tile(ping_pong::CONFIGURATIONS<T>);
+      return launch_tile<T, Major::K, Major::MN, ALL_TILES>(c, p, ProductAlone{});
     case Kernel::FEW_ROWS:
       for (const auto& x : few_rows::CONFIGURATIONS<T>)
         if (x.BM == c.BM && x.BN == c.BN && x.split == c.split) return gemm_as(x, p, c.resident);

@@ -96,6 +96,7 @@ struct Constants {
   double later;           // times a step is a step after the first wave: no ns
   double tile;            // from the last step of a tile of C to the first of the next
   double bytes_per_ns;    // that it draws from device memory, and no ns
+  double times = 1;       // what products as users have them take, of what the others say: no ns
 };
 
 struct Row {
@@ -109,7 +110,23 @@ struct Gpu {
   int multiprocessors;  // where it was measured
   const Row* rows;
   size_t count;
+  const Row* b_by_columns;  // measured with B alone by columns; null: nobody has
+  size_t count_by_columns;
 };
+
+struct Rows {
+  const Row* first;
+  size_t count;
+  const Row* begin() const { return first; }
+  const Row* end() const { return first + count; }
+};
+// Those for a problem's layout.
+template <class In, class Out>
+Rows rows_of(const Gpu& gpu, const Gemm<In, Out>& p) {
+  if (p.transposed_b && !p.transposed_a && gpu.b_by_columns)
+    return {gpu.b_by_columns, gpu.count_by_columns};
+  return {gpu.rows, gpu.count};
+}
 
 // Of the rows of 128 bytes that a cluster reads in a step, the part that begins off the lines.
 inline double part_off_lines(const Candidate& c, bool a_off, bool b_off) {
@@ -154,7 +171,7 @@ struct Estimate {
   double memory;  // ns, to read A and B and to write C
   double cut;     // ns, for lanes to store the ends of C's rows
   double around;  // ns, start and tile, less where not all multiprocessors have a tile
-  double total;   // around + first + work and memory together + cut
+  double total;   // times (around + first + work and memory together + cut)
 
   // Where memory is what takes the time, candidates can come out the same.
   bool less_than(const Estimate& other) const {
@@ -210,7 +227,7 @@ Estimate estimate(const Gemm<In, Out>& p, const Candidate& c, const Constants& c
       std::min(1.0, static_cast<double>(tiles * c.resident) / places(c, multiprocessors));
   e.around =
       constants.start_alone + full * (constants.start + constants.tile - constants.start_alone);
-  e.total = e.around + e.first + together(e.work, e.memory) + e.cut;
+  e.total = constants.times * (e.around + e.first + together(e.work, e.memory) + e.cut);
   return e;
 }
 
@@ -220,11 +237,11 @@ inline std::string describe(const Candidate& candidate, const Constants& constan
   char text[256];
   std::snprintf(text, sizeof text,
                 "%-24s %3lld x %3lld x %5.1f ns + %3lld x %5.0f ns = %7.1f us, memory %6.1f us; "
-                "with %4.1f us to start and to end %7.1f us",
+                "with %4.1f us to start and to end, times %.2f: %7.1f us",
                 name(candidate).c_str(), static_cast<long long>(e.waves),
                 static_cast<long long>(e.steps), e.step, static_cast<long long>(e.waves - 1),
                 constants.tile, e.work / 1e3, e.memory / 1e3, (e.around + e.first + e.cut) / 1e3,
-                e.total / 1e3);
+                constants.times, e.total / 1e3);
   return text;
 }
 

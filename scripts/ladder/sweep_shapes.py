@@ -44,6 +44,20 @@ MODELS = (
     Model("Gemma 2 9B", hidden=3584, queries=4096, keys=2048, intermediate=14336),
 )
 
+# N and K of a weight of eight public models, and rows as users have them: from 1 to 4096, evenly in
+# the logarithm, and none a multiple of 8.
+WEIGHTS = {
+    "Llama 3.1 8B, qkv": (6144, 4096),
+    "Llama 3.1 70B, gate": (28672, 8192),
+    "Qwen2.5 7B, gate": (18944, 3584),
+    "Gemma 2 9B, down": (3584, 14336),
+    "Mistral Small 24B, down": (5120, 32768),
+    "Phi-4 14B, down": (5120, 17920),
+    "DeepSeek-V3, q and kv": (2112, 7168),
+    "gpt-oss 20B, gate and up": (5760, 2880),
+}
+ANY_ROWS = (1, 2, 3, 5, 7, 11, 17, 29, 43, 67, 101, 151, 227, 347, 523, 787, 1181, 1777, 2683, 4093)
+
 # What a change is tried at first.
 USUAL = tuple(re.findall('"(.+?)"', read_text(ROOT / "bench/peers/usual_shapes.inc")))
 USUAL_FP32 = ("512", "1024", "2048", "4096", "8192x128x4096", "16x4096x4096", "1000", "3000")

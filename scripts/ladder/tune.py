@@ -46,11 +46,12 @@ CONSTANTS = (
     "later",
     "tile_ns",
     "bytes_per_ns",
+    "times",
 )
 
 
 def named(candidate: dict) -> str:
-    return " ".join(str(candidate.get(key)) for key in ("stage", *SHAPE))
+    return " ".join(str(candidate.get(key)) for key in ("stage", *SHAPE, "layout"))
 
 
 def gpu(value: object) -> bool:
@@ -69,7 +70,7 @@ def measured(value: object) -> bool:
 
 
 CANDIDATE = (
-    {"stage": tuple(KERNELS)}
+    {"stage": tuple(KERNELS), "layout": ("NN", "NT")}
     | dict.fromkeys(SHAPE, at_least_1)
     | dict.fromkeys(CONSTANTS, measured)
     | {"tile_ns": not_negative}
@@ -116,26 +117,41 @@ def row(candidate: dict) -> str:
     return f"    {{{{Kernel::{KERNELS[candidate['stage']]}, {sizes}}}, {{{constants}}}}},"
 
 
+COLUMNS = (
+    "    // BM, BN, down, across, split, resident;",
+    "    // start, alone; step, in a row, off lines, alone; later; tile; bytes/ns; times",
+)
+
+
 def header(name: str, table: dict) -> str:
     upper = name.upper()
+    by_layout = {
+        layout: [c for c in table["candidates"] if c["layout"] == layout] for layout in ("NN", "NT")
+    }
+
+    def rows(array: str, candidates: list[dict]) -> list[str]:
+        return [f"inline constexpr Row {array}[] = {{", *COLUMNS, *map(row, candidates), "};"]
+
+    def counted(array: str) -> str:
+        return f"{array}, sizeof {array} / sizeof *{array}"
+
+    by_columns = f"{upper}_B_BY_COLUMNS"
     return "\n".join(
         [
             "#pragma once",
             "// clang-format off",
-            f"// Made by ./ladder tune from {name}.json: {table['gpu']},",
+            f"// Made by ./ladder tune from docs/results/{name}/tune.jsonl: {table['gpu']},",
             f"// driver {table['driver']}, {table['date']}.",
             '#include "model.h"',
             "",
             "namespace ladder::tuned {",
             "",
-            f"inline constexpr Row {upper}_ROWS[] = {{",
-            "    // BM, BN, down, across, split, resident;",
-            "    // start, alone; step, in a row, off lines, alone; later, times; tile; bytes/ns",
-            *map(row, table["candidates"]),
-            "};",
+            *rows(f"{upper}_ROWS", by_layout["NN"]),
+            *(rows(by_columns, by_layout["NT"]) if by_layout["NT"] else []),
             f"inline constexpr Gpu {upper} = {{",
             f'    "{table["gpu"]}", /*multiprocessors*/ {table["multiprocessors"]},',
-            f"    {upper}_ROWS, sizeof {upper}_ROWS / sizeof *{upper}_ROWS}};",
+            f"    {counted(f'{upper}_ROWS')},",
+            f"    {counted(by_columns) if by_layout['NT'] else 'nullptr, 0'}}};",
             "",
             "}  // namespace ladder::tuned",
             "",

@@ -1,0 +1,48 @@
+// The library's kernels for a B by columns: linear layers.
+#include "library/launch.h"
+#include "library/plan.h"
+#include "library/tiles.cuh"
+#include "linear_layer.cuh"
+#include "tunables.h"
+
+namespace ladder::tune {
+namespace {
+
+using tuned::Candidate;
+using tuned::Kernel;
+
+// With so many blocks on a multiprocessor, of the number I of LINEAR_TILES.
+template <size_t I>
+int buffers(int blocks) {
+  constexpr library::LinearTile TILE = library::LINEAR_TILES[I];
+  return linear_layer::buffers_of<half, TILE.BM, TILE.BN, TILE.split>(blocks);
+}
+template <size_t... I>
+std::vector<Candidate> linear_candidates(std::index_sequence<I...>) {
+  constexpr int (*BUFFERS[])(int blocks) = {buffers<I>...};
+  std::vector<Candidate> all;
+  for (size_t i = 0; i < std::size(library::LINEAR_TILES); ++i)
+    for (const int resident : few_rows::BLOCKS) {
+      const library::LinearTile& tile = library::LINEAR_TILES[i];
+      // As 15 has it: copies are well ahead of multiplications, and large tiles are alone.
+      const bool is_alone = resident == 1 && BUFFERS[i](1) >= 3;
+      if (is_alone || (BUFFERS[i](resident) >= 4 && (tile.split == 1 || tile.BM <= 32)))
+        all.push_back({Kernel::FEW_ROWS, tile.BM, tile.BN, 1, 1, tile.split, resident});
+    }
+  return all;
+}
+
+}  // namespace
+
+std::vector<Tunable> tunables_by_columns() {
+  std::vector<Tunable> all;
+  for (const Candidate& c : library::ALL_TILES)
+    all.push_back(
+        {c, [c](const Gemm<half, half>& p) { library::launch_b_by_columns(c, p); }, true});
+  for (const Candidate& c :
+       linear_candidates(std::make_index_sequence<std::size(library::LINEAR_TILES)>()))
+    all.push_back({c, [c](const Gemm<half, half>& p) { library::launch_linear(c, p); }, true});
+  return all;
+}
+
+}  // namespace ladder::tune
