@@ -84,6 +84,7 @@ def test_every_stage_with_every_kind_of_data(build, tmp_path):
     assert environment["gpu"] == "Some GPU" and environment["commit"] == "abc"
 
 
+@pytest.mark.slow
 def test_numbers_for_claims(build, tmp_path):
     found = measured(build, tmp_path / "out")
     variant = "09_wgmma/own"  # zeros, constant, exact, random

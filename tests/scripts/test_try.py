@@ -34,6 +34,7 @@ def line_of(part, text):
     return number
 
 
+@pytest.mark.slow
 def test_a_kernel_is_checked_and_counted_like_a_stage(tried, tmp_path):
     done = tried(NAIVE, "--m", "40", "--n", "50", "--k", "60", "--json", "report.json")
     assert done.returncode == 0, done.stderr
