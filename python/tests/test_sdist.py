@@ -20,6 +20,7 @@ esac
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not NVCC, reason="there is no CUDA toolkit")
 def test_a_source_distribution_can_be_configured_elsewhere(tmp_path):
     build = pytest.importorskip("scikit_build_core.build", reason="needs scikit-build-core")

@@ -76,6 +76,7 @@ def configured(tmp_path: Path, torch_says: str) -> str:
     return " ".join(run.stderr.split())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "torch_says, said",
     [

@@ -34,6 +34,7 @@ def configured(clone, tmp_path):
 LEFT_OUT = "-- This CUDA toolkit does not know sm_50: the GPU targets are left out"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("given", [["5.0"], ["9.0", "-DCMAKE_CUDA_ARCHITECTURES=50"]])
 def test_a_gpu_that_the_toolkit_does_not_know_costs_the_gpu_targets_alone(given, configured, clone):
     done = configured(*given)
@@ -43,6 +44,7 @@ def test_a_gpu_that_the_toolkit_does_not_know_costs_the_gpu_targets_alone(given,
     assert "ladder_01_naive_cpu:" in done.stdout and "ladder_01_naive:" not in done.stdout
 
 
+@pytest.mark.slow
 def test_it_is_left_out_beside_one_that_the_toolkit_knows(configured):
     done = configured("5.0 9.0")
     assert [line for line in done.stdout.splitlines() if line.startswith("-- ")] == [
@@ -52,6 +54,7 @@ def test_it_is_left_out_beside_one_that_the_toolkit_knows(configured):
     assert "ladder_01_naive:" in done.stdout
 
 
+@pytest.mark.slow
 def test_a_script_for_the_gpu_says_that_its_targets_are_left_out(configured):
     done = configured("5.0", command=["./ladder", "tune"])
     assert done.returncode == 1

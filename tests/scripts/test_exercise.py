@@ -61,6 +61,7 @@ def test_what_is_right_passes(verdict):
     assert verdict(kernel(RIGHT)).ok
 
 
+@pytest.mark.slow
 # By the learner's way each is a program of its own, in which nothing stands behind its array.
 @pytest.mark.parametrize("name", ["for_long_rows", "for_long_rows_cut", "not_wrapped"])
 def test_what_is_written_past_an_array_is_said(verdict, name):
@@ -168,7 +169,17 @@ CHEATS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("cheat", CHEATS)
+# The others take two seconds each.
+QUICK_CHEATS = ["nothing at all", "remembers in a variable", "overwrites an input"]
+
+
+@pytest.mark.parametrize(
+    "cheat",
+    [
+        pytest.param(cheat, marks=() if cheat in QUICK_CHEATS else pytest.mark.slow)
+        for cheat in CHEATS
+    ],
+)
 def test_a_cheat_is_refused(cheat, verdict):
     text, expected = CHEATS[cheat]
     said = verdict(text)
@@ -265,6 +276,7 @@ def test_what_the_cpu_device_lacks_is_named(verdict):
 CONSTANT = "__constant__ float factors[2] = {0, 1};"
 
 
+@pytest.mark.slow
 def test_a_constant_is_no_state(verdict):
     said = verdict(kernel(RIGHT.replace("factor *", "factor * factors[1] *"), CONSTANT))
     assert said.ok, said.line
@@ -276,6 +288,7 @@ ROW = """struct Row { float v[8]; };
 static __device__ float first(Row row) { return row.v[0]; }"""
 
 
+@pytest.mark.slow
 def test_what_a_call_passes_by_value_is_seen(verdict):
     body = RIGHT.replace("    out", "    { float (*volatile by_pointer)(Row) = first;\n    out")
     body = body.replace("in[", "by_pointer(*(const Row*)&in[").replace("];", "]); }", 1)
@@ -434,6 +447,7 @@ template <long I> struct Tree<0, I> { static constexpr long value = I; };
 constexpr long sum = Tree<30, 0>::value;"""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind, most", [("RLIMIT_CPU", 3), ("RLIMIT_AS", 1 << 29)])
 def test_a_compiler_that_does_not_end_is_ended(verdict, monkeypatch, kind, most):
     monkeypatch.setitem(compiling.LIMITS, getattr(compiling.resource, kind), most)
@@ -504,6 +518,7 @@ def test_two_commands_side_by_side_lose_nothing(copied):
     assert len(learner.Progress().all) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "answer, said",
     [(b"\xff\xfe", "codec can't decode"), (b"[" * 20000, "nest"), (b"[]", "expected")],
@@ -579,6 +594,7 @@ def test_a_learner_sees_the_way_from_the_starter_to_done(build, copied, capsys, 
     assert learner.Progress().of(catalogue.find("01"))["done"]
 
 
+@pytest.mark.slow
 def test_a_file_of_ones_own_is_graded_and_the_clone_stays_as_it_is(build, copied, tmp_path, capsys):
     def files():
         return {path: path.read_bytes() for path in copied.rglob("*") if path.is_file()}
@@ -605,6 +621,7 @@ def test_a_file_of_ones_own_is_graded_and_the_clone_stays_as_it_is(build, copied
     assert subprocess.run(ignored, cwd=ROOT, capture_output=True).returncode == 0
 
 
+@pytest.mark.slow
 def test_the_next_one_is_behind_the_one_that_is_done(build, copied, capsys):
     (copied / "02_predict_sectors/answer.yaml").write_text(
         (copied / "02_predict_sectors/solution.yaml").read_text()
@@ -725,6 +742,7 @@ def test_a_race_has_both_lines():
     assert "in the same line" in said.details[1]
 
 
+@pytest.mark.slow
 def test_the_grader_reports_the_other_line_of_a_race(verdict):
     text = kernel("""const int t = threadIdx.y * 32 + threadIdx.x;
   __shared__ float x[256]; x[t] = 0; __syncthreads();

@@ -204,7 +204,9 @@ def test_a_bad_character_in_a_table_of_the_stages_is_one_line(tmp_path, script, 
     [
         (["ladder", "planted", "nosuch.yaml"], "nosuch.yaml: No such file"),
         (["ladder", "steps", "--manifest", "nosuch.json"], "nosuch.json: No such file"),
-        (["ladder", "figures", "nosuch"], "no reports in nosuch"),
+        pytest.param(
+            ["ladder", "figures", "nosuch"], "no reports in nosuch", marks=pytest.mark.slow
+        ),
         (["ladder", "table", "nosuch"], "no reports in nosuch"),
         (["ladder", "race", "--list", "nosuch"], "nosuch: No such file"),
         (["ladder", "race", "4096²"], "no shape: '4096²'"),

@@ -85,6 +85,7 @@ def test_no_two_stages_share_a_namespace():
     assert {name: stems for name, stems in stages_of.items() if len(stems) > 1} == {}
 
 
+@pytest.mark.slow
 def test_the_entry_points_run_from_anywhere(tmp_path):
     listed = subprocess.run([ROOT / "ladder"], cwd=tmp_path, capture_output=True, text=True)
     commands = re.findall(r"^  ([\w-]+)  +\S", listed.stdout, re.MULTILINE)

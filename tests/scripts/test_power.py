@@ -65,6 +65,7 @@ def measured(build, out):
     return power_results.load(out)
 
 
+@pytest.mark.slow
 def test_every_stage_with_every_kind_of_data(build, tmp_path):
     found = measured(build, tmp_path / "out")
     assert {key: found[key] for key in ("device", "size", "sensor", "limit_watts")} == {
@@ -83,6 +84,7 @@ def test_every_stage_with_every_kind_of_data(build, tmp_path):
     assert environment["gpu"] == "Some GPU" and environment["commit"] == "abc"
 
 
+@pytest.mark.slow
 def test_numbers_for_claims(build, tmp_path):
     found = measured(build, tmp_path / "out")
     variant = "09_wgmma/own"  # zeros, constant, exact, random
@@ -107,6 +109,7 @@ def test_numbers_for_claims(build, tmp_path):
         power_results.number(found, "power_watts", variant, "noise")
 
 
+@pytest.mark.slow
 def test_what_there_is_no_sample_of_is_missing(build, tmp_path):
     found = measured(build, tmp_path / "out")
     del found["runs"]["09_wgmma/own"]["zeros"]["stage"]["sustained"]["watts"]
@@ -150,6 +153,7 @@ def test_what_was_not_measured_is_said(tmp_path):
         power_results.load(tmp_path)
 
 
+@pytest.mark.slow
 def test_the_figure_shows_every_kernel_and_can_be_read(build, tmp_path):
     drawn = figure.drawn(measured(build, tmp_path / "out"))
     assert faults(drawn.svg) == []
@@ -162,6 +166,7 @@ def test_the_figure_shows_every_kernel_and_can_be_read(build, tmp_path):
     assert drawn.caption.startswith("Some GPU, 8192³") and drawn.caption.endswith(".")
 
 
+@pytest.mark.slow
 def test_a_bar_is_as_high_as_its_number(build, tmp_path):
     found = measured(build, tmp_path / "out")
     run = found["runs"]["09_wgmma/own"]["random"]["stage"]["sustained"]

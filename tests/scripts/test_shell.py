@@ -168,6 +168,7 @@ def test_every_group_of_pyproject_is_locked_with_hashes():
             assert versions and all(map(requirement.specifier.contains, versions)), requirement
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "hashed, message",
     [("", "Hashes are required"), (f" --hash=sha256:{'0' * 64}", "DO NOT MATCH THE HASHES")],

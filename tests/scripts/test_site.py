@@ -50,6 +50,7 @@ def pages_of(site):
     return sorted(p for p in site.rglob("*.html") if p.name != "404.html")
 
 
+@pytest.mark.slow
 def test_no_page_has_a_fault(site, browser):
     pages = pages_of(site)
     assert len(pages) > len(list((ROOT / "docs").rglob("*.md"))) > 20
@@ -80,6 +81,7 @@ def test_no_page_has_a_fault(site, browser):
     assert problems == []
 
 
+@pytest.mark.slow
 def test_the_faults_are_seen(site, browser, tmp_path):
     copy = tmp_path / "site"
     shutil.copytree(site, copy)
@@ -144,6 +146,7 @@ def broken_links(read):
     return problems
 
 
+@pytest.mark.slow
 def test_no_link_is_broken(site):
     read = {path: Anchors(path) for path in pages_of(site)}
     assert sum(len(page.links) for page in read.values()) > 1000
@@ -165,6 +168,7 @@ def test_broken_links_are_seen(tmp_path):
     ]
 
 
+@pytest.mark.slow
 def test_figures_and_pages_are_there(site):
     text = (site / "03_transposed_b.html").read_text()
     assert len(re.findall(r"<img [^>]*access_03", text)) == 3
@@ -174,6 +178,7 @@ def test_figures_and_pages_are_there(site):
     assert "stepper.html?stage" not in (site / "12_tensor_parallel.html").read_text()
 
 
+@pytest.mark.slow
 def test_the_differences_are_pages(site):
     text = re.sub("<[^>]+>", "", (site / "source/diff_03.html").read_text())
     assert "+++ kernels/03_transposed_b.cuh" in text
@@ -181,6 +186,7 @@ def test_the_differences_are_pages(site):
     assert not (site / "source/diff_01.html").exists()
 
 
+@pytest.mark.slow
 def test_the_pages_come_in_the_order_of_the_file(site):
     text = (site / "index.html").read_text()
     navigation = text[text.index('<nav class="md-nav md-nav--primary') :]

@@ -65,6 +65,7 @@ def test_all_variants_only_at_the_sizes_of_the_readme(build, tmp_path):
     assert others.startswith("--m 16 --n 32 --k 64") and others.endswith("--variant own")
 
 
+@pytest.mark.slow
 def test_a_shape_may_have_a_layout_and_a_type(build, tmp_path):
     out = tmp_path / "out"
     shapes = ["4096_TN", "64_bf16", "16x32x64_NT_e4m3"]
@@ -82,6 +83,7 @@ def test_work_goes_before_type_and_type_before_layout():
     assert sorted(reversed(ordered), key=measuring.order) == ordered
 
 
+@pytest.mark.slow
 def test_the_median_of_several_processes_is_kept(build, tmp_path, capsys):
     out = tmp_path / "out"
     assert sweep.main([str(out), "01_right", "--shapes", "64", "--processes", "3"], build) == 0
@@ -90,6 +92,7 @@ def test_the_median_of_several_processes_is_kept(build, tmp_path, capsys):
     assert sweep.own_percent(report) == 2
 
 
+@pytest.mark.slow
 def test_a_failing_stage_is_reported_and_the_others_go_on(build, tmp_path, capsys):
     out = tmp_path / "out"
     assert sweep.main([str(out), "02_broken", "01_right", "--shapes", "64"], build) == 1
@@ -164,6 +167,7 @@ def test_what_the_documentation_is_made_of(build, tmp_path, manifest_of, claimed
     assert variants == {"16": "slow own", "64": "own", "4096": "", "8192": "own"}
 
 
+@pytest.mark.slow
 def test_a_second_gpu_needs_what_claims_and_its_tables_name(build, tmp_path, manifest_of, claimed):
     manifest_of({"name": "01_right", "also_at": ["64"]}, "02_broken", "03_elsewhere")
     out = tmp_path / "out"
@@ -171,6 +175,7 @@ def test_a_second_gpu_needs_what_claims_and_its_tables_name(build, tmp_path, man
     assert reports(out) == [f"01_right_{shape}.json" for shape in ("16x32x64", "4096", "8192")]
 
 
+@pytest.mark.slow
 def test_a_claim_on_a_variant_that_is_not_there_fails(build, tmp_path, claimed, capsys):
     (build / "01_right").write_text(STAGE.format(name="01_right").replace("slow\\n", ""))
     assert sweep.main([str(tmp_path / "out"), "01_right", "--documented"], build) == 1
@@ -193,6 +198,7 @@ def test_the_environment_is_written_and_a_folder_is_of_one_commit(
     assert "has measurements of another commit" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_stages_come_in_the_order_of_the_manifest(build, tmp_path, manifest_of, capsys):
     manifest_of("03_elsewhere", "01_right", "02_broken")
     sweep.main([str(tmp_path / "out"), "--shapes", "64"], build)

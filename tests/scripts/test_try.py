@@ -34,6 +34,7 @@ def line_of(part, text):
     return number
 
 
+@pytest.mark.slow
 def test_a_kernel_is_checked_and_counted_like_a_stage(tried, tmp_path):
     done = tried(NAIVE, "--m", "40", "--n", "50", "--k", "60", "--json", "report.json")
     assert done.returncode == 0, done.stderr
@@ -45,6 +46,7 @@ def test_a_kernel_is_checked_and_counted_like_a_stage(tried, tmp_path):
     assert {Path(row["file"]).name for row in variant["memory"]} == {"my_kernel.cuh"}
 
 
+@pytest.mark.slow
 def test_a_kernel_of_halves_without_a_namespace(tried):
     text = """
 #include "launch.cuh"
@@ -73,6 +75,7 @@ inline void gemm(const ladder::Gemm<float, float>&) { helper<<<1, 32>>>(); }
 inline void multiply("""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "old, new, message",
     [
@@ -91,6 +94,7 @@ def test_what_does_not_compile_is_said_in_lines(tried, old, new, message):
     assert lines[-1].startswith("try.sh: my_kernel.cuh does not compile; all messages are in ")
 
 
+@pytest.mark.slow
 def test_of_many_errors_the_first_are_said(tried):
     errors = "".join(f"int wrong_{i} = x{i};\n" for i in range(2000))
     done = tried(errors + NAIVE)
@@ -109,6 +113,7 @@ def test_what_an_include_cannot_name_is_bad_input(name, tried):
     assert done.stderr.startswith("try.sh: an #include cannot name a file with ")
 
 
+@pytest.mark.slow
 def test_a_name_may_have_any_other_character(tried):
     name = "a|b[1]*\\n& c.cuh"
     done = tried(NAIVE.replace("acc += A[", "sum += A["), name=name)
@@ -117,6 +122,7 @@ def test_a_name_may_have_any_other_character(tried):
     assert "error: " in done.stderr.splitlines()[0]
 
 
+@pytest.mark.slow
 def test_a_kernel_that_ends_the_program_is_a_finding(tried):
     text = "#include <cstdlib>\n" + NAIVE.replace("  float acc", "  std::exit(0);\n  float acc")
     done = tried(text, "--size", "32")
@@ -124,12 +130,14 @@ def test_a_kernel_that_ends_the_program_is_a_finding(tried):
     assert done.stderr == "my_kernel: the kernel has ended the program, by exit()\n"
 
 
+@pytest.mark.slow
 def test_bad_options_are_a_stages(tried):
     done = tried(NAIVE, "--size", "x")
     assert done.returncode == 2
     assert done.stderr.startswith("my_kernel: --size: 'x' is not an integer")
 
 
+@pytest.mark.slow
 def test_what_the_cpu_device_lacks_is_named(tried):
     text = NAIVE.replace("acc = 0.0f", "acc = __vadd4(0, 0)", 1)
     assert text != NAIVE

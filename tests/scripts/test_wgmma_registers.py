@@ -105,6 +105,7 @@ def test_what_is_not_waited_for_or_ordered_is_found(what, body):
     assert any(what in text for text in found(*body)), found(*body)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not NVCC, reason="there is no CUDA toolkit")
 def test_a_mistake_in_a_stage_is_found_at_its_line(tmp_path):
     lines = (ROOT / "kernels/09_wgmma.cuh").read_text().splitlines()
