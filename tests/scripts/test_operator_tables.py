@@ -50,6 +50,33 @@ def test_each_family_has_its_means_and_its_worst(results):
     ]
 
 
+def test_any_rows_are_told_by_how_many_there_are(results, tmp_path):
+    def timed(shape, call, percent):
+        return row(shape, percent, "bf16") | {"call": call}
+
+    rows = [
+        timed(f"{m}x64x64", call, percent)
+        for m, linear, matmul in (
+            (1, 100.0, 121.0),
+            (16, 100.0, 100.0),
+            (17, 80.0, 90.0),
+            (65, 100.0, 100.0),
+            (257, 100.0, 100.0),
+            (4096, 100.0, 100.0),
+        )
+        for call, percent in (("linear", linear), ("matmul", matmul))
+    ]
+    folder = tmp_path / "docs/results/h100"
+    folder.mkdir()
+    found = {"gpu": "NVIDIA H100 80GB HBM3", "torch": "2.11.0", "rows": rows}
+    (folder / "rows.jsonl").write_text(json.dumps(found))
+    lines = operator.block("rows").splitlines()
+    assert lines[2] == "| 1 to 16 | 2 | 100.0 | 0 | 100 at 1x64x64 | 110.0 | 0 | 100 at 16x64x64 |"
+    assert lines[3] == "| 17 to 64 | 1 | 80.0 | 1 | 80 at 17x64x64 | 90.0 | 0 | 90 at 17x64x64 |"
+    assert lines[7].startswith("| 1 to 4096 | 6 | 96.3 | 1 | 80 at 17x64x64 |")
+    assert lines[-1] == "H100, PyTorch 2.11.0."
+
+
 def test_where_one_type_is_slower_both_are_listed(results):
     results(*both("16x8x8", 100.0, 96.9), *both("9x8x8", 96.0, 99.0), *both("8x8x8", 97.0, 97.1))
     assert operator.block("slower").splitlines()[2:] == [

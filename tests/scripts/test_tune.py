@@ -18,6 +18,7 @@ CANDIDATES = [
         "across": across,
         "split": split,
         "resident": 1,
+        "layout": layout,
         "start_ns": 5000.04,
         "start_alone_ns": 5500,
         "step_ns": 674.94,
@@ -29,7 +30,11 @@ CANDIDATES = [
         "bytes_per_ns": 4300,
         "times": 1.02,
     }
-    for stage, rows, across, split in (("13", 152, 1, 1), ("13b", 128, 2, 1), ("14", 16, 1, 8))
+    for stage, rows, across, split, layout in (
+        ("13", 152, 1, 1, "NN"),
+        ("13b", 128, 2, 1, "NN"),
+        ("14", 16, 1, 8, "NN"),
+    )
 ]
 
 
@@ -68,11 +73,21 @@ def test_adopting_writes_the_table_its_header_and_the_list(adopt, table):
     assert len(path.read_text().splitlines()) == 4
     assert tune.checked(path) == tune.rounded(table)
     text = (root / "kernels/tuned/h200.h").read_text()
-    constants = "5000, 5500, 674.9, 680.4, 742.4, 600, 1.05, 0, 4300"
+    constants = "5000, 5500, 674.9, 680.4, 742.4, 600, 1.05, 0, 4300, 1.02"
     row = f"{{{{Kernel::PING_PONG, 128, 256, 1, 2, 1, 1}}, {{{constants}}}}},"
     assert row in text
     assert '"NVIDIA H200", /*multiprocessors*/ 132,' in text and "driver 13.0, 2025-01-02." in text
     assert "{&H200}" in (root / "kernels/tuned/gpus.h").read_text()
+
+
+def test_b_by_columns_has_a_table_of_its_own(table):
+    assert "    nullptr, 0};" in tune.header("h200", table)
+    by_columns = [candidate | {"layout": "NT"} for candidate in CANDIDATES[:1]]
+    text = tune.header("h200", table | {"candidates": [*CANDIDATES, *by_columns]})
+    before, after = text.split("inline constexpr Row H200_B_BY_COLUMNS[] = {")
+    assert before.count("{{Kernel::") == 3
+    assert after.count("{{Kernel::") == 1
+    assert "sizeof H200_B_BY_COLUMNS / sizeof *H200_B_BY_COLUMNS};" in after
 
 
 def test_four_digits_of_a_measurement_are_kept(table):
@@ -94,7 +109,7 @@ def test_what_a_new_table_no_longer_has_is_said(adopt, table):
     adopt(table)
     fewer = table | {"candidates": table["candidates"][:2], "count": 2}
     _, said, _ = adopt(fewer)
-    assert said.endswith("2 candidates, without 1 that were there: 14 16 256 1 1 8 1, ...\n")
+    assert said.endswith("2 candidates, without 1 that were there: 14 16 256 1 1 8 1 NN, ...\n")
 
 
 def written(root):

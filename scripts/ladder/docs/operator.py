@@ -10,6 +10,10 @@ from ladder.project import BadInput
 from ladder.sweep_shapes import a_shape, sizes
 
 FILE = "docs/results/operator.jsonl"
+# Of python/bench.py --only rows.
+ROWS_FILE = "docs/results/h100/rows.jsonl"
+# A table's lines: up to so many rows.
+ROWS = (16, 64, 256, 1024, 4096)
 # Calls of the host, and torch's own of each.
 CALLS = {
     "matmul": "torch.matmul",
@@ -35,6 +39,13 @@ BENCH = {
     "fused?": [LAYER | {"compiled_ms": positive, "eager_ms": positive}],
     "layers?": [LAYER | {"torch_ms": positive}],
     "host?": [{"shape": a_shape, "us": dict.fromkeys((*CALLS, *CALLS.values()), float)}],
+}
+
+
+OF_ROWS = {
+    "gpu": one_line,
+    "torch": one_line,
+    "rows": [TIMED | {"shape": a_shape, "call": ("matmul", "linear"), "torch_ms": positive}, ...],
 }
 
 
@@ -102,6 +113,28 @@ def slower() -> str:
     return table(["", *head], lines)
 
 
+def any_rows() -> str:
+    """Percent of torch's own at any number of rows, by how many, of linear and of matmul."""
+    found = read_lines(sources.ROOT / ROWS_FILE, OF_ROWS)
+    lines = []
+    for first, last in [*zip((1, *(rows + 1 for rows in ROWS)), ROWS), (1, ROWS[-1])]:
+        group = [row for row in found["rows"] if first <= sizes(row["shape"])[0] <= last]
+        line = [f"{first} to {last}"]
+        for call in ("linear", "matmul"):
+            of_call = [row for row in group if row["call"] == call]
+            worst = min(of_call, key=lambda row: row["percent"])
+            below = sum(row["percent"] < 90 for row in of_call)
+            line += [mean_of(of_call), str(below), f"{worst['percent']:.0f} at {worst['shape']}"]
+        lines.append([line[0], str(len(group) // 2), *line[1:]])
+    of = [
+        f"`{call}`: {what}"
+        for call in ("linear", "matmul")
+        for what in ("%", "below 90", "worst, %")
+    ]
+    gpu = found["gpu"].replace("NVIDIA ", "").split()[0]
+    return table(["rows", "shapes", *of], lines) + f"\n\n{gpu}, PyTorch {found['torch']}."
+
+
 def fused() -> str:
     lines = []
     for row in results()["fused"]:
@@ -145,6 +178,7 @@ def versions() -> str:
 TABLES = {
     "products": products,
     "slower": slower,
+    "rows": any_rows,
     "fused": fused,
     "layers": layers,
     "host": host,
