@@ -52,7 +52,7 @@ def three() -> list[tuple[str, Waves]]:
     wide, chosen = sources.constants(WIDE), sources.constants(CHOSEN)
     widths = re.findall(r"configuration<(\d+), 1>\((\d+)\)", sources.header(CHOSEN))
     among = {waves_of(chosen["BM"], int(bn)): int(ns) for bn, ns in widths}
-    heights = re.findall(r"configuration<T, (\d+), (\d+)>\(\)", sources.header(FIT))
+    heights = re.findall(r"\{(\d+), (\d+)\}", sources.header(FIT))  # without pairs
     return [
         ("11b", waves_of(wide["BM"], wide["BN"], False)),
         ("11c", min(among, key=lambda waves: waves.count * among[waves])),
