@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Times gemm_ladder.matmul against torch.matmul at 100 shapes in fp16 and bf16, a product with bias
-and GELU against torch.compile, linear layers against torch's, both at numbers of rows that divide by
-nothing, and what a call takes of the host. Needs a GPU.
+and GELU against torch.compile, linear layers against torch's, both at numbers of rows that divide
+by nothing, and what a call takes of the host. Needs a GPU.
 
 usage: python/bench.py [--out FILE] [--types fp16 bf16] [--shapes N]
                        [--only products fused layers rows host]

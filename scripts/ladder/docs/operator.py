@@ -116,8 +116,9 @@ def slower() -> str:
 def any_rows() -> str:
     """Percent of torch's own at any number of rows, by how many, of linear and of matmul."""
     found = read_lines(sources.ROOT / ROWS_FILE, OF_ROWS)
+    firsts = [1, *(rows + 1 for rows in ROWS[:-1])]
     lines = []
-    for first, last in [*zip((1, *(rows + 1 for rows in ROWS)), ROWS), (1, ROWS[-1])]:
+    for first, last in [*zip(firsts, ROWS, strict=True), (1, ROWS[-1])]:
         group = [row for row in found["rows"] if first <= sizes(row["shape"])[0] <= last]
         line = [f"{first} to {last}"]
         for call in ("linear", "matmul"):
