@@ -557,6 +557,11 @@ READERS = {
         "operator.jsonl",
         blocks(operator.FILE, operator.TABLES),
     ),
+    "any rows": Reader(
+        sample(ROOT / operator.ROWS_FILE),
+        "rows.jsonl",
+        blocks(operator.ROWS_FILE, {"rows": operator.any_rows}),
+    ),
     "triton": Reader(
         sample(ROOT / "docs/results/triton.jsonl"), "triton.jsonl", blocks(twins.FILE, twins.TABLES)
     ),

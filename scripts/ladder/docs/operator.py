@@ -65,9 +65,9 @@ def family(row: dict) -> tuple[int, str]:
     return 10**6, "rows not aligned, on copies"
 
 
-def mean_of(rows: list[dict]) -> str:
+def mean_of(rows: list[dict], file: str = FILE) -> str:
     if not rows:
-        raise BadInput(f"{FILE} has no shape for a mean")
+        raise BadInput(f"{file} has no shape for a mean")
     return f"{statistics.geometric_mean(row['percent'] for row in rows):.1f}"
 
 
@@ -123,9 +123,10 @@ def any_rows() -> str:
         line = [f"{first} to {last}"]
         for call in ("linear", "matmul"):
             of_call = [row for row in group if row["call"] == call]
+            mean = mean_of(of_call, ROWS_FILE)
             worst = min(of_call, key=lambda row: row["percent"])
             below = sum(row["percent"] < 90 for row in of_call)
-            line += [mean_of(of_call), str(below), f"{worst['percent']:.0f} at {worst['shape']}"]
+            line += [mean, str(below), f"{worst['percent']:.0f} at {worst['shape']}"]
         lines.append([line[0], str(len(group) // 2), *line[1:]])
     of = [
         f"`{call}`: {what}"
