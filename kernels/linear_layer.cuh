@@ -1,7 +1,7 @@
 #pragma once
-// A linear layer of few rows, or of a long K: C = activation(alpha * A * B + beta * addend + bias) + residual, B by
-// rows or by columns, fp16 or bf16, fp32 accumulate.
-// Idea    a layer's weights are B by columns. To wgmma that is a bit, to TMA one box in place of
+// A linear layer of few rows, or of a long K: C = activation(alpha * A * B + beta * addend + bias)
+// + residual, B by rows or by columns, fp16 or bf16, fp32 accumulate. Idea    a layer's weights are
+// B by columns. To wgmma that is a bit, to TMA one box in place of
 //         several; and who adds up the parts of a sum has all that an epilogue asks for.
 // vs 14   B in either of 18's forms; between a sum and its store 16's epilogue, in one kernel for
 //         every kind of it; larger tiles, whose sums come to where the buffers were; none of 14's
