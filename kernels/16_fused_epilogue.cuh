@@ -7,8 +7,6 @@
 //         kernel of its own that would otherwise follow, for all of it or for what is left.
 // Step    the epilogue is a part of 13's kernel; what is new is what it is compared with.
 // Limit   nothing is multiplied meanwhile; in turn it would be, with 41% more from L2 at 4096.
-#include <algorithm>
-#include <iterator>
 #include <utility>
 
 #include "13_fit_the_waves.cuh"
@@ -171,10 +169,9 @@ void gemm_of_tiles(const Configuration& c, const Gemm<T, T>& p) {
   if (!done_without_product(p)) launch_as(c, p, Blocks::THAT_STAY);
 }
 
-template <class Configuration, size_t COUNT, class T>
-const Configuration& first_done(const Configuration (&configurations)[COUNT], const Gemm<T, T>& p) {
-  const auto less = [&](const auto& x, const auto& y) { return cost(p, x) < cost(p, y); };
-  return *std::min_element(std::begin(configurations), std::end(configurations), less);
+template <class Configurations, class T>
+const fit_the_waves::Configuration<T>& first_done(const Configurations& all, const Gemm<T, T>& p) {
+  return fit_the_waves::first_done(all, p, [](const auto&) { return true; });
 }
 // Of 13's tiles and 13b's, by the cost that both have, and what 13's blocks wait for each tile but
 // the last to be stored: about a microsecond (H200), which 13b hides.

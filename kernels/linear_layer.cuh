@@ -221,7 +221,6 @@ constexpr int buffers_of(int blocks) {
 
 template <class T>
 struct Configuration {
-  using Type = T;
   int BM, BN, split;
   int (*buffers)(int blocks);                         // with so many blocks on a multiprocessor
   void (*launch[2])(const Gemm<T, T>&, int buffers);  // of a B by rows, and by columns

@@ -99,12 +99,13 @@ def wrong(got, expected, k: int) -> bool:
     return not difference <= 2 * largest * 2.0**-8 + 1e-5 * k
 
 
-def race_of(contenders):
+def timed(row: dict, against: str, contenders: dict) -> dict:
+    """The row with each contender's time, and the percent that `against` takes of the ladder's."""
     from ladder.race import race
 
-    return {
-        name: statistics.median(ms) for name, ms in race(contenders, SHAPE_MS, WARMUP_S).items()
-    }
+    found = race(contenders, SHAPE_MS, WARMUP_S)
+    times = {f"{name}_ms": statistics.median(ms) for name, ms in found.items()}
+    return row | times | {"percent": 100 * times[f"{against}_ms"] / times["ladder_ms"]}
 
 
 def products(types: list[str], count: int) -> list[dict]:
@@ -122,15 +123,15 @@ def products(types: list[str], count: int) -> list[dict]:
             row = {"type": kind, "shape": shape, "by": explain(*first)}
             expected = first[0].float() @ first[1].float()
             row["wrong"] = wrong(matmul(*first), expected, k)
-            found = race_of(
+            row = timed(
+                row,
+                "torch",
                 {
                     "ladder": [lambda s=s: matmul(*s) for s in sets],
                     "torch": [lambda s=s: torch.matmul(*s) for s in sets],
                     **copied(row, sets, expected),
-                }
+                },
             )
-            row |= {f"{name}_ms": ms for name, ms in found.items()}
-            row["percent"] = 100 * found["torch"] / found["ladder"]
             rows.append(row)
             progress(f"{kind} {shape}: {row['percent']:.1f} %, {row['by']}")
     return rows
@@ -169,17 +170,17 @@ def fused(types: list[str]) -> list[dict]:
                 compiled = torch.compile(written)
                 row = {"type": kind, "shape": f"{m}x{k}->{n}", "activation": name}
                 row["wrong"] = wrong(matmul(*sets[0], bias, name), compiled(*sets[0]), k)
-                found = race_of(
+                row = timed(
+                    row,
+                    "compiled",
                     {
                         "ladder": [
                             lambda s=s, bias=bias, name=name: matmul(*s, bias, name) for s in sets
                         ],
                         "compiled": [lambda s=s, compiled=compiled: compiled(*s) for s in sets],
                         "eager": [lambda s=s, written=written: written(*s) for s in sets],
-                    }
+                    },
                 )
-                row |= {f"{name}_ms": ms for name, ms in found.items()}
-                row["percent"] = 100 * found["compiled"] / found["ladder"]
                 rows.append(row)
                 progress(f"{kind} {row['shape']} {name}: {row['percent']:.1f} % of compiled")
     return rows
@@ -207,14 +208,14 @@ def layers(types: list[str]) -> list[dict]:
                 behind = (bias, activation)
                 row = {"type": kind, "shape": f"{m}x{k}->{n}", "activation": activation}
                 row["wrong"] = wrong(linear(*sets[0], *behind), torchs(*sets[0], *behind), k)
-                found = race_of(
+                row = timed(
+                    row,
+                    "torch",
                     {
                         "ladder": [lambda s=s, e=behind: linear(*s, *e) for s in sets],
                         "torch": [lambda s=s, e=behind: torchs(*s, *e) for s in sets],
-                    }
+                    },
                 )
-                row |= {f"{name}_ms": ms for name, ms in found.items()}
-                row["percent"] = 100 * found["torch"] / found["ladder"]
                 rows.append(row)
                 progress(f"{kind} {row['shape']} {activation}: {row['percent']:.1f} % of torch's")
     return rows
@@ -240,14 +241,14 @@ def rows_as_used(types: list[str]) -> list[dict]:
         row = {"type": kind, "shape": f"{m}x{n}x{k}", "call": what}
         b = sets[0][1].T if what == "linear" else sets[0][1]
         row["wrong"] = wrong(own(*sets[0]), sets[0][0].float() @ b.float(), k)
-        found = race_of(
+        row = timed(
+            row,
+            "torch",
             {
                 "ladder": [lambda s=s, own=own: own(*s) for s in sets],
                 "torch": [lambda s=s, torchs=torchs: torchs(*s) for s in sets],
-            }
+            },
         )
-        row |= {f"{name}_ms": ms for name, ms in found.items()}
-        row["percent"] = 100 * found["torch"] / found["ladder"]
         rows.append(row)
         progress(f"{kind} {what} {row['shape']}: {row['percent']:.1f} % of torch's")
     return rows

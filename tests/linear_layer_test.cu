@@ -72,11 +72,10 @@ class LinearLayer : public GpuTest<90, true> {
   }
 
   // In both forms, each with the next epilogue and another number of buffers.
-  template <class Configurations>
-  void expect_right(const Configurations& configurations) {
-    using T = typename Configurations::value_type::Type;
+  template <class T, size_t COUNT>
+  void expect_right(const std::array<Configuration<T>, COUNT>& configurations) {
     size_t number = 0;
-    for (const auto& c : configurations)
+    for (const Configuration<T>& c : configurations)
       for (const bool transposed_b : {false, true, false, true}) {
         const int wanted = few_rows::BLOCKS[++number % std::size(few_rows::BLOCKS)];
         const int blocks = c.buffers(wanted) > 1 ? wanted : 1;

@@ -24,7 +24,7 @@ std::vector<Candidate> linear_candidates(std::index_sequence<I...>) {
   for (size_t i = 0; i < std::size(library::LINEAR_TILES); ++i)
     for (const int resident : few_rows::BLOCKS) {
       const library::LinearTile& tile = library::LINEAR_TILES[i];
-      // As 15 has it: copies are well ahead of multiplications, and large tiles are alone.
+      // Copies are well ahead of multiplications, as in 15, or the block is alone.
       const bool is_alone = resident == 1 && BUFFERS[i](1) >= 3;
       if (is_alone || (BUFFERS[i](resident) >= 4 && (tile.split == 1 || tile.BM <= 32)))
         all.push_back({Kernel::FEW_ROWS, tile.BM, tile.BN, 1, 1, tile.split, resident});

@@ -60,12 +60,12 @@ struct Options {
   bool list = false, explain = false;
 };
 
-// Without matrices, for those who only look at sizes.
 Problem with_layout(Problem p, bool b_by_columns) {
   p.transposed_b = b_by_columns;
   if (b_by_columns) p.ldb = harness::leading_dimension<half>(p.K);
   return p;
 }
+// Without matrices, for those who only look at sizes.
 Problem problem_of(Shape s) {
   return {s.m,
           s.n,
@@ -183,8 +183,24 @@ struct Measured {
 
 struct Roughly {
   size_t candidate;
-  double predicted, ns;
+  double predicted, ns;  // ns: what was predicted, until more is known
 };
+
+std::vector<harness::Timing> race(Bench& bench, const std::vector<Roughly>& all, Shape shape,
+                                  int rounds) {
+  std::vector<Contender> contenders;
+  std::vector<double> ms;
+  for (const Roughly& r : all) {
+    contenders.push_back({r.candidate, shape});
+    ms.push_back(r.ns / NS_PER_MS);
+  }
+  return bench.race(contenders, ms, rounds);
+}
+
+double least_ns(const std::vector<Roughly>& all) {
+  const auto by_ns = [](const Roughly& a, const Roughly& b) { return a.ns < b.ns; };
+  return std::min_element(all.begin(), all.end(), by_ns)->ns;
+}
 
 // What the candidates of a layout are expected to take, and took a few times: those of which much
 // more is expected than of the first are left out. The first is the first.
@@ -193,12 +209,11 @@ std::vector<Roughly> roughly(Bench& bench, const std::vector<Tunable>& candidate
                              Shape shape, bool b_by_columns) {
   std::vector<Roughly> all;
   for (size_t c = 0; c < candidates.size(); ++c)
-    if (candidates[c].b_by_columns == b_by_columns)
-      all.push_back({c,
-                     tuned::estimate(with_layout(problem_of(shape), b_by_columns),
-                                     candidates[c].candidate, constants[c], multiprocessors)
-                         .total,
-                     0});
+    if (candidates[c].b_by_columns == b_by_columns) {
+      const Estimate e = tuned::estimate(with_layout(problem_of(shape), b_by_columns),
+                                         candidates[c].candidate, constants[c], multiprocessors);
+      all.push_back({c, e.total, e.total});
+    }
   const auto by_predicted = [](const Roughly& a, const Roughly& b) {
     return a.predicted < b.predicted;
   };
@@ -206,13 +221,7 @@ std::vector<Roughly> roughly(Bench& bench, const std::vector<Tunable>& candidate
   all.erase(std::upper_bound(all.begin(), all.end(),
                              Roughly{0, PREDICTED_FACTOR * all[0].predicted, 0}, by_predicted),
             all.end());
-  std::vector<Contender> contenders;
-  std::vector<double> estimates;
-  for (const Roughly& r : all) {
-    contenders.push_back({r.candidate, shape});
-    estimates.push_back(r.predicted / NS_PER_MS);
-  }
-  const auto times = bench.race(contenders, estimates, FIRST_ROUNDS);
+  const auto times = race(bench, all, shape, FIRST_ROUNDS);
   for (size_t i = 0; i < all.size(); ++i) all[i].ns = times[i].median * NS_PER_MS;
   return all;
 }
@@ -233,10 +242,9 @@ void calibrate(Bench& bench, const std::vector<Tunable>& candidates,
     for (const Shape shape : has(candidates, b_by_columns) ? shapes : std::vector<Shape>{}) {
       const std::vector<Roughly> all =
           roughly(bench, candidates, constants, multiprocessors, shape, b_by_columns);
-      double first = all[0].ns;
-      for (const Roughly& r : all) first = std::min(first, r.ns);
+      const double least = least_ns(all);
       for (const Roughly& r : all)
-        if (r.ns < NEAR * first || r.predicted < NEAR * all[0].predicted) {
+        if (r.ns < NEAR * least || r.predicted < NEAR * all[0].predicted) {
           logarithms[r.candidate] += std::log(r.ns / r.predicted);
           ++counts[r.candidate];
         }
@@ -329,22 +337,14 @@ Json try_shape(Bench& bench, const std::vector<Tunable>& candidates, const Measu
     return tuned::name(candidates[r.candidate].candidate);
   };
   json["roughly"] = Json::array();
-  double first = all[0].ns;
-  for (const Roughly& r : all) {
+  for (const Roughly& r : all)
     json["roughly"].push_back({{"name", named(r)}, {"ns", r.ns}, {"predicted_ns", r.predicted}});
-    first = std::min(first, r.ns);
-  }
+  const double slowest = MEASURED_FACTOR * least_ns(all);
   // The chosen one is the first, and stays.
-  all.erase(std::remove_if(all.begin() + 1, all.end(),
-                           [&](const Roughly& r) { return r.ns >= MEASURED_FACTOR * first; }),
-            all.end());
-  std::vector<Contender> contenders;
-  std::vector<double> ms;
-  for (const Roughly& r : all) {
-    contenders.push_back({r.candidate, shape});
-    ms.push_back(r.ns / NS_PER_MS);
-  }
-  const auto times = bench.race(contenders, ms, rounds);
+  all.erase(
+      std::remove_if(all.begin() + 1, all.end(), [&](const Roughly& r) { return r.ns >= slowest; }),
+      all.end());
+  const auto times = race(bench, all, shape, rounds);
   json["candidates"] = Json::array();
   for (size_t i = 0; i < all.size(); ++i)
     json["candidates"].push_back({{"name", named(all[i])},
