@@ -131,7 +131,7 @@ def any_rows() -> str:
     of = [
         f"`{call}`: {what}"
         for call in ("linear", "matmul")
-        for what in ("%", "below 90", "worst, %")
+        for what in ("% of torch", "below 90", "worst, %")
     ]
     gpu = found["gpu"].replace("NVIDIA ", "").split()[0]
     return table(["rows", "shapes", *of], lines) + f"\n\n{gpu}, PyTorch {found['torch']}."
