@@ -3,23 +3,25 @@
 // Idea    with few rows, C has fewer tiles than the GPU has multiprocessors, and B is read once and
 //         for nothing else: a cluster divides one tile's K, so that all of them read. Its blocks
 //         add their sums through each other's shared memory: no workspace, no second kernel.
-// vs 13   one tile a cluster, of 8 to 128 rows; each block has every SPLIT-th step along K, and its
-//         share of the rows to add up and to store; st.async brings the sums to their owner. One
-//         warpgroup for 64 columns. The lanes store C. A table of configurations, and a first
-//         choice.
-// Step    no loop over tiles of C and none of its epilogue is left; four ways for the sums to come
-//         together stand side by side.
+// vs 13   one tile a cluster; each block has every SPLIT-th step along K, and its share of the rows
+//         to add up and to store; st.async brings the sums to their owner, those of a large tile to
+//         where the operands were. One warpgroup for 64 columns. The lanes store C. A table of
+//         configurations, and a first choice.
+// Step    no loop over tiles of C and none of its way to C is left.
 // Limit   device memory, 4.5 TB/s for 7.4 of 13.3 us; nothing launched takes 3.5 of the rest (H200,
 //         16x4096x4096).
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <string>
+#include <utility>
 
 #include "launch.cuh"
 #include "parts/block_order.cuh"
-#include "parts/descriptors.cuh"
+#include "parts/epilogue.cuh"
 #include "parts/no_kernel.cuh"
+#include "parts/operand.cuh"
 #include "parts/ring.cuh"
 #include "parts/sixteen_bits.cuh"
 #include "parts/tile_grid.cuh"
@@ -34,6 +36,8 @@
 
 namespace ladder::few_rows {
 
+using ptx::Major;
+
 constexpr int WARPGROUP = 128;
 constexpr int MMA_K = 16;
 constexpr int BK = 64;
@@ -41,43 +45,39 @@ constexpr int BOX = 64;  // columns of a box: 128 bytes; wgmma's m, for the prod
 constexpr int UNIT = 8;  // rows of C that have one owner
 constexpr int MOST_BUFFERS = 32;
 
-// How the partial sums of a tile come together.
-enum class Sums {
-  ALONE,      // one block has all of K
-  SENT,       // st.async, to the block that adds them
-  FETCHED,    // the block that adds them loads them from the others, between two barriers
-  WORKSPACE,  // through global memory, and another kernel adds them
-};
-
-// A tile of BM rows and BN columns of C, of a cluster of SPLIT blocks.
-template <class T, int BM, int BN, int SPLIT>
+// A tile of BM rows and BN columns of C, of a cluster of SPLIT blocks. B's form is that of a matrix
+// by rows; the library has linear layers, whose B is by columns.
+template <class T, int BM, int BN, int SPLIT, Major MAJOR_B = Major::MN>
 struct Shared {
   static constexpr int CONSUMERS = BN / BOX;  // warpgroups that multiply
   static constexpr int THREADS = CONSUMERS * WARPGROUP + 32;
   static constexpr int UNITS = BM / UNIT;
   // Units that one block adds up, at most; who is alone adds nothing up.
   static constexpr int OWNED = SPLIT == 1 ? 1 : ceil_div(UNITS, SPLIT);
+  using OperandA = Operand<T, BM, Major::K>;
+  using OperandB = Operand<T, BN, MAJOR_B>;
   struct Tiles {
-    T B[BN / BOX][BK][BOX];
-    T A[BM][BK];
+    OperandB B;
+    OperandA A;
   };
-  // Of the units that this block owns: of each block, what every consumer's thread has of it. Where
-  // nothing is sent, what this block has of all units.
-  float4 sums[OWNED][SPLIT][CONSUMERS * WARPGROUP];
+  // Of the units that this block owns: of each block, what every consumer's thread has of it. Of a
+  // large tile they have no room beside the buffers, and come to where the last operands were.
+  using Sums = float4[OWNED][SPLIT][CONSUMERS * WARPGROUP];
+  static constexpr bool OVER_TILES = SPLIT > 1 && BN > BOX&& BM >= 64;
+  float4 beside[OVER_TILES ? 1 : sizeof(Sums) / sizeof(float4)];
   uint64_t full[MOST_BUFFERS];   // completes when a tile has landed
   uint64_t empty[MOST_BUFFERS];  // completes when all consumers have multiplied it
   uint64_t received;             // completes when the sums of all blocks are there
   alignas(1024) Tiles tiles[1];  // and as many more as the launch asks memory for
 
-  static constexpr size_t bytes(int buffers) {
-    return offsetof(Shared, tiles) + static_cast<size_t>(buffers) * sizeof(Tiles);
+  __device__ __forceinline__ Sums& sums() {
+    if constexpr (OVER_TILES) return reinterpret_cast<Sums&>(tiles);
+    return reinterpret_cast<Sums&>(beside);
   }
-};
-
-// What a variant does otherwise.
-struct Otherwise {
-  bool k_in_a_row;      // each block has a piece of K in a row
-  bool barriers_first;  // all barriers are prepared before the first copy is started
+  static constexpr size_t bytes(int buffers) {
+    const size_t of_tiles = static_cast<size_t>(buffers) * sizeof(Tiles);
+    return offsetof(Shared, tiles) + (OVER_TILES ? std::max(of_tiles, sizeof(Sums)) : of_tiles);
+  }
 };
 
 // The steps along K of block `rank` of a tile's: every SPLIT-th, so that all blocks of the grid go
@@ -86,50 +86,39 @@ struct Steps {
   int first, stride, count;
 };
 template <int SPLIT>
-__device__ __forceinline__ Steps steps_of(int rank, int K, Otherwise otherwise) {
-  const int all = ceil_div(K, BK);
-  if (!otherwise.k_in_a_row) return {rank, SPLIT, (all - rank + SPLIT - 1) / SPLIT};
-  const int each = ceil_div(all, SPLIT), first = min(all, rank * each);
-  return {first, 1, min(each, all - first)};
+__device__ __forceinline__ Steps steps_of(int rank, int K) {
+  return {rank, SPLIT, (ceil_div(K, BK) - rank + SPLIT - 1) / SPLIT};
 }
 
 // Starts the copies of a step's tiles to a buffer.
-template <class T, int BM, int BN, int SPLIT>
-__device__ __forceinline__ void load(Shared<T, BM, BN, SPLIT>& s, const CUtensorMap& map_A,
-                                     const CUtensorMap& map_B, Tile tile, Steps steps, int t,
-                                     int buffer) {
+template <class Shared>
+__device__ __forceinline__ void load(Shared& s, const CUtensorMap& map_A, const CUtensorMap& map_B,
+                                     Tile tile, Steps steps, int t, int buffer) {
   auto& to = s.tiles[buffer];
   uint64_t* const full = &s.full[buffer];
   ptx::mbarrier_arrive_expect_tx(full, sizeof to);
   const int k0 = (steps.first + t * steps.stride) * BK;
-  for (int j = 0; j < BN / BOX; ++j) ptx::tma_load(to.B[j], &map_B, tile.n0 + j * BOX, k0, full);
-  ptx::tma_load(to.A, &map_A, k0, tile.m0, full);
+  to.B.load(map_B, tile.n0, k0, full);
+  to.A.load(map_A, tile.m0, k0, full);
 }
 
 // The producer, a warp, of which an elected lane orders the copies (see 13). First it fills all
 // buffers, of which it prepares each barrier just before it is needed: to prepare all of them first
 // takes 0.4 us more (H200, 16x4096x4096).
-template <class T, int BM, int BN, int SPLIT>
-__device__ __forceinline__ void fill(Shared<T, BM, BN, SPLIT>& s, const CUtensorMap& map_A,
-                                     const CUtensorMap& map_B, Tile tile, Steps steps, int buffers,
-                                     Otherwise otherwise) {
-  if (otherwise.barriers_first && ptx::elect_one()) {
-    for (int t = 0; t < buffers; ++t) ptx::mbarrier_init(&s.full[t], 1);
-    ptx::fence_mbarrier_init();
-  }
+template <class Shared>
+__device__ __forceinline__ void fill(Shared& s, const CUtensorMap& map_A, const CUtensorMap& map_B,
+                                     Tile tile, Steps steps, int buffers) {
 #pragma unroll 1
   for (int t = 0; t < min(buffers, steps.count); ++t) {
     if (!ptx::elect_one()) continue;
-    if (!otherwise.barriers_first) {
-      ptx::mbarrier_init(&s.full[t], 1);
-      ptx::fence_mbarrier_init();  // TMA sees it, too
-    }
+    ptx::mbarrier_init(&s.full[t], 1);
+    ptx::fence_mbarrier_init();  // TMA sees it, too
     load(s, map_A, map_B, tile, steps, t, t);
   }
 }
 // Then it fills every buffer as soon as it is empty.
-template <class T, int BM, int BN, int SPLIT>
-__device__ __forceinline__ void refill(Shared<T, BM, BN, SPLIT>& s, const CUtensorMap& map_A,
+template <class Shared>
+__device__ __forceinline__ void refill(Shared& s, const CUtensorMap& map_A,
                                        const CUtensorMap& map_B, Tile tile, Steps steps,
                                        Ring ring) {
 #pragma unroll 1
@@ -140,12 +129,12 @@ __device__ __forceinline__ void refill(Shared<T, BM, BN, SPLIT>& s, const CUtens
 }
 
 // A consumer, a warpgroup: multiplies its 64 columns of every tile as soon as it has landed.
-template <class T, int BM, int BN, int SPLIT>
-__device__ __forceinline__ void consume(Shared<T, BM, BN, SPLIT>& s, Steps steps, Ring ring,
-                                        float (&acc)[BM / 2]) {
+template <class T, int BM, int BN, int SPLIT, Major MAJOR_B>
+__device__ __forceinline__ void consume(Shared<T, BM, BN, SPLIT, MAJOR_B>& s, Steps steps,
+                                        Ring ring, float (&acc)[BM / 2]) {
   const auto& first = s.tiles[0];
-  const uint64_t first_a = descriptor_a(first.A, 0, 0),
-                 first_b = descriptor_b(first.B, 0, warpgroup_of_block());
+  const uint64_t first_a = first.A.descriptor(0, 0),
+                 first_b = first.B.descriptor(warpgroup_of_block() * BOX, 0);
   unsigned before = 0;
 #pragma unroll 1
   for (int t = 0; t < steps.count; ++t, ring.next()) {
@@ -155,8 +144,8 @@ __device__ __forceinline__ void consume(Shared<T, BM, BN, SPLIT>& s, Steps steps
     ptx::wgmma_fence();
 #pragma unroll
     for (int k = 0; k < BK; k += MMA_K)
-      ptx::wgmma_m64k16_f32<T, ptx::Major::MN, ptx::Major::K>(
-          acc, further(b, k * sizeof first.B[0][0]), further(a, k * sizeof(T)), true);
+      ptx::wgmma_m64k16_f32<T, MAJOR_B, Major::K>(acc, further(b, first.B.bytes_to(0, k)),
+                                                  further(a, first.A.bytes_to(0, k)), true);
     ptx::wgmma_commit_group();
     ptx::wgmma_wait_group<1>();  // while these run, those of the tile before are done
     if (t > 0 && threadIdx.x % WARPGROUP == 0) ptx::mbarrier_arrive(&s.empty[before]);
@@ -201,156 +190,122 @@ __device__ __forceinline__ float4 added(From from) {
   return sum;
 }
 
-template <class T, int BM, int BN, int SPLIT, Sums SUMS>
-__global__ void __launch_bounds__(Shared<T, BM, BN, SPLIT>::THREADS, 1)
+// A thread's sums of a unit, of those that it has of the tile.
+__device__ __forceinline__ float4 part_of(const float* acc, int unit) {
+  const float* const a = &acc[unit * UNIT / 2];
+  return make_float4(a[0], a[1], a[2], a[3]);
+}
+
+template <class T, int BM, int BN, int SPLIT, Major MAJOR_B, class Finish>
+__global__ void __launch_bounds__(Shared<T, BM, BN, SPLIT, MAJOR_B>::THREADS, 1)
     gemm_kernel(int M, int N, int K, const __grid_constant__ CUtensorMap map_A,
                 const __grid_constant__ CUtensorMap map_B, T* C, int64_t ldc, int buffers,
-                Otherwise otherwise, float4* workspace) {
-  using S = Shared<T, BM, BN, SPLIT>;
-  constexpr bool CLUSTER = SUMS == Sums::SENT || SUMS == Sums::FETCHED;
+                const Finish finish) {
+  using S = Shared<T, BM, BN, SPLIT, MAJOR_B>;
+  constexpr bool CLUSTER = SPLIT > 1;
   constexpr int CONSUMER_THREADS = S::CONSUMERS * WARPGROUP;
   S& s = dynamic_shared<S>();
   const int rank = blockIdx.x % SPLIT;
   const int tile_n = tile_column();
   const Tile tile = {static_cast<int>(blockIdx.x / SPLIT) * BM, tile_n * BN};
   if (tile_n >= ceil_div(N, BN)) return;
-  const Steps steps = steps_of<SPLIT>(rank, K, otherwise);
+  const Steps steps = steps_of<SPLIT>(rank, K);
   const int owned = (S::UNITS - rank + SPLIT - 1) / SPLIT;  // units: every SPLIT-th
   const bool is_producer = warp_of_block() == CONSUMER_THREADS / 32;
 
   ptx::let_next_grid_start();    // without Gemm::starts_early these two do nothing
   ptx::wait_for_grids_before();  // from here on, matrices are read and written
-  if (is_producer) fill(s, map_A, map_B, tile, steps, buffers, otherwise);
+  if (is_producer) fill(s, map_A, map_B, tile, steps, buffers);
   if (threadIdx.x == 0) {  // meanwhile, the other barriers
     for (int i = 0; i < buffers; ++i) ptx::mbarrier_init(&s.empty[i], S::CONSUMERS);
-    if (SUMS == Sums::SENT) {
+    if (CLUSTER) {
       ptx::mbarrier_init(&s.received, 1);
       ptx::fence_mbarrier_init();  // the other blocks see it, too
-      ptx::mbarrier_arrive_expect_tx(&s.received, owned * sizeof s.sums[0]);
+      ptx::mbarrier_arrive_expect_tx(&s.received, owned * sizeof s.sums()[0]);
     }
   }
-  __syncthreads();                             // all barriers are there
-  if (CLUSTER) ptx::cluster_arrive_relaxed();  // and does not wait for the other blocks yet
+  __syncthreads();  // all barriers are there
+  if (CLUSTER && !S::OVER_TILES)
+    ptx::cluster_arrive_relaxed();  // and does not wait for the other blocks yet
   if (is_producer) {
     refill(s, map_A, map_B, tile, steps, Ring{static_cast<unsigned>(buffers)});
+    if (S::OVER_TILES) ptx::cluster_arrive();
     if (CLUSTER) ptx::cluster_wait();
     return;
   }
+  const int warp_n = tile.n0 + threadIdx.x / 32 * 16, lane = threadIdx.x % 32;
+  const auto columns = finish.columns(tile.m0, warp_n, N, lane);  // on their way, while B is
   float acc[BM / 2] = {};
   consume(s, steps, Ring{static_cast<unsigned>(buffers)}, acc);
 
-  const int warp_n = tile.n0 + threadIdx.x / 32 * 16;
-  const auto part = [&](int unit) {
-    const float* const a = &acc[unit * 4];
-    return make_float4(a[0], a[1], a[2], a[3]);
-  };
   const auto store = [&](int unit, float4 sum) {
-    store_unit(sum, C, ldc, tile.m0 + unit * UNIT, warp_n, M, N);
+    float v[] = {sum.x, sum.y, sum.z, sum.w};
+    finish.template piece<UNIT>(v, unit * UNIT, UNIT, columns, tile.m0, warp_n, M, N, lane);
+    store_unit(make_float4(v[0], v[1], v[2], v[3]), C, ldc, tile.m0 + unit * UNIT, warp_n, M, N);
   };
-
-  if constexpr (SUMS == Sums::ALONE) {
+  if constexpr (!CLUSTER) {
 #pragma unroll
-    for (int unit = 0; unit < S::UNITS; ++unit) store(unit, part(unit));
-  } else if constexpr (SUMS == Sums::SENT) {
+    for (int unit = 0; unit < S::UNITS; ++unit) store(unit, part_of(acc, unit));
+  } else {
+    // Nothing reads this block's operands any more.
+    if (S::OVER_TILES) ptx::cluster_arrive();
     ptx::cluster_wait();  // the other blocks' barriers are there
 #pragma unroll
     for (int unit = 0; unit < S::UNITS; ++unit)
-      ptx::store_async(&s.sums[unit / SPLIT][rank][threadIdx.x], part(unit), &s.received,
+      ptx::store_async(&s.sums()[unit / SPLIT][rank][threadIdx.x], part_of(acc, unit), &s.received,
                        unit % SPLIT);
     // Who owns nothing may leave: nobody sends to it.
     if (owned > 0) ptx::mbarrier_wait_parity_cluster(&s.received, 0);
     for (int i = 0; i < owned; ++i)
-      store(rank + i * SPLIT, added<SPLIT>([&](int from) { return s.sums[i][from][threadIdx.x]; }));
-  } else if constexpr (SUMS == Sums::FETCHED) {
-    ptx::cluster_wait();
-#pragma unroll
-    for (int unit = 0; unit < S::UNITS; ++unit)
-      s.sums[unit / SPLIT][unit % SPLIT][threadIdx.x] = part(unit);
-    ptx::cluster_sync();  // all sums are there
-    for (int i = 0; i < owned; ++i) {
-      float4* const sum = &s.sums[i][rank][threadIdx.x];
       store(rank + i * SPLIT,
-            added<SPLIT>([&](int from) { return *ptx::shared_of_block(sum, from); }));
-    }
-    ptx::cluster_sync();  // no block may leave while the others read from it
-  } else {
-    const int64_t index = int64_t{tile_n} * gridDim.x + blockIdx.x;
-    float4* const sums = &workspace[index * S::UNITS * CONSUMER_THREADS];
-#pragma unroll
-    for (int unit = 0; unit < S::UNITS; ++unit)
-      sums[unit * CONSUMER_THREADS + threadIdx.x] = part(unit);
+            added<SPLIT>([&](int from) { return s.sums()[i][from][threadIdx.x]; }));
   }
-}
-
-// Adds what the blocks of a tile have left in the workspace. A block has a unit of a tile.
-template <class T, int BM, int BN, int SPLIT>
-__global__ void __launch_bounds__(BN / BOX * WARPGROUP)
-    add_kernel(int M, int N, T* C, int64_t ldc, const float4* workspace) {
-  constexpr int UNITS = BM / UNIT, THREADS = BN / BOX * WARPGROUP;
-  const int tile_m = blockIdx.x / UNITS, unit = blockIdx.x % UNITS;
-  const int tile_n = tile_column();
-  if (tile_n >= ceil_div(N, BN)) return;
-  const int64_t index = int64_t{tile_n} * (gridDim.x / UNITS) + tile_m;
-  const float4* const sums = &workspace[(index * SPLIT * UNITS + unit) * THREADS + threadIdx.x];
-  store_unit(added<SPLIT>([&](int from) { return sums[from * UNITS * THREADS]; }), C, ldc,
-             tile_m * BM + unit * UNIT, tile_n * BN + threadIdx.x / 32 * 16, M, N);
 }
 
 // A multiprocessor's shared memory, of which a block has 1 KB less than its share. A block that has
 // it alone leaves some: with more on their way all bytes take longer (128x14336x4096, H200: 32.1 us
-// with five buffers of 32 KB, and 33.8 with six).
+// with five buffers of 32 KB, and 33.8 with six). Not so with large tiles, which wait for products.
 constexpr size_t MULTIPROCESSOR_BYTES = 228 * 1024, RESERVED_BYTES = 1024;
 constexpr size_t MOST_BYTES = 182 * 1024;
 
 // As many buffers as `blocks` blocks on a multiprocessor leave each other.
 template <class T, int BM, int BN, int SPLIT>
 constexpr int buffers_of(int blocks) {
-  using S = Shared<T, BM, BN, SPLIT>;
-  const size_t bytes = std::min(MULTIPROCESSOR_BYTES / blocks - RESERVED_BYTES, MOST_BYTES);
-  if (bytes < S::bytes(1)) return 0;
-  return std::min(MOST_BUFFERS,
-                  static_cast<int>((bytes - S::bytes(0)) / sizeof(typename S::Tiles)));
+  using S = Shared<T, BM, BN, SPLIT>;  // with either form of B as many bytes
+  const size_t share = MULTIPROCESSOR_BYTES / blocks - RESERVED_BYTES;
+  const size_t bytes = S::OVER_TILES ? share : std::min(share, MOST_BYTES);
+  int buffers = 0;
+  while (buffers < MOST_BUFFERS && S::bytes(buffers + 1) <= bytes) ++buffers;
+  return buffers;
 }
 
 #ifndef __CUDACC_RTC__
-// What Gemm::workspace has to have with Sums::WORKSPACE: each block's part of a tile.
-template <int BM, int BN, int SPLIT, class T>
-uint64_t workspace_bytes(const Gemm<T, T>& p) {
-  const int64_t tiles = int64_t{ceil_div(p.M, BM)} * ceil_div(p.N, BN);
-  return static_cast<uint64_t>(tiles) * SPLIT * BM * BN * sizeof(float);
-}
-
-// Throws CudaError where there is no TMA.
-template <class T, int BM, int BN, int SPLIT, Sums SUMS>
-void launch_configuration(const Gemm<T, T>& p, int buffers, Otherwise otherwise) {
-  using S = Shared<T, BM, BN, SPLIT>;
-  if (done_without_kernel(p)) return;
-  if (SUMS == Sums::WORKSPACE) require_workspace(p, workspace_bytes<BM, BN, SPLIT>(p));
-  const int tiles_m = ceil_div(p.M, BM), tiles_n = ceil_div(p.N, BN);
-  const unsigned cluster = SUMS == Sums::SENT || SUMS == Sums::FETCHED ? SPLIT : 1;
-  float4* const workspace = static_cast<float4*>(p.workspace);
-  launch_clusters(cluster, gemm_kernel<T, BM, BN, SPLIT, SUMS>, tile_grid(tiles_m * SPLIT, tiles_n),
-                  dim3(S::THREADS), S::bytes(buffers), {p.stream, p.starts_early}, p.M, p.N, p.K,
-                  ptx::tensor_map(p.A, p.M, p.K, p.lda, BM),
-                  ptx::tensor_map(p.B, p.K, p.N, p.ldb, BK), p.C, p.ldc, buffers, otherwise,
-                  workspace);
-  if constexpr (SUMS == Sums::WORKSPACE)
-    launch(add_kernel<T, BM, BN, SPLIT>, tile_grid(tiles_m * S::UNITS, tiles_n),
-           dim3(S::CONSUMERS * WARPGROUP), 0, p.stream, p.M, p.N, p.C, p.ldc, workspace);
+// With `blocks` blocks on a multiprocessor. Throws CudaError where there is no TMA.
+template <class T, int BM, int BN, int SPLIT, Major MAJOR_B = Major::MN, class Finish>
+void launch_and_finish(const Gemm<T, T>& p, int blocks, const Finish& finish) {
+  using S = Shared<T, BM, BN, SPLIT, MAJOR_B>;
+  const int buffers = buffers_of<T, BM, BN, SPLIT>(blocks);
+  launch_clusters(SPLIT, gemm_kernel<T, BM, BN, SPLIT, MAJOR_B, Finish>,
+                  tile_grid(ceil_div(p.M, BM) * SPLIT, ceil_div(p.N, BN)), dim3(S::THREADS),
+                  S::bytes(buffers), {p.stream, p.starts_early}, p.M, p.N, p.K,
+                  S::OperandA::map(p.A, p.M, p.K, p.lda), S::OperandB::map(p.B, p.N, p.K, p.ldb),
+                  p.C, p.ldc, buffers, finish);
 }
 
 // What the launcher chooses among.
 template <class T>
 struct Configuration {
   int BM, BN, split;
-  int (*buffers)(int blocks);  // with so many blocks on a multiprocessor
-  void (*launch)(const Gemm<T, T>&, int buffers, Otherwise);
+  int (*buffers)(int blocks);
+  void (*launch)(const Gemm<T, T>&, int blocks);
 };
 template <class T, int BM, int BN, int SPLIT>
+void launch_configuration(const Gemm<T, T>& p, int blocks) {
+  if (!done_without_kernel(p)) launch_and_finish<T, BM, BN, SPLIT>(p, blocks, ProductAlone{});
+}
+template <class T, int BM, int BN, int SPLIT>
 constexpr Configuration<T> configuration() {
-  constexpr Sums SUMS = SPLIT == 1 ? Sums::ALONE : Sums::SENT;
-  return {BM, BN, SPLIT, buffers_of<T, BM, BN, SPLIT>,
-          launch_configuration<T, BM, BN, SPLIT, SUMS>};
+  return {BM, BN, SPLIT, buffers_of<T, BM, BN, SPLIT>, launch_configuration<T, BM, BN, SPLIT>};
 }
 template <class T>
 inline constexpr Configuration<T> CONFIGURATIONS[] = {
@@ -377,7 +332,7 @@ std::string name_of(const Configuration<T>& c, int blocks) {
 }
 template <class T>
 void gemm_as(const Configuration<T>& c, const Gemm<T, T>& p, int blocks) {
-  c.launch(p, c.buffers(blocks), {});
+  c.launch(p, blocks);
 }
 
 // Tiles of a wave, one block on a multiprocessor: clusters of more than two do not fill a GPU, for
@@ -418,18 +373,10 @@ void gemm(const Gemm<T, T>& p) {
   gemm_as(*choice.configuration, p, choice.blocks);
 }
 
-// Variants, each with tiles of 16 x 64.
-template <int SPLIT, Sums SUMS>
+// Always tiles of 16 x 64, each of one block or of several; partial_sums.cuh has more variants.
+template <int SPLIT>
 void gemm_16x64(const Gemm<half, half>& p) {
-  launch_configuration<half, 16, 64, SPLIT, SUMS>(p, buffers_of<half, 16, 64, SPLIT>(1), {});
-}
-inline void gemm_k_in_a_row(const Gemm<half, half>& p) {
-  launch_configuration<half, 16, 64, 2, Sums::SENT>(p, buffers_of<half, 16, 64, 2>(1),
-                                                    {true, false});
-}
-inline void gemm_barriers_first(const Gemm<half, half>& p) {
-  launch_configuration<half, 16, 64, 2, Sums::SENT>(p, buffers_of<half, 16, 64, 2>(1),
-                                                    {false, true});
+  gemm_as(configuration<half, 16, 64, SPLIT>(), p, 1);
 }
 
 #endif  // __CUDACC_RTC__

@@ -67,7 +67,7 @@ struct Gemm {
   Epilogue<Out> epilogue{};
   Groups groups{};  // for the stages that say so
   // The kernel may start while the one before it on the stream still runs, and waits for that one's
-  // end before it reads or writes a matrix. 13 to 14, 16, 18 and linear_layer can, others wait.
+  // end before it reads or writes a matrix. 13 to 14, 16 and 18 can, others wait.
   bool starts_early = false;
 };
 

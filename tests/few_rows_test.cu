@@ -68,7 +68,7 @@ TEST_F(FewRows, ItsChoices) {
 // Sums are added in an order that nothing changes.
 TEST_F(FewRows, AreTheSameEveryTime) {
   const Problem<half, half> problem({24, 200, 3000}, Data::UNIFORM, 14);
-  const GemmFunction<half, half> gemm = few_rows::gemm_16x64<2, few_rows::Sums::SENT>;
+  const GemmFunction<half, half> gemm = few_rows::gemm_16x64<2>;
   BufferSets<half, half> sets(problem, 1);
   const Output<half> once = sets.run_poisoned(gemm, nullptr);
   cpu_device::settings().reverse = true;

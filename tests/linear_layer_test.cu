@@ -19,7 +19,6 @@
 #include "library/finish_pairs.cuh"
 #include "library/linear.cuh"
 #include "library/tiles.cuh"
-#include "linear_layer.cuh"
 #ifdef LADDER_CPU_DEVICE
   #include "cpu_device/block.h"
   #include "cpu_device/findings.h"
@@ -28,10 +27,9 @@
 namespace ladder::harness {
 namespace {
 
-using linear_layer::Configuration;
+using library::Linear, library::linear;
 
-template <class T>
-std::string name_of(const Configuration<T>& c) {
+std::string name_of(const library::LinearTile& c) {
   return std::to_string(c.BM) + "x" + std::to_string(c.BN) + ", split " + std::to_string(c.split);
 }
 
@@ -73,14 +71,15 @@ class LinearLayer : public GpuTest<90, true> {
 
   // In both forms, each with the next epilogue and another number of buffers.
   template <class T, size_t COUNT>
-  void expect_right(const std::array<Configuration<T>, COUNT>& configurations) {
+  void expect_right(const std::array<Linear<T>, COUNT>& all) {
     size_t number = 0;
-    for (const Configuration<T>& c : configurations)
+    for (const Linear<T>& c : all)
       for (const bool transposed_b : {false, true, false, true}) {
         const int wanted = few_rows::BLOCKS[++number % std::size(few_rows::BLOCKS)];
         const int blocks = c.buffers(wanted) > 1 ? wanted : 1;
-        const Variant<T, T> variant("", [&](const Gemm<T, T>& p) { gemm_as(c, p, blocks); });
-        const std::string name = name_of(c);
+        const Variant<T, T> variant(
+            "", [&](const Gemm<T, T>& p) { c.launch[p.transposed_b](p, blocks); });
+        const std::string name = name_of(c.tile);
         const bool is_exact = number % 5 != 0;
         expect_right(name, variant, any_shape(),
                      is_exact ? EXACT[number / 2 % std::size(EXACT)]
@@ -110,15 +109,15 @@ TEST_F(LinearLayer, FillsBuffersAgain) {
   for (const auto& c : library::LINEAR<half>)
     for (const bool transposed_b : {false, true}) {
       const int blocks = c.buffers(3) > 1 ? 3 : 2;
-      const Variant<half, half> variant("", [&](const auto& p) { gemm_as(c, p, blocks); });
-      const Shape shape{9, 70, 64 * c.split * (c.buffers(blocks) + 2) - 3};
-      expect_right(name_of(c), variant, shape, EXACT[1], {false, transposed_b}, Data::EXACT);
+      const Variant<half, half> variant(
+          "", [&](const auto& p) { c.launch[p.transposed_b](p, blocks); });
+      const Shape shape{9, 70, 64 * c.tile.split * (c.buffers(blocks) + 2) - 3};
+      expect_right(name_of(c.tile), variant, shape, EXACT[1], {false, transposed_b}, Data::EXACT);
     }
 }
 TEST_F(LinearLayer, Bf16) {
-  expect_right(std::array<Configuration<bf16>, 3>{linear_layer::configuration<bf16, 16, 64, 2>(),
-                                                  linear_layer::configuration<bf16, 64, 64, 1>(),
-                                                  linear_layer::configuration<bf16, 72, 128, 4>()});
+  expect_right(std::array<Linear<bf16>, 3>{linear<bf16, 16, 64, 2>(), linear<bf16, 64, 64, 1>(),
+                                           linear<bf16, 72, 128, 4>()});
 }
 
 // A half ends at 65504: the product of a small factor and a large sum is finite all the same.

@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "../../kernels/14_few_rows.cuh"
+#include "../../kernels/partial_sums.cuh"
 #include "harness/buffers.h"
 #include "harness/command_line.h"
 #include "harness/cublas.h"
@@ -245,9 +245,9 @@ __global__ void __launch_bounds__(few_rows::Shared<half, BM, BN, SPLIT>::THREADS
   S& s = dynamic_shared<S>();
   const int rank = blockIdx.x % SPLIT;
   const Tile tile = {0, static_cast<int>(blockIdx.x / SPLIT) * BN};
-  const few_rows::Steps steps = few_rows::steps_of<SPLIT>(rank, K, {});
+  const few_rows::Steps steps = few_rows::steps_of<SPLIT>(rank, K);
   const bool is_producer = warp_of_block() == CONSUMER_THREADS / 32;
-  if (is_producer) few_rows::fill(s, map_A, map_B, tile, steps, buffers, {});
+  if (is_producer) few_rows::fill(s, map_A, map_B, tile, steps, buffers);
   if (threadIdx.x == 0)
     for (int i = 0; i < buffers; ++i) ptx::mbarrier_init(&s.empty[i], S::CONSUMERS);
   __syncthreads();
@@ -516,10 +516,10 @@ void whole_kernels(Contenders& c, Cublas& cublas) {
                     few_rows::gemm_as(configuration, p, blocks);
                   });
   }
-  using namespace few_rows;
-  c.whole("16x64 split 2, fetched", 16, gemm_16x64<2, few_rows::Sums::FETCHED>);
-  c.whole("16x64 split 2, K in a row", 16, gemm_k_in_a_row);
-  c.whole("16x64 split 2, all barriers first", 16, gemm_barriers_first);
+  using partial_sums::Variant;
+  c.whole("16x64 split 2, fetched", 16, partial_sums::gemm<Variant::FETCHED>);
+  c.whole("16x64 split 2, K in a row", 16, partial_sums::gemm<Variant::K_IN_A_ROW>);
+  c.whole("16x64 split 2, all barriers first", 16, partial_sums::gemm<Variant::BARRIERS_FIRST>);
 }
 
 // --- The program ---------------------------------------------------------------------------------

@@ -1,8 +1,8 @@
 // The library's kernels for a B by columns: linear layers.
+#include "14_few_rows.cuh"
 #include "library/launch.h"
 #include "library/plan.h"
 #include "library/tiles.cuh"
-#include "linear_layer.cuh"
 #include "tunables.h"
 
 namespace ladder::tune {
@@ -15,7 +15,7 @@ using tuned::Kernel;
 template <size_t I>
 int buffers(int blocks) {
   constexpr library::LinearTile TILE = library::LINEAR_TILES[I];
-  return linear_layer::buffers_of<half, TILE.BM, TILE.BN, TILE.split>(blocks);
+  return few_rows::buffers_of<half, TILE.BM, TILE.BN, TILE.split>(blocks);
 }
 template <size_t... I>
 std::vector<Candidate> linear_candidates(std::index_sequence<I...>) {
