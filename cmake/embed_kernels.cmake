@@ -4,7 +4,7 @@
 file(READ ${KERNELS}/library/jit/compile.cpp text)
 string(REGEX MATCHALL "\"[0-9][0-9][a-z]?_[a-z0-9_]+\"" stages "${text}")
 list(TRANSFORM stages REPLACE "\"(.*)\"" "${KERNELS}/\\1.cuh")
-file(GLOB headers RELATIVE ${KERNELS} ${stages} ${KERNELS}/contract.h ${KERNELS}/epilogue.h
+file(GLOB headers RELATIVE ${KERNELS} ${stages} ${KERNELS}/product.h ${KERNELS}/extensions.h ${KERNELS}/epilogue.h
      ${KERNELS}/launch.cuh ${KERNELS}/types.cuh ${KERNELS}/parts/*.cuh ${KERNELS}/ptx/*.cuh)
 set(entries)
 foreach(header IN LISTS headers)

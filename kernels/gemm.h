@@ -1,11 +1,11 @@
 #pragma once
-// The library: the problem of contract.h solved by the stage that is expected to be done first.
+// The library: a Gemm (extensions.h) solved by the stage that is expected to be done first.
 // Plain C++: it needs no CUDA header. No stage includes it, so that what is called gemm() in a
 // kernel of one's own is one's own.
 // Its functions are compiled in the CMake target gemm_ladder::gemm, for Gemm<half, half>,
 // Gemm<bf16, bf16> and Gemm<float, float>; of anything else the linker says that it is undefined.
 // They may be called by several threads at once.
-#include "contract.h"
+#include "extensions.h"
 
 namespace ladder {
 

@@ -12,7 +12,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "contract.h"
+#include "extensions.h"
 #include "tuned/model.h"
 #include "types.cuh"
 

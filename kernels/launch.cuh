@@ -11,7 +11,10 @@
 #include <type_traits>
 #include <utility>
 
-#include "contract.h"
+#include "extensions.h"
+#ifndef __CUDACC_RTC__
+  #include "validate.h"
+#endif
 
 namespace ladder {
 

@@ -3,7 +3,7 @@
 #include <cuda_bf16.h>
 #include <cuda_fp8.h>
 
-#include "contract.h"
+#include "extensions.h"
 
 namespace ladder {
 

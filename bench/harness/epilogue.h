@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "contract.h"
 #include "data.h"
+#include "extensions.h"
 
 namespace ladder::harness {
 

@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "contract.h"
 #include "cpu_device/symbols.h"
+#include "extensions.h"
 
 namespace ladder::harness {
 

@@ -3,7 +3,7 @@
 #include <iterator>
 #include <string>
 
-#include "contract.h"
+#include "extensions.h"
 
 namespace ladder::harness {
 

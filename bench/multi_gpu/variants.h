@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "contract.h"
+#include "extensions.h"
 #include "harness/cublas.h"
 #include "rank.h"
 

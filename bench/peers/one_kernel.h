@@ -1,6 +1,6 @@
 #pragma once
 // The feed-forward block of kernels/feed_forward.cuh, compiled once for who calls it.
-#include "contract.h"
+#include "extensions.h"
 #include "types.cuh"
 
 namespace ladder::peers {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "contract.h"
+#include "extensions.h"
 #include "tuned/model.h"
 
 namespace ladder::tune {

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-#include "../contract.h"
+#include "../extensions.h"
 #include "../tuned/model.h"
 #include "copies.h"
 

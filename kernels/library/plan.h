@@ -11,9 +11,9 @@
 #include <utility>
 #include <vector>
 
-#include "../contract.h"
 #include "../tuned/gpus.h"
 #include "../tuned/model.h"
+#include "../validate.h"
 
 namespace ladder::library {
 

@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <string>
 
-#include "../contract.h"
+#include "../extensions.h"
 
 namespace ladder::tuned {
 

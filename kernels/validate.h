@@ -1,80 +1,13 @@
 #pragma once
-// The problem that every stage solves, and its contract. Plain C++: it needs no CUDA header.
+// What a launcher refuses, and in which words.
 #include <cstdint>
 #include <stdexcept>
 #include <string>
 
-#include "epilogue.h"
-
-struct CUstream_st;  // cudaStream_t points to one
+#include "extensions.h"
 
 namespace ladder {
 
-// Factors in fp32 of blocks of A and B, K divided into parts of SCALED_K: of each part of a row of
-// A one, a[part * lda + m], and of each SCALED_N columns of B one, b[n / SCALED_N * ldb + part].
-// 16-byte aligned, leading dimensions multiples of 4: what cublasLt wants.
-struct BlockScales {
-  const float* a = nullptr;  // a row for each part of K, of M factors
-  int64_t lda = 0;           // factors from one such row to the next
-  const float* b = nullptr;  // a row for each SCALED_N columns of B, of a factor for each part of K
-  int64_t ldb = 0;           // factors from one such row to the next
-};
-constexpr int SCALED_K = 128;  // of K, a part that has a factor of its own
-constexpr int SCALED_N = 128;  // columns of B that share one
-
-// Whether tensor cores read these numbers along K alone, both of A and of B: those of 8 bits, and
-// tf32.
-template <class T>
-constexpr bool ALONG_K = sizeof(T) == 1;
-
-// Products beside each other, "groups", of one N and one K: group g has the rows of A and of C from
-// ends[g - 1] on, or from 0, to ends[g] - 1, and a B of its own, number g of `count` behind each
-// other, K * ldb elements apart. The last end is M.
-struct Groups {
-  int count = 0;                      // 0: one product, and no groups
-  const int* ends = nullptr;          // ascending, in device memory
-  const int* ends_on_host = nullptr;  // the same on the host, or null: not known there
-};
-
-// C[M,N] = A[M,K] * B[K,N], row-major, enqueued on `stream`. Leading dimensions in elements; they
-// are 64-bit so that every `row * ld` is. K = 0 writes zeros, M = 0 or N = 0 does nothing.
-// Elements between a matrix's width and its leading dimension are never written, nor is C made of
-// what is read there. With an epilogue C is what that says; most stages have none.
-template <class In, class Out>
-struct Gemm {
-  int M;                          // rows of A and of C
-  int N;                          // columns of B and of C
-  int K;                          // columns of A, rows of B
-  const In* A;                    // M x K
-  int64_t lda;                    // elements from one row of A to the next
-  const In* B;                    // K x N
-  int64_t ldb;                    // elements from one row of B to the next
-  Out* C;                         // M x N
-  int64_t ldc;                    // elements from one row of C to the next
-  CUstream_st* stream = nullptr;  // null: CUDA's default stream
-  // Device memory to work in, 16-byte aligned, for the stages that have a workspace_bytes(); calls
-  // on other streams need another.
-  void* workspace = nullptr;
-  uint64_t workspace_bytes = 0;  // its size
-  // A matrix may be stored transposed, which is the same as column-major: A as K rows of M
-  // elements, lda apart; B as N rows of K, ldb apart. Where numbers are ALONG_K B always is, and A
-  // never; else both are only for the stages that take any layout.
-  bool transposed_a = false;
-  // Likewise.
-  bool transposed_b = false;
-  BlockScales scales{};  // for the stages that say so
-  // What is done with A * B before it is stored.
-  Epilogue<Out> epilogue{};
-  Groups groups{};  // for the stages that say so
-  // The kernel may start while the one before it on the stream still runs, and waits for that one's
-  // end before it reads or writes a matrix. 13 to 14, 16 and 18 can, others wait.
-  bool starts_early = false;
-};
-
-// Rounding a dimension up to the next tile must not overflow an int.
-constexpr int MAX_DIMENSION = INT32_MAX - 1024;
-
-#ifndef __CUDACC_RTC__
 // Throws std::invalid_argument unless `value` is a multiple of `unit`.
 inline void require_multiple(const char* what, uint64_t value, uint64_t unit) {
   if (value % unit != 0)
@@ -217,18 +150,6 @@ void require_valid_groups(const Gemm<In, Out>& p) {
                                 ", but M is " + std::to_string(p.M));
 }
 
-// Group g by itself. The host has to know the ends.
-template <class In, class Out>
-Gemm<In, Out> product_of_group(Gemm<In, Out> p, int g) {
-  const int begin = g == 0 ? 0 : p.groups.ends_on_host[g - 1];
-  p.M = p.groups.ends_on_host[g] - begin;
-  p.A += begin * p.lda;
-  p.B += int64_t{g} * p.K * p.ldb;
-  p.C += begin * p.ldc;
-  p.groups = {};
-  return p;
-}
-
 // For the stages that have a workspace_bytes(): `needed` is what it returns.
 template <class In, class Out>
 void require_workspace(const Gemm<In, Out>& p, uint64_t needed) {
@@ -264,7 +185,5 @@ void require_scales(const Gemm<In, Out>& p) {
   leading("the leading dimension of B's scales", p.scales.ldb,
           p.K / SCALED_K + (p.K % SCALED_K != 0));
 }
-
-#endif  // __CUDACC_RTC__
 
 }  // namespace ladder
