@@ -41,6 +41,7 @@ from ladder import (
     reading,
     reports,
     results,
+    rows_beside_torch,
     steps,
     sweep_records,
     timeline,
@@ -558,9 +559,12 @@ READERS = {
         blocks(operator.FILE, operator.TABLES),
     ),
     "any rows": Reader(
-        sample(ROOT / operator.ROWS_FILE),
+        sample(ROOT / rows_beside_torch.ROWS_FILE),
         "rows.jsonl",
-        blocks(operator.ROWS_FILE, {"rows": operator.any_rows}),
+        blocks(
+            rows_beside_torch.ROWS_FILE,
+            {"rows": operator.any_rows, "slowest rows": operator.slowest_rows},
+        ),
     ),
     "triton": Reader(
         sample(ROOT / "docs/results/triton.jsonl"), "triton.jsonl", blocks(twins.FILE, twins.TABLES)

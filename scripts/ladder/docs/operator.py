@@ -7,11 +7,10 @@ from ladder.docs import sources
 from ladder.docs.text import number, table
 from ladder.files import is_a, one_line, positive, read_lines
 from ladder.project import BadInput
+from ladder.rows_beside_torch import ROWS_FILE, beside_torch
 from ladder.sweep_shapes import a_shape, sizes
 
 FILE = "docs/results/operator.jsonl"
-# Of python/bench.py --only rows.
-ROWS_FILE = "docs/results/h100/rows.jsonl"
 # A table's lines: up to so many rows.
 ROWS = (16, 64, 256, 1024, 4096)
 # Calls of the host, and torch's own of each.
@@ -20,6 +19,7 @@ CALLS = {
     "matmul, out": "torch.matmul, out",
     "linear": "torch linear",
 }
+SLOWEST = 10  # shapes of slowest_rows()
 SLOWER = 97  # percent, from which on a shape is not listed
 
 
@@ -39,13 +39,6 @@ BENCH = {
     "fused?": [LAYER | {"compiled_ms": positive, "eager_ms": positive}],
     "layers?": [LAYER | {"torch_ms": positive}],
     "host?": [{"shape": a_shape, "us": dict.fromkeys((*CALLS, *CALLS.values()), float)}],
-}
-
-
-OF_ROWS = {
-    "gpu": one_line,
-    "torch": one_line,
-    "rows": [TIMED | {"shape": a_shape, "call": ("matmul", "linear"), "torch_ms": positive}, ...],
 }
 
 
@@ -115,7 +108,7 @@ def slower() -> str:
 
 def any_rows() -> str:
     """Percent of torch's own at any number of rows, by how many, of linear and of matmul."""
-    found = read_lines(sources.ROOT / ROWS_FILE, OF_ROWS)
+    found = beside_torch(sources.ROOT)
     firsts = [1, *(rows + 1 for rows in ROWS[:-1])]
     lines = []
     for first, last in [*zip(firsts, ROWS, strict=True), (1, ROWS[-1])]:
@@ -135,6 +128,15 @@ def any_rows() -> str:
     ]
     gpu = found["gpu"].replace("NVIDIA ", "").split()[0]
     return table(["rows", "shapes", *of], lines) + f"\n\n{gpu}, PyTorch {found['torch']}."
+
+
+def slowest_rows() -> str:
+    """The shapes of any_rows() at which torch is furthest ahead."""
+    lines = []
+    for row in sorted(beside_torch(sources.ROOT)["rows"], key=lambda row: row["percent"])[:SLOWEST]:
+        times = (number(1e3 * row[f"{name}_ms"]) for name in ("ladder", "torch"))
+        lines.append([row["shape"], f"`{row['call']}`", *times, f"{row['percent']:.1f}"])
+    return table(["", "call", "us", "torch, us", "%"], lines)
 
 
 def fused() -> str:
@@ -181,6 +183,7 @@ TABLES = {
     "products": products,
     "slower": slower,
     "rows": any_rows,
+    "slowest": slowest_rows,
     "fused": fused,
     "layers": layers,
     "host": host,

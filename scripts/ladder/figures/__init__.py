@@ -23,6 +23,7 @@ from ladder.figures import (
     order,
     power,
     probes,
+    rows,
     sweep,
     swizzle,
     tiles,
@@ -50,6 +51,7 @@ TOPICS = (
     group_end,
     power,
     probes,
+    rows,
     timelines,
 )
 MEASURED = (measured, counted)
