@@ -74,7 +74,7 @@ class LinearLayer : public GpuTest<90, true> {
   void expect_right(const std::array<Linear<T>, COUNT>& all) {
     size_t number = 0;
     for (const Linear<T>& c : all)
-      for (const bool transposed_b : {false, true, false, true}) {
+      for (const bool transposed_b : {false, true}) {
         const int wanted = few_rows::BLOCKS[++number % std::size(few_rows::BLOCKS)];
         const int blocks = c.buffers(wanted) > 1 ? wanted : 1;
         const Variant<T, T> variant(
@@ -108,7 +108,7 @@ TEST_F(LinearLayer, EveryConfiguration) {
 TEST_F(LinearLayer, FillsBuffersAgain) {
   for (const auto& c : library::LINEAR<half>)
     for (const bool transposed_b : {false, true}) {
-      const int blocks = c.buffers(3) > 1 ? 3 : 2;
+      const int blocks = c.buffers(3) > 1 ? 3 : c.buffers(2) > 1 ? 2 : 1;
       const Variant<half, half> variant(
           "", [&](const auto& p) { c.launch[p.transposed_b](p, blocks); });
       const Shape shape{9, 70, 64 * c.tile.split * (c.buffers(blocks) + 2) - 3};

@@ -95,7 +95,7 @@ std::string name_of(const Tunable& tunable) {
 }
 std::vector<Tunable> all_tunables() {
   std::vector<Tunable> all = tunables();
-  for (const Tunable& tunable : tunables_by_columns()) all.push_back(tunable);
+  for (const Tunable& tunable : tunables_of_library()) all.push_back(tunable);
   return all;
 }
 

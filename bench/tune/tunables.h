@@ -1,5 +1,5 @@
 #pragma once
-// What stages/15_chosen_by_cost.cu tells of the stage, and by_columns.cu of the library, so that
+// What stages/15_chosen_by_cost.cu tells of the stage, and library.cu of the library, so that
 // nobody has to compile their kernels again.
 #include <cuda_fp16.h>
 
@@ -18,9 +18,9 @@ struct Tunable {
   std::function<void(const Gemm<half, half>&)> gemm;
   bool b_by_columns = false;
 };
-// What the launcher chooses among, and what the library does for a B by columns.
+// What the launcher chooses among, and what the library does beside it.
 std::vector<Tunable> tunables();
-std::vector<Tunable> tunables_by_columns();
+std::vector<Tunable> tunables_of_library();
 
 // What the launcher does on a GPU of that name: the number of the one it takes,
 size_t choose(const Gemm<half, half>& problem, const std::string& gpu, int multiprocessors);

@@ -84,17 +84,25 @@ struct LinearTile {
   int BM, BN, split;
 };
 inline constexpr LinearTile LINEAR_TILES[] = {
-    {8, 64, 1},    {8, 64, 2},    {8, 64, 4},    {16, 64, 1},   {16, 64, 2},  {16, 64, 4},
-    {32, 64, 1},   {32, 64, 2},   {32, 64, 4},   {56, 64, 1},   {56, 64, 2},  {64, 64, 1},
-    {64, 64, 2},   {64, 64, 4},   {72, 64, 1},   {72, 64, 2},   {72, 64, 4},  {104, 64, 1},
-    {104, 64, 2},  {104, 64, 4},  {128, 64, 1},  {128, 64, 2},  {128, 64, 4}, {168, 64, 1},
-    {64, 128, 1},  {64, 128, 2},  {72, 128, 2},  {72, 128, 4},  {88, 128, 4}, {104, 128, 1},
-    {104, 128, 4}, {128, 128, 1}, {144, 128, 4}, {168, 128, 2}, {192, 128, 4}};
+    {8, 64, 1},    {8, 64, 2},    {8, 64, 4},    {16, 64, 1},   {16, 64, 2},   {16, 64, 4},
+    {32, 64, 1},   {32, 64, 2},   {32, 64, 4},   {56, 64, 1},   {56, 64, 2},   {64, 64, 1},
+    {64, 64, 2},   {64, 64, 4},   {72, 64, 1},   {72, 64, 2},   {72, 64, 4},   {104, 64, 1},
+    {104, 64, 2},  {104, 64, 4},  {128, 64, 1},  {128, 64, 2},  {128, 64, 4},  {168, 64, 1},
+    {64, 128, 1},  {64, 128, 2},  {104, 128, 1}, {128, 128, 1}, {72, 128, 2},  {72, 128, 4},
+    {88, 128, 4},  {104, 128, 4}, {120, 128, 2}, {120, 128, 3}, {120, 128, 4}, {144, 128, 4},
+    {152, 128, 2}, {152, 128, 3}, {152, 128, 4}, {168, 128, 2}, {176, 128, 2}, {176, 128, 3},
+    {176, 128, 4}, {192, 128, 4}, {208, 128, 2}, {208, 128, 3}, {208, 128, 4}, {232, 128, 2},
+    {232, 128, 3}, {232, 128, 4}, {256, 128, 2}, {256, 128, 3}, {256, 128, 4}};
 constexpr bool is_linear_tile(const tuned::Candidate& c) {
   if (c.kernel != tuned::Kernel::FEW_ROWS) return false;
   for (const LinearTile& tile : LINEAR_TILES)
     if (tile.BM == c.BM && tile.BN == c.BN && tile.split == c.split) return true;
   return false;
+}
+
+// Tiles that 14 itself does not have: where they pay, it is products that take the time.
+constexpr bool is_large(const tuned::Candidate& c) {
+  return c.split > 1 && c.BM > 64 && c.BN > 64;
 }
 
 // A matrix that has a place in the workspace: `rows` of `columns` elements, `ld` apart.
@@ -191,7 +199,8 @@ inline bool is_allowed(const tuned::Candidate& c, Way way, Type type, bool trans
   if (way == Way::LAYOUT && transposed_a) return is_among(c, A_BY_COLUMNS);
   if (way == Way::LAYOUT) return c.kernel == Kernel::FIT_THE_WAVES || c.kernel == Kernel::PING_PONG;
   if (way == Way::LINEAR) return is_linear_tile(c);
-  return type == Type::FP16 || c.kernel != tuned::Kernel::CHOSEN_BY_SHAPE;  // 11c is of halves
+  const bool has_type = type == Type::FP16 || c.kernel != Kernel::CHOSEN_BY_SHAPE;
+  return has_type && !is_large(c);  // 11c is of halves
 }
 
 // The same, remembered: a table takes 5 us of the host to go through, and programs ask again and
@@ -292,7 +301,7 @@ Plan plan(Gemm<In, Out> p, Type type, const Gpu& gpu, WayBytes way_bytes) {
 
   if (type != Type::FP32 && gpu.has_wgmma) {
     Chosen first = first_done(p, gpu, plan.way, type);
-    if (!p.transposed_a && plan.way != Way::PRODUCT) {
+    if (!p.transposed_a) {
       const Chosen linear = first_done(p, gpu, Way::LINEAR, type);
       if (linear.estimate.total < first.estimate.total) first = linear, plan.way = Way::LINEAR;
     }

@@ -1,4 +1,4 @@
-// The library's kernels for a B by columns: linear layers.
+// The library's own kernels: those for a B by columns, and large tiles whose K a cluster divides.
 #include "14_few_rows.cuh"
 #include "library/launch.h"
 #include "library/plan.h"
@@ -34,14 +34,17 @@ std::vector<Candidate> linear_candidates(std::index_sequence<I...>) {
 
 }  // namespace
 
-std::vector<Tunable> tunables_by_columns() {
+std::vector<Tunable> tunables_of_library() {
   std::vector<Tunable> all;
   for (const Candidate& c : library::ALL_TILES)
     all.push_back(
         {c, [c](const Gemm<half, half>& p) { library::launch_b_by_columns(c, p); }, true});
   for (const Candidate& c :
-       linear_candidates(std::make_index_sequence<std::size(library::LINEAR_TILES)>()))
-    all.push_back({c, [c](const Gemm<half, half>& p) { library::launch_linear(c, p); }, true});
+       linear_candidates(std::make_index_sequence<std::size(library::LINEAR_TILES)>())) {
+    const auto gemm = [c](const Gemm<half, half>& p) { library::launch_linear(c, p); };
+    all.push_back({c, gemm, true});
+    if (library::is_large(c)) all.push_back({c, gemm});
+  }
   return all;
 }
 
