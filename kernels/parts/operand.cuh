@@ -46,6 +46,11 @@ struct Operand<T, WIDTH, ptx::Major::MN> {
   __device__ __forceinline__ void load(const CUtensorMap& map, int first, int k0, uint64_t* full) {
     for (int j = 0; j < BOXES; ++j) ptx::tma_load(box[j], &map, first + j * BOX, k0, full);
   }
+  // The same of number `matrix` of several.
+  __device__ __forceinline__ void load(const CUtensorMap& map, int first, int k0, uint64_t* full,
+                                       int matrix) {
+    for (int j = 0; j < BOXES; ++j) ptx::tma_load(box[j], &map, first + j * BOX, k0, matrix, full);
+  }
   __device__ __forceinline__ void load_to(uint16_t blocks, const CUtensorMap& map, int first,
                                           int k0, uint64_t* full) {
     for (int j = 0; j < BOXES; ++j)
