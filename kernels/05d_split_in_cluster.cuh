@@ -201,13 +201,10 @@ struct Configuration {
   int BM, slices, split;
   double rate;  // FMAs a clock of a multiprocessor (H200)
   void (*launch)(const Gemm<float, float>&);
-  void (*launch_apart)(const Gemm<float, float>&);  // each block of a tile to a C of its own
 };
 template <int BM, int SLICES, int SPLIT>
 constexpr Configuration configuration(double rate) {
-  constexpr auto launch = launch_tiling<Tiling<BM, SLICES, SPLIT>>;
-  constexpr auto launch_apart = launch_tiling<Tiling<BM, SLICES, SPLIT, (SPLIT > 1)>>;
-  return {BM, SLICES, SPLIT, rate, launch, launch_apart};
+  return {BM, SLICES, SPLIT, rate, launch_tiling<Tiling<BM, SLICES, SPLIT>>};
 }
 inline constexpr Configuration CONFIGURATIONS[] = {
     configuration<128, 2, 1>(102.5), configuration<128, 2, 2>(102.5), configuration<128, 1, 2>(98),
@@ -279,36 +276,6 @@ inline void gemm(const Gemm<float, float>& p) {
 }
 inline uint64_t workspace_bytes(const Gemm<float, float>& p) {
   return workspace_bytes_without<LeftOut::NOTHING>(p);
-}
-
-// For the variant that adds as 05c does it: the blocks of a tile store to the workspace, in a C for
-// each, and a second kernel adds these, in the order of K.
-static __global__ void __launch_bounds__(THREADS)
-    add_kernel(int M, int N, int split, const float* parts, int64_t pitch, float* C, int64_t ldc) {
-  const int64_t row = blockIdx.x;
-  for (int col = threadIdx.x; col < N; col += THREADS) {
-    float sum = 0;
-    for (int i = 0; i < split; ++i) sum += parts[(i * int64_t{M} + row) * pitch + col];
-    C[row * ldc + col] = sum;
-  }
-}
-inline uint64_t workspace_bytes_through_workspace(const Gemm<float, float>& p) {
-  const Configuration* const c = chosen(p, LeftOut::NOTHING).configuration;
-  if (!c) return split_k::workspace_bytes(p);
-  return c->split > 1 ? sizeof(float) * c->split * p.M * (ceil_div(p.N, 4) * uint64_t{4}) : 0;
-}
-inline void gemm_through_workspace(const Gemm<float, float>& p) {
-  const Configuration* const c = chosen(p, LeftOut::NOTHING).configuration;
-  if (p.M == 0 || p.N == 0 || !c || c->split == 1) return gemm(p);
-  require_valid(p);
-  require_aligned_rows(p);
-  require_workspace(p, workspace_bytes_through_workspace(p));
-  Gemm<float, float> apart = p;
-  apart.C = static_cast<float*>(p.workspace);
-  apart.ldc = ceil_div(p.N, 4) * 4;
-  c->launch_apart(apart);
-  launch(add_kernel, dim3(p.M), dim3(THREADS), 0, p.stream, p.M, p.N, c->split, apart.C, apart.ldc,
-         p.C, p.ldc);
 }
 
 }  // namespace ladder::split_in_cluster

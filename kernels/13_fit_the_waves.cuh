@@ -117,10 +117,11 @@ __device__ __forceinline__ Tile tile_of_block(int index, int M, int N) {
 
 // The producer's start, of one lane. It prepares each buffer's `full` and at once starts the copies
 // of the first `early` steps, one barrier after the other. All are for this block alone: the other
-// blocks of its cluster need not have any barriers yet.
-template <class Shared>
+// blocks of its cluster need not have any barriers yet. `matrix` is nothing, and in 21, where there
+// are several B's, the number of one.
+template <class Shared, class... Matrix>
 __device__ __forceinline__ void start(Shared& s, const CUtensorMap& map_A, const CUtensorMap& map_B,
-                                      Tile tile, int early) {
+                                      Tile tile, int early, Matrix... matrix) {
   if (!ptx::elect_one()) return;
 #pragma unroll
   for (int t = 0; t < Shared::PIPE; ++t) {
@@ -129,7 +130,7 @@ __device__ __forceinline__ void start(Shared& s, const CUtensorMap& map_A, const
     if (t >= early) continue;
     ptx::mbarrier_arrive_expect_tx(&s.full[t], sizeof s.tiles[t]);
     s.tiles[t].A.load(map_A, tile.m0, t * BK, &s.full[t]);
-    s.tiles[t].B.load(map_B, tile.n0, t * BK, &s.full[t]);
+    s.tiles[t].B.load(map_B, tile.n0, t * BK, &s.full[t], matrix...);
   }
 }
 
@@ -156,10 +157,10 @@ __device__ __forceinline__ void prepare_others(Shared& s, int users) {
 // step / PIPE. One lane orders the copies. It is elected: ptxas knows that instruction, and has
 // what TMA is told in uniform registers, one for the warp; in a branch of lane 0 it would have to
 // move it there.
-template <Pairs PAIRS, class Shared>
+template <Pairs PAIRS, class Shared, class... Matrix>
 __device__ __forceinline__ void produce(Shared& s, const CUtensorMap& map_A,
                                         const CUtensorMap& map_B, Tile tile, int t0, int tiles,
-                                        bool backwards, unsigned& step) {
+                                        bool backwards, unsigned& step, Matrix... matrix) {
   constexpr int PIPE = Shared::PIPE, DOWN = down_of(PAIRS), ACROSS = across_of(PAIRS);
   const unsigned down = blockIdx.x / ACROSS % DOWN, across = blockIdx.x % ACROSS;
   for (int t = t0; t < tiles; ++t, ++step) {
@@ -176,7 +177,7 @@ __device__ __forceinline__ void produce(Shared& s, const CUtensorMap& map_A,
     else if (step % 2 == across)
       s.tiles[to].A.load_to(3 << ACROSS * down, map_A, tile.m0, k0, &s.full[to]);
     if (DOWN == 1)
-      s.tiles[to].B.load(map_B, tile.n0, k0, &s.full[to]);
+      s.tiles[to].B.load(map_B, tile.n0, k0, &s.full[to], matrix...);
     else if (step % 2 == down)
       s.tiles[to].B.load_to((1 | 1 << ACROSS) << across, map_B, tile.n0, k0, &s.full[to]);
   }
@@ -274,15 +275,21 @@ struct Result {
   T* C;
   int64_t ldc;
   int M, N;
+
+  // Whether TMA would write past the end of a row, of a piece from column n on. (21 asks for the
+  // row behind the piece, too.)
+  __device__ __forceinline__ bool is_cut(int /* end_m */, int n) const {
+    return n + BOX > N && N % 8 != 0;
+  }
 };
 
 // A warpgroup's sums go to C by way of shared memory, box by box, in pieces: each warp turns its 16
 // columns of a piece, and one thread sends all of it. `piece` counts those of the warpgroup.
 // `finish` is what is done with the sums first: here nothing, in 16 an epilogue.
-template <int BM, class Shared, class T, int BOXES, class Finish>
+template <int BM, class Shared, class Result, int BOXES, class Finish>
 __device__ __forceinline__ void store(Shared& s, float (&acc)[BOXES][BM / 2],
                                       const typename Finish::Columns (&columns)[BOXES],
-                                      const Finish& finish, const Result<T>& to, int m0, int n0,
+                                      const Finish& finish, const Result& to, int m0, int n0,
                                       unsigned& piece) {
   constexpr int PIECE = Shared::PIECE;
   const int group = warpgroup_of_block();
@@ -295,14 +302,14 @@ __device__ __forceinline__ void store(Shared& s, float (&acc)[BOXES][BM / 2],
       const int m = m0 + row0, n = n0 + w * BOX;
       finish.template piece<PIECE>(&acc[w][row0 / 2], row0, BM - row0, columns[w], m0,
                                    n + warp * 16, to.M, to.N, lane);
-      T(*const staged)[BOX] = s.staged[group][piece % STAGED];
+      auto* const staged = s.staged[group][piece % STAGED];
       // The piece that was here before is on its way; of the others, one may still wait.
       if (sends) ptx::bulk_wait_group_read<STAGED - 1>();
       ptx::named_barrier_sync(1 + group, WARPGROUP);  // for all four warps' rows of it
       stage_piece<BM, PIECE>(staged, acc[w], row0, warp, lane);
       ptx::fence_proxy_async();                       // TMA sees what this lane has written
       ptx::named_barrier_sync(1 + group, WARPGROUP);  // and all lanes have
-      if (n + BOX > to.N && to.N % 8 != 0)            // TMA would write past the end of a row
+      if (to.is_cut(m0 + min(row0 + PIECE, BM), n))   // TMA would write past the end
         for (int row = warp * 8; row < PIECE && row0 + row < BM; row += WARPGROUP / 32 * 8)
           store_staged<8>(&staged[row], to.C, to.ldc, m + row, n, to.M, to.N, lane);
       else if (sends)
@@ -341,7 +348,8 @@ __global__ void __launch_bounds__(THREADS, 1)
   } else {
     ptx::setmaxnreg_inc<CONSUMER_REGISTERS>();
     constexpr int BOXES = BN / BOX / CONSUMERS;
-    const int first_box = warpgroup_of_block() * BOXES, warp = threadIdx.x % WARPGROUP / 32;
+    const int first_box = warpgroup_of_block() * BOXES;
+    const int warp = threadIdx.x % WARPGROUP / 32;
     const Result<T> to{map_C, map_C_last, C, ldc, M, N};
     unsigned step = 0, piece = 0;
     for (int index = blockIdx.x / CLUSTER; index < tiles_of_C; index += gridDim.x / CLUSTER) {
@@ -442,7 +450,7 @@ inline int fitting(const Tiling& c) {
   return (cluster_of(c.pairs) <= 2 ? blocks : blocks * 10 / 11) / cluster_of(c.pairs);
 }
 // Rounds of one tile for each of them.
-template <class T>
+template <class T, class Tiling>
 int waves(const Gemm<T, T>& p, const Tiling& c) {
   return ceil_div(tiles(p, c), fitting(c));
 }
@@ -462,12 +470,15 @@ double cost(const Gemm<T, T>& p, const Tiling& c) {
 }
 
 template <class Configurations, class T, class Allowed>
-const Configuration<T>& first_done(const Configurations& all, const Gemm<T, T>& p,
-                                   const Allowed& is_allowed) {
-  const Configuration<T>* first = nullptr;
-  for (const Configuration<T>& c : all)
+const auto& first_done(const Configurations& all, const Gemm<T, T>& p, const Allowed& is_allowed) {
+  decltype(&all[0]) first = nullptr;
+  for (const auto& c : all)
     if (is_allowed(c) && (!first || cost(p, c) < cost(p, *first))) first = &c;
   return *first;
+}
+template <class Configurations, class T>
+const auto& first_done(const Configurations& all, const Gemm<T, T>& p) {
+  return first_done(all, p, [](const auto&) { return true; });
 }
 // Where rows begin off the lines of 128 bytes, 64 halves, fewer requests of neighbours are merged,
 // and pairs pay; but not with few rows.

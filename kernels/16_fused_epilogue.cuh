@@ -169,10 +169,6 @@ void gemm_of_tiles(const Configuration& c, const Gemm<T, T>& p) {
   if (!done_without_product(p)) launch_as(c, p, Blocks::THAT_STAY);
 }
 
-template <class Configurations, class T>
-const fit_the_waves::Configuration<T>& first_done(const Configurations& all, const Gemm<T, T>& p) {
-  return fit_the_waves::first_done(all, p, [](const auto&) { return true; });
-}
 // Of 13's tiles and 13b's, by the cost that both have, and what 13's blocks wait for each tile but
 // the last to be stored: about a microsecond (H200), which 13b hides.
 template <class T>

@@ -102,59 +102,71 @@ __device__ __forceinline__ Tile tile_of_Y(int number, int width) {
 
 // The producer, one thread: fills every buffer as soon as it is empty.
 template <class Shape>
-__device__ __forceinline__ void produce(typename Shape::Shared& s, const Maps& maps,
-                                        const Arguments& p) {
-  constexpr int PIPE = Shape::PIPE, BN = Shape::BN, BK = Shape::BK;
+struct Producer {
+  typename Shape::Shared& s;
+  const Maps& maps;
+  const Arguments& p;
   const int rank = blockIdx.x % CLUSTER;
   int step = 0;
+
   // The next buffer, when nobody in any block reads it any more. `bytes` will land in it.
-  const auto next = [&](uint32_t bytes) -> typename Shape::Buffer& {
-    const int to = step % PIPE;
-    ptx::mbarrier_wait_parity(&s.empty[to], (step / PIPE + 1) % 2);
+  __device__ __forceinline__ typename Shape::Buffer& next(uint32_t bytes) {
+    const int to = step % Shape::PIPE;
+    ptx::mbarrier_wait_parity(&s.empty[to], (step / Shape::PIPE + 1) % 2);
     ptx::mbarrier_arrive_expect_tx(&s.full[to], bytes);
     return s.buffers[to];
-  };
+  }
+
   // A box that all blocks of the cluster need: this one brings its share of the rows to all.
-  const auto share = [&](auto& box, const CUtensorMap& map, int col, int row) {
-    constexpr int ROWS = sizeof box / sizeof box[0] / CLUSTER;
-    ptx::tma_load_multicast(box[rank * ROWS], &map, col, row + rank * ROWS, &s.full[step % PIPE],
+  template <int ROWS>
+  __device__ __forceinline__ void share(half (&box)[ROWS][BOX], const CUtensorMap& map, int col,
+                                        int row) {
+    const int row0 = rank * (ROWS / CLUSTER);
+    ptx::tma_load_multicast(box[row0], &map, col, row + row0, &s.full[step % Shape::PIPE],
                             ALL_BLOCKS);
-  };
-  const auto first = [&](Tile tile, int h0) {
-    for (int k0 = 0; k0 < (Shape::WIDE ? p.width : 1); k0 += BK, ++step) {
+  }
+
+  // What the first product needs for a piece.
+  __device__ __forceinline__ void first(Tile tile, int h0) {
+    for (int k0 = 0; k0 < (Shape::WIDE ? p.width : 1); k0 += Shape::BK, ++step) {
       auto& to = next(sizeof(typename Shape::Buffer().first)).first;
       for (int j = 0; j < BH / BOX; ++j) share(to.W1[j], maps.W1, h0 + j * BOX, k0);
       if constexpr (Shape::WIDE) share(to.X, maps.X, k0, tile.m0);
     }
-  };
-  const auto second = [&](Tile tile, int h0) {
+  }
+
+  // And the second.
+  __device__ __forceinline__ void second(Tile tile, int h0) {
     auto& to = next(sizeof(typename Shape::Buffer().W2)).W2;
-    for (int j = 0; j < BN / BOX; ++j)
+    for (int j = 0; j < Shape::BN / BOX; ++j)
       if (Shape::WIDE)
-        ptx::tma_load(to[j], &maps.W2, tile.n0 + j * BOX, h0, &s.full[step % PIPE]);
+        ptx::tma_load(to[j], &maps.W2, tile.n0 + j * BOX, h0, &s.full[step % Shape::PIPE]);
       else
         share(to[j], maps.W2, j * BOX, h0);
     ++step;
-  };
-  const int tiles = tiles_of_Y<Shape>(p.M, p.width);
-  for (int number = blockIdx.x, round = 0; number < tiles; number += gridDim.x, ++round) {
-    const Tile tile = tile_of_Y<Shape>(number, p.width);
-    if (!Shape::WIDE) {
-      ptx::mbarrier_wait_parity(&s.empty_X, (round + 1) % 2);
-      ptx::mbarrier_arrive_expect_tx(&s.full_X, sizeof s.X);
-      for (int j = 0; j < BN / BOX; ++j)
-        ptx::tma_load(s.X[j], &maps.X, j * BOX, tile.m0, &s.full_X);
-    }
-    // In the consumers' order, an even number of pieces: one beyond the hidden layer is zeros.
-    first(tile, 0);
-    int h0 = 0;
-    for (; h0 + BH < p.hidden || h0 / BH % 2 == 0; h0 += BH) {
-      first(tile, h0 + BH);
+  }
+
+  __device__ __forceinline__ void run() {
+    const int tiles = tiles_of_Y<Shape>(p.M, p.width);
+    for (int number = blockIdx.x, round = 0; number < tiles; number += gridDim.x, ++round) {
+      const Tile tile = tile_of_Y<Shape>(number, p.width);
+      if (!Shape::WIDE) {
+        ptx::mbarrier_wait_parity(&s.empty_X, (round + 1) % 2);
+        ptx::mbarrier_arrive_expect_tx(&s.full_X, sizeof s.X);
+        for (int j = 0; j < Shape::BN / BOX; ++j)
+          ptx::tma_load(s.X[j], &maps.X, j * BOX, tile.m0, &s.full_X);
+      }
+      // In the consumers' order, an even number of pieces: one beyond the hidden layer is zeros.
+      first(tile, 0);
+      int h0 = 0;
+      for (; h0 + BH < p.hidden || h0 / BH % 2 == 0; h0 += BH) {
+        first(tile, h0 + BH);
+        second(tile, h0);
+      }
       second(tile, h0);
     }
-    second(tile, h0);
   }
-}
+};
 
 // A lane's two of each eight columns of a bias from n0 on, and zeros where there is none. No load
 // is in a branch of its own, behind which it would be waited for.
@@ -197,32 +209,38 @@ __device__ __forceinline__ void store(half (*staged)[BOX], const float (&y)[BN /
 
 // A consumer, a warpgroup: its 64 rows of each tile of Y.
 template <class Shape>
-__device__ __forceinline__ void consume(typename Shape::Shared& s, const Arguments& p) {
-  constexpr int PIPE = Shape::PIPE, BK = Shape::BK;
-  constexpr TanhGate gelu = GELU;
-  const int group_m = warpgroup_of_block() * MMA_M;
+struct Consumer {
   using Fragments = uint32_t[BH / MMA_K][4];
+  typename Shape::Shared& s;
+  const Arguments& p;
+  const int group_m = warpgroup_of_block() * MMA_M;
   float y[Shape::BN / 2], h[BH / 2];  // sums of the second product, and of the first
-  Fragments even, odd;                // A of the second: while one is multiplied, the other is made
+  half2 added[BH / 8];                // to h: of the bias
   int step = 0, released = 0;
-  const auto landed = [&]() -> const typename Shape::Buffer& {
-    ptx::mbarrier_wait_parity(&s.full[step % PIPE], step / PIPE % 2);
-    return s.buffers[step++ % PIPE];
-  };
+
+  // Leaves the sums as they are: the first products overwrite them.
+  __device__ __forceinline__ Consumer(typename Shape::Shared& s, const Arguments& p) : s(s), p(p) {}
+
+  __device__ __forceinline__ const typename Shape::Buffer& landed() {
+    ptx::mbarrier_wait_parity(&s.full[step % Shape::PIPE], step / Shape::PIPE % 2);
+    return s.buffers[step++ % Shape::PIPE];
+  }
+
   // Each buffer is multiplied by one group of wgmmas. When all but some are done, the others'
   // buffers go back to the producers of all blocks.
-  const auto release_all_but = [&](int running) {
+  __device__ __forceinline__ void release_all_but(int running) {
 #pragma unroll 1
     for (; released < step - running; ++released)
       if (threadIdx.x % WARPGROUP < CLUSTER)
-        ptx::mbarrier_arrive_cluster(&s.empty[released % PIPE], threadIdx.x % WARPGROUP);
-  };
-  const auto wait_for_all_but_one = [&] {
+        ptx::mbarrier_arrive_cluster(&s.empty[released % Shape::PIPE], threadIdx.x % WARPGROUP);
+  }
+  __device__ __forceinline__ void wait_for_all_but_one() {
     ptx::wgmma_wait_group<1>();
     release_all_but(1);
-  };
+  }
+
   // Starts h = X * W1 of the next piece.
-  const auto first = [&] {
+  __device__ __forceinline__ void first() {
     int k0 = 0;
     do {
       const auto& now = landed().first;
@@ -234,16 +252,17 @@ __device__ __forceinline__ void consume(typename Shape::Shared& s, const Argumen
       const uint64_t w1 = descriptor_b(now.W1, 0);
       ptx::wgmma_fence();
 #pragma unroll
-      for (int k = 0; k < BK; k += MMA_K)
+      for (int k = 0; k < Shape::BK; k += MMA_K)
         ptx::wgmma_m64k16_f32_f16(h, further(x, k / BOX * sizeof s.X[0] + k % BOX * sizeof(half)),
                                   further(w1, k * sizeof now.W1[0][0]), k0 > 0 || k > 0);
       ptx::wgmma_commit_group();
       if (k0 > 0) wait_for_all_but_one();
-      k0 += BK;
+      k0 += Shape::BK;
     } while (Shape::WIDE && k0 < p.width);
-  };
+  }
+
   // Starts y += a * W2 of the piece that a has been made of.
-  const auto second = [&](const Fragments& a, bool accumulate) {
+  __device__ __forceinline__ void second(const Fragments& a, bool accumulate) {
     const auto& now = landed().W2;
     const uint64_t w2 = descriptor_b(now, 0);
     ptx::wgmma_fence();
@@ -252,44 +271,49 @@ __device__ __forceinline__ void consume(typename Shape::Shared& s, const Argumen
       ptx::wgmma_m64k16_f32_f16(y, a[k / MMA_K], further(w2, k * sizeof now[0][0]),
                                 accumulate || k > 0);
     ptx::wgmma_commit_group();
-  };
-  half2 added[BH / 8];
+  }
+
   // What a lane has of 16 columns of sums is what it has to have of A's.
-  const auto activate = [&](Fragments& a) {
+  __device__ __forceinline__ void activate(Fragments& a) const {
+    constexpr TanhGate gelu = GELU;
 #pragma unroll
     for (int i = 0; i < BH / 2; i += 2)
       a[i / 8][i / 2 % 4] = as_pair<half>(gelu(p.alpha1 * h[i] + __low2float(added[i / 4])),
                                           gelu(p.alpha1 * h[i + 1] + __high2float(added[i / 4])));
-  };
+  }
+
   // Makes `to` of the piece from h0 on, while that in `from` is multiplied.
-  const auto piece = [&](int h0, const Fragments& from, Fragments& to) {
+  __device__ __forceinline__ void piece(int h0, const Fragments& from, Fragments& to) {
     first();
     second(from, h0 > BH);
     load_bias(added, p.bias1, h0, p.hidden);
     wait_for_all_but_one();  // h is there, and nobody reads `to` any more
     activate(to);
-  };
-
-  const int tiles = tiles_of_Y<Shape>(p.M, p.width);
-#pragma unroll 1
-  for (int number = blockIdx.x, round = 0; number < tiles; number += gridDim.x, ++round) {
-    if (!Shape::WIDE) ptx::mbarrier_wait_parity(&s.full_X, round % 2);
-    first();
-    load_bias(added, p.bias1, 0, p.hidden);
-    ptx::wgmma_wait_group<0>();
-    activate(even);
-    for (int h0 = BH;; h0 += 2 * BH) {
-      piece(h0, even, odd);
-      if (h0 + BH >= p.hidden) break;
-      piece(h0 + BH, odd, even);
-    }
-    if (!Shape::WIDE && threadIdx.x % WARPGROUP == 0) ptx::mbarrier_arrive(&s.empty_X);
-    second(odd, true);
-    ptx::wgmma_wait_group<0>();
-    release_all_but(0);
-    store<Shape::BN>(s.staged[threadIdx.x / 32], y, tile_of_Y<Shape>(number, p.width), p);
   }
-}
+
+  __device__ __forceinline__ void run() {
+    Fragments even, odd;  // A of the second: while one is multiplied, the other is made
+    const int tiles = tiles_of_Y<Shape>(p.M, p.width);
+#pragma unroll 1
+    for (int number = blockIdx.x, round = 0; number < tiles; number += gridDim.x, ++round) {
+      if (!Shape::WIDE) ptx::mbarrier_wait_parity(&s.full_X, round % 2);
+      first();
+      load_bias(added, p.bias1, 0, p.hidden);
+      ptx::wgmma_wait_group<0>();
+      activate(even);
+      for (int h0 = BH;; h0 += 2 * BH) {
+        piece(h0, even, odd);
+        if (h0 + BH >= p.hidden) break;
+        piece(h0 + BH, odd, even);
+      }
+      if (!Shape::WIDE && threadIdx.x % WARPGROUP == 0) ptx::mbarrier_arrive(&s.empty_X);
+      second(odd, true);
+      ptx::wgmma_wait_group<0>();
+      release_all_but(0);
+      store<Shape::BN>(s.staged[threadIdx.x / 32], y, tile_of_Y<Shape>(number, p.width), p);
+    }
+  }
+};
 
 // Blocks that stay, and go from tile to tile.
 template <class Shape>
@@ -307,10 +331,10 @@ __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THREADS, 1)
 
   if (threadIdx.x >= CONSUMERS * WARPGROUP) {
     ptx::setmaxnreg_dec<PRODUCER_REGISTERS>();
-    if (threadIdx.x == CONSUMERS * WARPGROUP) produce<Shape>(s, maps, p);
+    if (threadIdx.x == CONSUMERS * WARPGROUP) Producer<Shape>{s, maps, p}.run();
   } else {
     ptx::setmaxnreg_inc<CONSUMER_REGISTERS>();
-    consume<Shape>(s, p);
+    Consumer<Shape>(s, p).run();
     ptx::cluster_sync();  // no block may leave before the others have sent their last arrivals
   }
 }

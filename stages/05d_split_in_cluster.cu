@@ -1,5 +1,6 @@
 #include "05d_split_in_cluster.cuh"
 #include "stage.h"
+#include "sums_through_workspace.cuh"
 
 int main(int argc, char** argv) {
   using namespace ladder::split_in_cluster;

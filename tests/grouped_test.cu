@@ -9,6 +9,7 @@
 #include "21_grouped.cuh"
 #include "gpu_test.h"
 #include "harness/buffers.h"
+#include "one_by_one.cuh"
 
 namespace ladder::grouped {
 namespace {

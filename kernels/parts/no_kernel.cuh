@@ -18,5 +18,13 @@ bool done_without_kernel(const Gemm<In, Out>& p, Layouts layouts = Layouts::USUA
   return true;
 }
 
+// The same for a kernel that takes groups.
+template <class In, class Out>
+bool done_without_kernel_of_groups(Gemm<In, Out> p) {
+  require_valid_groups(p);
+  p.groups = {};
+  return done_without_kernel(p);
+}
+
 }  // namespace ladder
 #endif  // __CUDACC_RTC__

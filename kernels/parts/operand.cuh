@@ -43,8 +43,12 @@ struct Operand<T, WIDTH, ptx::Major::MN> {
   static constexpr int BK = 64, BOX = 64, BOXES = ceil_div(WIDTH, BOX);
   T box[BOXES][BK][BOX];
 
-  __device__ __forceinline__ void load(const CUtensorMap& map, int first, int k0, uint64_t* full) {
-    for (int j = 0; j < BOXES; ++j) ptx::tma_load(box[j], &map, first + j * BOX, k0, full);
+  // Where the map has several matrices, of number `matrix`.
+  template <class... Matrix>
+  __device__ __forceinline__ void load(const CUtensorMap& map, int first, int k0, uint64_t* full,
+                                       Matrix... matrix) {
+    for (int j = 0; j < BOXES; ++j)
+      ptx::tma_load(box[j], &map, first + j * BOX, k0, matrix..., full);
   }
   __device__ __forceinline__ void load_to(uint16_t blocks, const CUtensorMap& map, int first,
                                           int k0, uint64_t* full) {
