@@ -9,18 +9,14 @@
 //         of an addition; tiles in which a piece has one factor of B; every warp gives a buffer
 //         back, for each has read factors there.
 // Limit   the tensor pipe: busy in 80% of the clocks at 4096, where 17b's is in 86%.
-#include <algorithm>
-#include <string>
-
+#include "17_fp8.cuh"
+#include "17b_promoted.cuh"
 #include "launch.cuh"
 #include "parts/block_order.cuh"
 #include "parts/descriptors.cuh"
 #include "parts/no_kernel.cuh"
-#include "parts/store_halves.cuh"
 #include "parts/warpgroup.cuh"
-#include "ptx/named_barrier.cuh"
 #include "ptx/setmaxnreg.cuh"
-#include "ptx/stmatrix.cuh"
 #include "ptx/tensor_map.cuh"
 #include "ptx/tma.cuh"
 #include "ptx/wgmma.cuh"
@@ -28,31 +24,8 @@
 
 namespace ladder::block_scaled {
 
-constexpr int WARPGROUP = 128;
-constexpr int MMA_M = 64, MMA_K = 32;  // and as many columns as the tile has
-constexpr int BAND = 2048;             // rows of C in a band of tiles
-constexpr int BK = 128;                // 128 bytes
-constexpr int BOX = 64;                // columns of C in a piece: 128 bytes
-
-// Warpgroups that multiply, each 64 or 128 rows of a tile.
-template <int BM>
-constexpr int CONSUMERS = BM % (3 * MMA_M) == 0 ? 3 : 2;
-template <int BM>
-constexpr int THREADS = (CONSUMERS<BM> + 1) * WARPGROUP;
-template <int BM>
-constexpr int PARTS = BM / (CONSUMERS<BM> * MMA_M);  // of 64 rows, that one of them has
-
-// Registers a thread, by role, which share what all have at the launch: 128 for each of four
-// warpgroups, or 168 for each of three.
-constexpr int PRODUCER_REGISTERS = 24;
-template <int BM>
-constexpr int CONSUMER_REGISTERS = CONSUMERS<BM> == 3 ? 160 : 240;
-
-template <class In, int BM, int BN>
-struct Tiles {
-  In A[BM][BK];
-  In B[BN][BK];
-};
+using namespace fp8;  // 17 is where most of it is
+using promoted::Configuration;
 
 // A row of a box has 16 bytes or more, and begins at a multiple of 16.
 constexpr int ALIGNED = 4;
@@ -65,32 +38,15 @@ struct alignas(128) Scales {
 template <int BM, int BN>
 constexpr int SCALES_BYTES = sizeof(Scales<BM, BN>::a) + sizeof(Scales<BM, BN>::b);
 
-// Buffers that fit into shared memory beside `staged` pieces of C a warpgroup, and the barriers.
+// With 17's tiles, pieces and barriers: `full` completes when the scales have landed, too, `empty`
+// when all warps of the consumers are done.
 template <class In, int BM, int BN>
-constexpr int buffers_beside(int staged) {
-  constexpr int SHARED_BYTES = 227 * 1024, BARRIERS = 256;
-  constexpr int PIECE = MMA_M * BOX * static_cast<int>(sizeof(bf16));
-  return (SHARED_BYTES - BARRIERS - CONSUMERS<BM> * staged * PIECE) /
-         static_cast<int>(sizeof(Tiles<In, BM, BN>) + sizeof(Scales<BM, BN>));
-}
-
-template <class In, int BM, int BN>
-struct Shared {
+struct Shared : fp8::Shared<In, bf16, BM, BN, sizeof(Scales<BM, BN>)> {
   static constexpr int WARPS = CONSUMERS<BM> * WARPGROUP / 32;
-  // Pieces of C a warpgroup has on their way: one, where that makes room for a buffer.
-  static constexpr int STAGED = buffers_beside<In, BM, BN>(1) > buffers_beside<In, BM, BN>(2) ? 1
-                                                                                              : 2;
-  static constexpr int PIPE = buffers_beside<In, BM, BN>(STAGED);
-  Tiles<In, BM, BN> tiles[PIPE];
-  bf16 staged[CONSUMERS<BM>][STAGED][MMA_M][BOX];  // on their way to C
-  Scales<BM, BN> scales[PIPE];
-  uint64_t full[PIPE];   // completes when a tile has landed, with its scales
-  uint64_t empty[PIPE];  // completes when all warps of the consumers have multiplied it
+  Scales<BM, BN> scales[Shared::PIPE];
 };
 
-// The producer, a warp, of which an elected lane orders the copies (see 13): fills every buffer as
-// soon as it is empty. `step` counts the tiles of operands since the start: they go to buffer step
-// % PIPE, in its round step / PIPE.
+// 17's producer, which brings the scales as well.
 template <class In, int BM, int BN>
 __device__ __forceinline__ void produce(Shared<In, BM, BN>& s, const CUtensorMap& map_A,
                                         const CUtensorMap& map_B, const CUtensorMap& map_scales_A,
@@ -99,12 +55,10 @@ __device__ __forceinline__ void produce(Shared<In, BM, BN>& s, const CUtensorMap
   constexpr int PIPE = Shared<In, BM, BN>::PIPE;
   for (int t = 0; t < tiles; ++t, ++step) {
     const unsigned to = step % PIPE;
-    // Nobody may still read what lies there. The first time round nobody does: the phase before the
-    // first, of parity 1, counts as complete.
     ptx::mbarrier_wait_parity(&s.empty[to], (step / PIPE + 1) % 2);
     if (!ptx::elect_one()) continue;
     ptx::mbarrier_arrive_expect_tx(&s.full[to], sizeof s.tiles[to] + SCALES_BYTES<BM, BN>);
-    const int part = backwards ? tiles - 1 - t : t, k0 = part * BK;
+    const int part = backwards ? tiles - 1 - t : t, k0 = part * BK<In>;
     ptx::tma_load(s.tiles[to].A, &map_A, k0, tile.m0, &s.full[to]);
     ptx::tma_load(s.tiles[to].B, &map_B, k0, tile.n0, &s.full[to]);
     ptx::tma_load(s.scales[to].a, &map_scales_A, tile.m0, part, &s.full[to]);
@@ -116,7 +70,6 @@ __device__ __forceinline__ void produce(Shared<In, BM, BN>& s, const CUtensorMap
 // Columns of a piece: what is multiplied into one set of accumulators, 64 rows of it.
 // They have one factor of B.
 constexpr int PIECE = SCALED_N;
-static_assert(BK == SCALED_K);
 
 // A consumer, a warpgroup: multiplies its rows, from group_m on, of STEPS tiles, the parts of K
 // from `part` on, up or down, and adds them to `sum`, scaled, piece by piece. With two sets of
@@ -126,6 +79,7 @@ template <int STEPS, int SETS, class In, int BM, int BN>
 __device__ __forceinline__ void multiply(Shared<In, BM, BN>& s, int group_m, unsigned part,
                                          bool down, float (&sum)[PARTS<BM>][BN / 2],
                                          unsigned& step) {
+  static_assert(BK<In> == SCALED_K);
   constexpr int PIPE = Shared<In, BM, BN>::PIPE;
   constexpr int ACROSS = BN / PIECE, OF_STEP = PARTS<BM> * ACROSS, PIECES = STEPS * OF_STEP;
   const int warp = threadIdx.x % WARPGROUP / 32, lane = threadIdx.x % 32;
@@ -146,7 +100,7 @@ __device__ __forceinline__ void multiply(Shared<In, BM, BN>& s, int group_m, uns
                      b = further(first_b, at * sizeof first + n * sizeof first.B[0]);
       ptx::wgmma_fence();  // what was done to acc before comes first
 #pragma unroll
-      for (int k = 0; k < BK; k += MMA_K)
+      for (int k = 0; k < BK<In>; k += MMA_K<In>)
         ptx::wgmma_m64k32_f32_fp8<In>(acc[next % SETS], further(a, k * sizeof(In)),
                                       further(b, k * sizeof(In)), k > 0);
       ptx::wgmma_commit_group();
@@ -176,11 +130,6 @@ __device__ __forceinline__ void multiply(Shared<In, BM, BN>& s, int group_m, uns
   step += STEPS;
 }
 
-__device__ __forceinline__ uint32_t as_bf16(float low, float high) {
-  const __nv_bfloat162 pair = __floats2bfloat162_rn(low, high);
-  return reinterpret_cast<const uint32_t&>(pair);
-}
-
 template <class In, int BM, int BN, int SETS>
 __global__ void __launch_bounds__(THREADS<BM>, 1)
     gemm_kernel(int M, int N, int K, int tiles_of_C, const __grid_constant__ CUtensorMap map_A,
@@ -188,22 +137,14 @@ __global__ void __launch_bounds__(THREADS<BM>, 1)
                 const __grid_constant__ CUtensorMap map_scales_A,
                 const __grid_constant__ CUtensorMap map_scales_B,
                 const __grid_constant__ CUtensorMap map_C, bf16* C, int64_t ldc) {
-  Shared<In, BM, BN>& s = dynamic_shared<Shared<In, BM, BN>>();
-  const int tiles = ceil_div(K, BK);
-
-  if (threadIdx.x == 0) {
-    for (uint64_t& barrier : s.full) ptx::mbarrier_init(&barrier, 1);
-    for (uint64_t& barrier : s.empty) ptx::mbarrier_init(&barrier, Shared<In, BM, BN>::WARPS);
-    ptx::fence_mbarrier_init();  // TMA sees them, too
-  }
-  __syncthreads();
+  auto& s = dynamic_shared<Shared<In, BM, BN>>();
+  const int tiles = ceil_div(K, BK<In>);
+  prepare(s, Shared<In, BM, BN>::WARPS);
 
   unsigned step = 0;
   if (threadIdx.x >= CONSUMERS<BM> * WARPGROUP) {
     ptx::setmaxnreg_dec<PRODUCER_REGISTERS>();
     if (warp_of_block() == CONSUMERS<BM> * WARPGROUP / 32) {
-      // Every other tile of C from the end of K: it is mostly in the band of those before, and what
-      // they have read last of the band's rows of A is still in L2.
       bool backwards = false;
       for (int index = blockIdx.x; index < tiles_of_C; index += gridDim.x) {
         const Tile tile = tile_of<BM, BN, BAND / BM>(index, M, N);
@@ -213,10 +154,9 @@ __global__ void __launch_bounds__(THREADS<BM>, 1)
     }
   } else {
     ptx::setmaxnreg_inc<CONSUMER_REGISTERS<BM>>();
-    constexpr int STAGED = Shared<In, BM, BN>::STAGED;
     const int group = warpgroup_of_block(), group_m = group * PARTS<BM> * MMA_M;
-    const int warp = threadIdx.x % WARPGROUP / 32, lane = threadIdx.x % 32;
     const bool sends = threadIdx.x % WARPGROUP == 0;
+    const Result<bf16> to{map_C, C, ldc};
     unsigned piece = 0;
     bool backwards = false;  // as the producer has it
     for (int index = blockIdx.x; index < tiles_of_C; index += gridDim.x) {
@@ -232,54 +172,16 @@ __global__ void __launch_bounds__(THREADS<BM>, 1)
 #pragma unroll 1
       for (; t < tiles; ++t) multiply<1, SETS>(s, group_m, part(t), backwards, sum, step);
       backwards = !backwards;
-
-      // To C by way of shared memory, in pieces: each warp rounds 16 rows of one, and one thread
-      // sends all of it.
-#pragma unroll
-      for (int i = 0; i < PARTS<BM>; ++i)
-#pragma unroll
-        for (int j = 0; j * BOX < BN; ++j, ++piece) {
-          const int col0 = j * BOX;
-          bf16(*const staged)[BOX] = s.staged[group][piece % STAGED];
-          // The piece that was here before is on its way; of two, the other may still wait.
-          if (sends) ptx::bulk_wait_group_read<STAGED - 1>();
-          ptx::named_barrier_sync(1 + group, WARPGROUP);  // for all four warps' rows of it
-#pragma unroll
-          for (int col = 0; col < BOX; col += 16) {
-            const float* const a = &sum[i][(col0 + col) / 2];
-            const uint32_t block[4] = {as_bf16(a[0], a[1]), as_bf16(a[2], a[3]),
-                                       as_bf16(a[4], a[5]), as_bf16(a[6], a[7])};
-            ptx::stmatrix_x4(
-                &staged[warp * 16 + lane % 16][swizzled(lane % 16, col + lane / 16 * 8)], block);
-          }
-          ptx::fence_proxy_async();                       // TMA sees what this lane has written
-          ptx::named_barrier_sync(1 + group, WARPGROUP);  // and all lanes have
-          const int m = tile.m0 + group_m + i * MMA_M, n = tile.n0 + col0;
-          if (n + BOX > N && N % 8 != 0)  // TMA would write past the end of a row
-            store_staged<16>(&staged[warp * 16], C, ldc, m + warp * 16, n, M, N, lane);
-          else if (sends)
-            ptx::tma_store(&map_C, n, m, staged);
-          // A group for each piece, an empty one for what the warps have stored: the wait above
-          // counts them.
-          if (sends) ptx::bulk_commit_group();
-        }
+      store(s, group, sum, Rounded{}, to, M, N, tile, piece);
     }
     if (sends) ptx::bulk_wait_group_read<0>();  // the last pieces are still read
   }
 }
 
-// What the launcher chooses among: tiles, and sets of accumulators; and what a step along K of such
-// a tile takes, in nanoseconds.
-template <class In>
-struct Configuration {
-  int BM, BN, sets;
-  double step;
-  void (*launch)(const Gemm<In, bf16>&, int tiles_of_C, int blocks);
-};
-
 // Throws CudaError where there is no TMA.
 template <class In, int BM, int BN, int SETS>
 void launch_configuration(const Gemm<In, bf16>& p, int tiles_of_C, int blocks) {
+  require_scales(p);
   launch(
       gemm_kernel<In, BM, BN, SETS>, dim3(blocks), dim3(THREADS<BM>), sizeof(Shared<In, BM, BN>),
       p.stream, p.M, p.N, p.K, tiles_of_C, ptx::tensor_map(p.A, p.M, p.K, p.lda, BM),
@@ -291,7 +193,7 @@ void launch_configuration(const Gemm<In, bf16>& p, int tiles_of_C, int blocks) {
 }
 template <class In, int BM, int BN, int SETS = 1>
 constexpr Configuration<In> configuration(double step = 0) {
-  return {BM, BN, SETS, step, launch_configuration<In, BM, BN, SETS>};
+  return {{BM, BN, step, launch_configuration<In, BM, BN, SETS>}, SETS};
 }
 // Steps as measured on an H200: the time by waves and steps of each, the mean of 8192^3 and
 // 4096x7168x16384.
@@ -300,38 +202,6 @@ inline constexpr Configuration<In> CONFIGURATIONS[] = {
     configuration<In, 128, 128, 2>(403), configuration<In, 128, 256>(839),
     configuration<In, 192, 128>(579), configuration<In, 256, 128>(799)};
 
-// "128x256", "128x128_two_sets".
-template <class In>
-std::string name(const Configuration<In>& c) {
-  return std::to_string(c.BM) + "x" + std::to_string(c.BN) + (c.sets == 2 ? "_two_sets" : "");
-}
-template <class In>
-int tiles(const Gemm<In, bf16>& p, const Configuration<In>& c) {
-  return ceil_div(p.M, c.BM) * ceil_div(p.N, c.BN);
-}
-// Rounds of one tile for each multiprocessor.
-template <class In>
-int waves(const Gemm<In, bf16>& p, const Configuration<In>& c) {
-  return ceil_div(tiles(p, c), device_attribute(cudaDevAttrMultiProcessorCount));
-}
-
-template <class In>
-void gemm_as(const Configuration<In>& c, const Gemm<In, bf16>& p) {
-  if (done_without_kernel(p)) return;
-  require_scales(p);
-  // No more blocks than it takes to be done in as many waves.
-  c.launch(p, tiles(p, c), ceil_div(tiles(p, c), waves(p, c)));
-}
-
-// What p takes, in nanoseconds, but for what it takes with every tile: the steps along K of all
-// waves, and for what is before the first and after the last as much as lets the fastest tile be
-// chosen at four measured shapes.
-template <class In>
-double cost(const Gemm<In, bf16>& p, const Configuration<In>& c) {
-  constexpr double FIRST_AND_LAST = 0.2;  // for an element of a tile
-  return waves(p, c) * ceil_div(p.K, BK) * c.step + FIRST_AND_LAST * c.BM * c.BN;
-}
-
 // Always 192x128.
 template <class In>
 void gemm_192x128(const Gemm<In, bf16>& p) {
@@ -339,11 +209,7 @@ void gemm_192x128(const Gemm<In, bf16>& p) {
 }
 template <class In>
 void gemm(const Gemm<In, bf16>& p) {
-  if (done_without_kernel(p)) return;
-  const Configuration<In>* first = nullptr;  // to be done
-  for (const Configuration<In>& c : CONFIGURATIONS<In>)
-    if (!first || cost(p, c) < cost(p, *first)) first = &c;
-  gemm_as(*first, p);
+  if (!done_without_kernel(p)) gemm_as(first_done(CONFIGURATIONS<In>, p), p);
 }
 
 }  // namespace ladder::block_scaled

@@ -3,12 +3,12 @@
 
 int main(int argc, char** argv) {
   using namespace ladder;
-  using namespace ladder::tf32_products;
   using harness::Rounds;
+  using tf32_products::gemm, tf32_products::workspace_bytes, tf32_products::Way;
   std::vector<harness::Variant<tf32, float>> configurations;
-  for (const Configuration& c : CONFIGURATIONS)
+  for (const tf32_products::Configuration& c : tf32_products::CONFIGURATIONS<Way::ROUNDED>)
     configurations.emplace_back(
-        "tile_" + name(c), [&c](const Problem& p) { gemm_as<Way::ROUNDED>(c, p); },
+        "tile_" + name(c), [&c](const tf32_products::Problem& p) { tf32_products::gemm_as(c, p); },
         workspace_bytes<Way::ROUNDED>, Rounds::TF32);
   return harness::run<tf32, float>(
       STAGE,

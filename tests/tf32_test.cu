@@ -41,7 +41,7 @@ std::vector<float> on_host(const DeviceBuffer<float>& from, size_t count) {
 
 // ---- TMA ---------------------------------------------------------------------------------------
 
-constexpr int ROWS = 64;
+constexpr int ROWS = 64, BK = fp8::BK<tf32>, MMA_K = fp8::MMA_K<tf32>;
 struct Box {
   tf32 box[ROWS][BK];
   uint64_t full;

@@ -30,22 +30,22 @@ struct Maps {
 
 // How a stage multiplies a tile.
 struct Fast {
-  using Shared = fp8::Shared<e4m3, TILE, TILE>;
+  using Shared = fp8::Shared<e4m3, bf16, TILE, TILE>;
   static constexpr int ARRIVALS = CONSUMERS;
   __device__ static void produce(Shared& s, const Maps& maps, Tile tile, int tiles,
                                  unsigned& step) {
     fp8::produce(s, maps.a, maps.b, tile, tiles, false, step);
   }
   __device__ static void consume(Shared& s, int tiles, int group_m, Sums& sums, unsigned& step) {
-    fp8::consume(s, tiles, group_m, sums, step);
+    fp8::multiply(s, tiles, group_m, sums, step);
   }
 };
 struct Promoted {
-  using Shared = promoted::Shared<e4m3, TILE, TILE>;
+  using Shared = fp8::Shared<e4m3, bf16, TILE, TILE>;
   static constexpr int ARRIVALS = CONSUMERS;
   __device__ static void produce(Shared& s, const Maps& maps, Tile tile, int tiles,
                                  unsigned& step) {
-    promoted::produce(s, maps.a, maps.b, tile, tiles, false, step);
+    fp8::produce(s, maps.a, maps.b, tile, tiles, false, step);
   }
   __device__ static void consume(Shared& s, int tiles, int group_m, Sums& sums, unsigned& step) {
     for (float& sum : sums[0]) sum = 0;
@@ -73,16 +73,11 @@ template <class Way>
 __global__ void __launch_bounds__((CONSUMERS + 1) * WARPGROUP, 1)
     sums_kernel(int size, int tiles, const __grid_constant__ Maps maps, float* C) {
   auto& s = dynamic_shared<typename Way::Shared>();
-  if (threadIdx.x == 0) {
-    for (uint64_t& barrier : s.full) ptx::mbarrier_init(&barrier, 1);
-    for (uint64_t& barrier : s.empty) ptx::mbarrier_init(&barrier, Way::ARRIVALS);
-    ptx::fence_mbarrier_init();
-  }
-  __syncthreads();
+  fp8::prepare(s, Way::ARRIVALS);
   const Tile tile = tile_of<TILE, TILE, 1>(static_cast<int>(blockIdx.x), size, size);
   unsigned step = 0;
   if (threadIdx.x >= CONSUMERS * WARPGROUP) {
-    if (threadIdx.x == CONSUMERS * WARPGROUP) Way::produce(s, maps, tile, tiles, step);
+    if (warp_of_block() == CONSUMERS * WARPGROUP / 32) Way::produce(s, maps, tile, tiles, step);
   } else {
     const int group_m = warpgroup_of_block() * 64;
     Sums sums;

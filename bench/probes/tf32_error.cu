@@ -64,7 +64,7 @@ class Errors {
     const DeviceBuffer<unsigned char> workspace(p.workspace_bytes + 16);
     p.workspace = workspace.get();
     if (in_one_sum)
-      tf32_products::gemm_as<WAY>(tf32_products::configuration<128, 256>(), p);
+      tf32_products::gemm_as(tf32_products::configuration<WAY, 128, 256>(), p);
     else
       tf32_products::gemm<WAY>(p);
     return error();

@@ -19,6 +19,20 @@ __device__ __forceinline__ void stage_halves(half (*staged)[COLS], int row0, int
   }
 }
 
+// The first COLS columns of a warp's 16 rows of wgmma, as pairs that `pair_of` makes of two
+// neighbours' sums and the first one's column: for elements that are not of 16 bits, which stmatrix
+// cannot move.
+template <int COLS, class Out, class Sum, class PairOf>
+__device__ __forceinline__ void stage_pairs(Out (*staged)[COLS], const Sum* sums, int lane,
+                                            const PairOf& pair_of) {
+#pragma unroll
+  for (int i = 0; i < COLS / 4; ++i) {
+    const int row = i % 2 * 8 + lane / 4, col = i / 2 * 8 + lane % 4 * 2;
+    auto pair = pair_of(&sums[i * 2], col);
+    *reinterpret_cast<decltype(pair)*>(&staged[row][swizzled<Out>(row, col)]) = pair;
+  }
+}
+
 // ROWS staged rows to C, from its row m0 and column n0 on, a chunk of 16 bytes a lane.
 template <int ROWS, int COLS, class Out>
 __device__ __forceinline__ void store_staged(const Out (*staged)[COLS], Out* C, int64_t ldc, int m0,
