@@ -1,4 +1,5 @@
 #include "16_fused_epilogue.cuh"
+#include "epilogue_apart.cuh"
 #include "stage.h"
 
 int main(int argc, char** argv) {

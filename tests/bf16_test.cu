@@ -73,7 +73,7 @@ TEST_F(Bf16, Epilogue) {
         Problem16 product = p;
         product.epilogue = {};
         few_rows::gemm_as(few_rows::configuration<bf16, 16, 64, 2>(), product, 1);
-        fused_epilogue::launch_epilogue<bf16>(p, p.C);
+        epilogue_pass::launch_epilogue<bf16>(p, p.C);
       },
       of_integers, of_any, Rounds::TWICE);
 }

@@ -1,5 +1,5 @@
 // What is done before and after a product, for any GPU from compute capability 8.0 on.
-#include "../16_fused_epilogue.cuh"
+#include "../parts/epilogue_pass.cuh"
 #include "../transposed_first.cuh"
 #include "copies.cuh"
 #include "launch.h"
@@ -8,7 +8,7 @@ namespace ladder::library {
 
 template <class T>
 void launch_epilogue(const Gemm<T, T>& p) {
-  fused_epilogue::launch_epilogue<T>(p, nullptr);
+  epilogue_pass::launch_epilogue<T>(p, nullptr);
 }
 template void launch_epilogue(const Gemm<half, half>&);
 template void launch_epilogue(const Gemm<bf16, bf16>&);
