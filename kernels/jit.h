@@ -67,8 +67,8 @@ class Gemm {
   const Loaded* loaded_;
 };
 
-// The kernel of a tile, for problems of p's type and layout: of stage 13 or 13b or, without an
-// epilogue, of 14; where A or B is transposed, 18's with a tile of 13 without pairs.
+// The kernel of a tile, for problems of p's type and layout: of stage 13 or 13b or, where A is by
+// rows, of 14.
 // `arguments_bytes` is the size of the struct that will come with the calls, 0 for none. Compiled
 // if it is in no cache: a second or so. Throws CompileError; std::invalid_argument for a tile that
 // no kernel has; CudaError where the current GPU is not of compute capability 9.0, or there is

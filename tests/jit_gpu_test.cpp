@@ -129,7 +129,13 @@ TEST_F(JitGpu, Epilogues) {
   epilogues<half>({}, {{Kernel::FIT_THE_WAVES, 104, 256, 1, 1, 1, 1},
                        {Kernel::FIT_THE_WAVES, 64, 128, 1, 2, 1, 1},
                        {Kernel::PING_PONG, 56, 64, 1, 1, 1, 1},
-                       {Kernel::PING_PONG, 128, 128, 2, 1, 1, 1}});
+                       {Kernel::PING_PONG, 128, 128, 2, 1, 1, 1},
+                       {Kernel::FEW_ROWS, 16, 64, 1, 1, 2, 3},
+                       {Kernel::FEW_ROWS, 232, 128, 1, 1, 3, 1}});
+}
+TEST_F(JitGpu, EpiloguesOfLinearLayers) {
+  epilogues<bf16>({false, true}, {{Kernel::FEW_ROWS, 64, 64, 1, 1, 1, 1},
+                                  {Kernel::FEW_ROWS, 72, 128, 1, 1, 4, 1}});
 }
 // 18's own epilogue is none: these are the only calls with one. A's last box is cut at 8 and at 168
 // rows, and is whole at 64.

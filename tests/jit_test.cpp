@@ -172,6 +172,7 @@ TEST_F(Jit, TypesAndLayoutsAreTheProblems) {
                        (transposed_a ? "T" : "N") + (transposed_b ? "T" : "N"));
   expect_all(IN_TURN, BF16, twice, "bf16 NN");
   expect_all(FEW_ROWS, BF16, {}, "bf16 NN");
+  expect_all(FEW_ROWS, {BF16.type, false, true}, twice, "bf16 NT");
 }
 
 // What the kernels' headers make of a tile, by hand: 13's ring has 7 buffers of 24 KB, and four
@@ -276,11 +277,14 @@ TEST_F(Jit, TilesWithoutAKernelAreRefusedByName) {
             "ladder::jit has no kernel for the tile 13 256x256");
   EXPECT_EQ(error({Kernel::CHOSEN_BY_SHAPE, 128, 256, 1, 1, 1, 1}),
             "ladder::jit has no kernel for the tile 11c 128x256");
-  EXPECT_EQ(error(FEW_ROWS, {"return x;"}), "the tile 14 8x64 split 2 resident 3 has no epilogue");
+  EXPECT_EQ(error(FEW_ROWS, {"return x;"}, {"half", false, true}), "no error");
   EXPECT_EQ(error(TOGETHER, {"return x;"}), "no error");
   EXPECT_EQ(error(IN_TURN, {}, {"half", true, false}), "no error");
-  EXPECT_EQ(error(FEW_ROWS, {}, {"ladder::bf16", false, true}),
-            "ladder::jit has no kernel for the tile 14 8x64 split 2 resident 3 with B transposed");
+  EXPECT_EQ(error(FEW_ROWS, {}, {"ladder::bf16", true, false}),
+            "ladder::jit has no kernel for the tile 14 8x64 split 2 resident 3 with A transposed");
+  EXPECT_EQ(error({Kernel::FEW_ROWS, 256, 128, 1, 1, 3, 1}), "no error");
+  EXPECT_EQ(error({Kernel::FEW_ROWS, 256, 128, 1, 1, 3, 2}),
+            "ladder::jit has no kernel for the tile 14 256x128 split 3 resident 2");
 }
 
 TEST_F(Jit, ProcessesCompileBesideEachOther) {

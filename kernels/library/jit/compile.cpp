@@ -26,17 +26,12 @@ void require_success(const char* call, nvrtcResult result) {
 // Sums a thread of a consumer can have beside everything else.
 constexpr int MOST_SUMS = 192;
 
-bool are_by_rows(const Operands& o) {
-  return !o.transposed_a && !o.transposed_b;
-}
-
 }  // namespace
 
 bool has_kernel(const Candidate& c, const Operands& o) {
   const auto is_one_or_two = [](int count) { return count == 1 || count == 2; };
   const bool is_together = c.kernel == Kernel::FIT_THE_WAVES;
   if (c.BM < 8 || c.BM > 256 || c.BM % 8 != 0) return false;
-  if (!are_by_rows(o) && c.kernel == Kernel::FEW_ROWS) return false;
   switch (c.kernel) {
     case Kernel::FIT_THE_WAVES:
     case Kernel::PING_PONG: {
@@ -46,8 +41,8 @@ bool has_kernel(const Candidate& c, const Operands& o) {
              is_one_or_two(c.across) && c.split == 1 && c.resident == 1;
     }
     case Kernel::FEW_ROWS:
-      return c.BM <= 128 && (c.BN == 64 || c.BN == 128) && c.down == 1 && c.across == 1 &&
-             c.split >= 1 && c.split <= 8 && c.resident >= 1 && c.resident <= 3;
+      return !o.transposed_a && (c.BN == 64 || c.BN == 128) && c.down == 1 && c.across == 1 &&
+             c.split >= 1 && c.split <= 8 && c.resident >= 1 && c.resident <= (c.BM <= 128 ? 3 : 1);
     case Kernel::CHOSEN_BY_SHAPE:
       return false;
   }
@@ -68,13 +63,16 @@ std::string type_and_sizes(const Candidate& c, const Operands& o) {
   return std::string(o.type) + ", " + std::to_string(c.BM) + ", " + std::to_string(c.BN);
 }
 
+// The form of A's rows in memory, or of B's columns.
+std::string form(bool along_k) {
+  return along_k ? "ladder::ptx::Major::K" : "ladder::ptx::Major::MN";
+}
+
 // Of 13 and 13b, whose kernel has `order` behind the pairs.
 Source of_tiles(const Candidate& c, const Operands& o, const std::string& ns,
                 const std::string& order, const std::string& finish) {
   constexpr const char* PAIRS[2][2] = {{"NONE", "SHARE_A"}, {"SHARE_B", "SHARE_BOTH"}};
-  // The form of A's rows in memory, and of B's.
-  const std::string forms = std::string("ladder::ptx::Major::") + (o.transposed_a ? "MN" : "K") +
-                            ", ladder::ptx::Major::" + (o.transposed_b ? "K" : "MN");
+  const std::string forms = form(!o.transposed_a) + ", " + form(o.transposed_b);
   const std::string tile = type_and_sizes(c, o);
   const std::string shared = ns + "Shared<" + tile + ", " + forms + ">";
   return {"",
@@ -83,16 +81,15 @@ Source of_tiles(const Candidate& c, const Operands& o, const std::string& ns,
           "ladder::jit::numbers<sizeof(" + shared + "), " + ns + "THREADS, " + shared +
               "::PIECE, " + shared + "::LAST_PIECE>"};
 }
-Source of_few_rows(const Candidate& c, const Operands& o) {
+Source of_few_rows(const Candidate& c, const Operands& o, const std::string& finish) {
   const std::string ns = "ladder::few_rows::",
                     tile = "<" + type_and_sizes(c, o) + ", " + std::to_string(c.split);
-  const std::string shared = ns + "Shared" + tile + ">";
+  const std::string with_form = tile + ", " + form(o.transposed_b);
+  const std::string shared = ns + "Shared" + with_form + ">";
   const std::string buffers = ns + "buffers_of" + tile + ">(" + std::to_string(c.resident) + ")";
-  return {
-      "",
-      ns + "gemm_kernel" + tile + ", " + ns + "Sums::" + (c.split == 1 ? "ALONE" : "SENT") + ">",
-      "ladder::jit::numbers<" + shared + "::bytes(" + buffers + "), " + shared + "::THREADS, " +
-          buffers + ">"};
+  return {"", ns + "gemm_kernel" + with_form + ", " + finish + ">",
+          "ladder::jit::numbers<" + shared + "::bytes(" + buffers + "), " + shared + "::THREADS, " +
+              buffers + ">"};
 }
 
 }  // namespace
@@ -108,15 +105,13 @@ Source source_of(const Candidate& c, const Operands& o, const Epilogue& epilogue
   const bool is_product_alone = epilogue.body.empty();
   if (is_product_alone && arguments_bytes > 0)
     throw std::invalid_argument("there are arguments, but the epilogue has no body that uses them");
-  if (!is_product_alone && c.kernel == Kernel::FEW_ROWS)
-    throw std::invalid_argument("the tile " + tuned::name(c) + " has no epilogue");
 
   const std::string finish = is_product_alone ? "ladder::ProductAlone" : "ladder::jit::Finish";
   Source source;
   std::string stage;
   if (c.kernel == Kernel::FEW_ROWS) {
     stage = "14_few_rows";
-    source = of_few_rows(c, o);
+    source = of_few_rows(c, o, finish);
   } else {
     const bool is_together = c.kernel == Kernel::FIT_THE_WAVES;
     stage = is_together ? "13_fit_the_waves" : "13b_ping_pong";

@@ -34,8 +34,7 @@ struct Source {
 Source source_of(const tuned::Candidate& tile, const Operands& operands, const Epilogue& epilogue,
                  size_t arguments_bytes);
 
-// Whether a kernel has the tile for such operands. Of those that are not both by rows 18 has 13's
-// tiles without pairs.
+// Whether a kernel has the tile for such operands: 13 and 13b for any, 14 where A is by rows.
 bool has_kernel(const tuned::Candidate& tile, const Operands& operands);
 
 // From the cache, or compiled for sm_90a and stored there. Throws CompileError, and

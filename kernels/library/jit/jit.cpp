@@ -117,6 +117,12 @@ void launch_kernel(const Loaded& kernel, dim3 grid, Enqueue where, void** parame
 
 constexpr int BK = 64;  // of K in a tile, in all stages
 
+// A kernel's last parameter: what is done with the sums, a struct without fields where that is
+// nothing.
+void* arguments_or(const void* arguments, char& none) {
+  return arguments ? const_cast<void*>(arguments) : &none;
+}
+
 // A `width` x K matrix, of which a tile has `box`; transposed, the other way round.
 template <class T>
 CUtensorMap operand_map(const T* matrix, int width, int K, int64_t ld, bool along_k, int box) {
@@ -146,28 +152,25 @@ void launch_tiles(const Loaded& kernel, Problem<T> p, const void* arguments) {
                         &map_C_last,
                         &p.C,
                         &p.ldc,
-                        arguments ? const_cast<void*>(arguments) : &none};
+                        arguments_or(arguments, none)};
   launch_kernel(kernel, dim3(static_cast<unsigned>(blocks)), {p.stream, p.starts_early},
                 parameters);
 }
 
 // As 14 does: one tile a cluster, in a grid of three dimensions (parts/tile_grid.cuh).
 template <class T>
-void launch_few_rows(const Loaded& kernel, Problem<T> p) {
+void launch_few_rows(const Loaded& kernel, Problem<T> p, const void* arguments) {
   constexpr int MOST_BLOCKS = 65535;
   const Candidate& c = kernel.tile;
   const int tiles_n = ceil_div(p.N, c.BN), z = ceil_div(tiles_n, MOST_BLOCKS);
   const dim3 grid(static_cast<unsigned>(ceil_div(p.M, c.BM) * c.split),
                   static_cast<unsigned>(ceil_div(tiles_n, z)), static_cast<unsigned>(z));
-  CUtensorMap map_A = ptx::tensor_map(p.A, p.M, p.K, p.lda, c.BM),
-              map_B = ptx::tensor_map(p.B, p.K, p.N, p.ldb, BK);
+  CUtensorMap map_A = operand_map(p.A, p.M, p.K, p.lda, true, c.BM),
+              map_B = operand_map(p.B, p.N, p.K, p.ldb, p.transposed_b, c.BN);
   int buffers = kernel.numbers[2];
-  struct {
-    bool k_in_a_row, barriers_first;
-  } otherwise{};
-  void* no_workspace = nullptr;
-  void* parameters[] = {&p.M, &p.N,   &p.K,     &map_A,     &map_B,
-                        &p.C, &p.ldc, &buffers, &otherwise, &no_workspace};
+  char none = 0;
+  void* parameters[] = {
+      &p.M, &p.N, &p.K, &map_A, &map_B, &p.C, &p.ldc, &buffers, arguments_or(arguments, none)};
   launch_kernel(kernel, grid, {p.stream, p.starts_early && c.resident == 1}, parameters);
 }
 
@@ -199,13 +202,10 @@ const Loaded& loaded_kernel(const Candidate& tile, const Operands& operands,
 
 // Of the device's table, in the order of the model's times.
 template <class T>
-std::vector<Candidate> ranked(const Problem<T>& p, const Epilogue& epilogue, const Device& device) {
+std::vector<Candidate> ranked(const Problem<T>& p, const Device& device) {
   std::vector<std::pair<tuned::Estimate, Candidate>> all;
-  for (size_t i = 0; i < device.table->count; ++i) {
-    const tuned::Row& row = device.table->rows[i];
-    if (!has_kernel(row.candidate, operands_of(p)) ||
-        (row.candidate.kernel == Kernel::FEW_ROWS && !epilogue.body.empty()))
-      continue;
+  for (const tuned::Row& row : tuned::rows_of(*device.table, p)) {
+    if (!has_kernel(row.candidate, operands_of(p))) continue;
     all.emplace_back(tuned::estimate(p, row.candidate, row.constants, device.multiprocessors),
                      row.candidate);
   }
@@ -361,7 +361,7 @@ void Gemm<T>::operator()(const Problem<T>& p, const void* arguments, size_t byte
     throw std::invalid_argument("K is 0, but this kernel's epilogue follows a product");
   if (done_without_kernel(p, Layouts::ANY)) return;
   if (kernel.tile.kernel == Kernel::FEW_ROWS)
-    launch_few_rows(kernel, p);
+    launch_few_rows(kernel, p, arguments);
   else
     launch_tiles(kernel, p, arguments);
 }
@@ -382,7 +382,7 @@ Gemm<T> chosen(const Problem<T>& p, const Epilogue& epilogue, size_t arguments_b
     if (found != choices.end()) return Access::gemm<T>(*found->second);
   }
   const auto tuned = Cache(cache_folder()).find(stored_key(key, device));
-  const Candidate tile = tuned ? from_text(*tuned) : ranked(p, epilogue, device).front();
+  const Candidate tile = tuned ? from_text(*tuned) : ranked(p, device).front();
   const Operands operands = operands_of(p);
   const Loaded& kernel = loaded_kernel(tile, operands, epilogue, arguments_bytes);
   remember(key, device.number, kernel);
@@ -399,7 +399,7 @@ std::vector<Timed> tune(const Problem<T>& p, const Epilogue& epilogue, const voi
   if (done_without_kernel(p, Layouts::ANY)) return {};
 
   std::vector<const Loaded*> contenders;
-  for (const Candidate& tile : ranked(p, epilogue, device)) {
+  for (const Candidate& tile : ranked(p, device)) {
     contenders.push_back(&loaded_kernel(tile, operands_of(p), epilogue, arguments_bytes));
     if (contenders.size() == CANDIDATES) break;
   }

@@ -20,6 +20,10 @@ template <class T>
 constexpr T min(T a, T b) {
   return b < a ? b : a;
 }
+template <class T>
+constexpr T max(T a, T b) {
+  return a < b ? b : a;
+}
 template <class A, class B>
 inline constexpr bool is_same_v = false;
 template <class A>
