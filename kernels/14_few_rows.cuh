@@ -63,7 +63,7 @@ struct Shared {
   // Of the units that this block owns: of each block, what every consumer's thread has of it. Of a
   // large tile they have no room beside the buffers, and come to where the last operands were.
   using Sums = float4[OWNED][SPLIT][CONSUMERS * WARPGROUP];
-  static constexpr bool OVER_TILES = SPLIT > 1 && BN > BOX&& BM >= 64;
+  static constexpr bool OVER_TILES = SPLIT > 1 && BM >= 64 && BN > BOX;
   float4 beside[OVER_TILES ? 1 : sizeof(Sums) / sizeof(float4)];
   uint64_t full[MOST_BUFFERS];   // completes when a tile has landed
   uint64_t empty[MOST_BUFFERS];  // completes when all consumers have multiplied it
