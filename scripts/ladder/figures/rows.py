@@ -4,11 +4,10 @@ import math
 import statistics
 
 from ladder.figures.svg import Canvas, Figure
-from ladder.figures.sweep import LEAST, LEFT, LINES, MOST, RIGHT, TOP, level
+from ladder.figures.sweep import HEIGHT, LEAST, LEFT, MOST, RIGHT, TOP, level, percent_axis
 from ladder.rows_beside_torch import CALLS, beside_torch
 from ladder.sweep_shapes import sizes
 
-HEIGHT = 250
 COLORS = dict(zip(CALLS, ("a", "b"), strict=True))
 
 
@@ -16,12 +15,7 @@ def over_rows() -> Figure:
     found = beside_torch()
     gpu = found["gpu"].replace("NVIDIA ", "").split()[0]
     canvas = Canvas(f"The operator at any number of rows, {gpu}")
-    canvas.title()
-    canvas.text(8, 42, "% of torch's speed, over rows", "small soft")
-    for percent in LINES:
-        y = level(percent)
-        canvas.line(LEFT, y, RIGHT, y, "thick dash" if percent == 100 else "thin")
-        canvas.text(LEFT - 6, y + 4, str(percent), "small soft", "end")
+    percent_axis(canvas, "% of torch's speed, over rows")
     most = max(sizes(row["shape"])[0] for row in found["rows"])
     step = (RIGHT - LEFT - 12) / math.log2(most)
 
