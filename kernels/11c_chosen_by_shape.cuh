@@ -5,7 +5,6 @@
 // vs 11b  the kernel for four widths of tile and with or without 10b's clusters; a table of these
 //         configurations with what each takes for a step, and the choice; no more blocks than are
 //         done in as many waves.
-// Step    the choice is useless without all that it chooses among.
 // Limit   the clock: 89% of the FLOPs that all tensor cores can do at 1.55 GHz; those it uses are
 //         busy 95% of the time (H200, 4096^3).
 #include <algorithm>
@@ -251,11 +250,10 @@ void gemm_without(const Gemm<half, half>& p) {
   // merged, and pairs of blocks that share B are up to 30% faster; but not with few rows (H200).
   const bool pairs = LEFT_OUT != LeftOut::CLUSTERS && p.ldb % 64 != 0 && p.M > 4 * BM;
   const Configuration* first = nullptr;  // to be done
-  for (const Configuration& c : CONFIGURATIONS) {
-    const bool allowed =
-        c.cluster == (pairs ? 2 : 1) && (LEFT_OUT != LeftOut::WIDTHS || c.BN == 256);
-    if (allowed && (!first || waves(p, c) * c.ns < waves(p, *first) * first->ns)) first = &c;
-  }
+  for (const Configuration& c : CONFIGURATIONS)
+    if (c.cluster == (pairs ? 2 : 1) && (LEFT_OUT != LeftOut::WIDTHS || c.BN == 256) &&
+        (!first || waves(p, c) * c.ns < waves(p, *first) * first->ns))
+      first = &c;
   gemm_as(*first, p, LEFT_OUT == LeftOut::BLOCKS);
 }
 
