@@ -141,6 +141,22 @@ TEST(Library, TakesTheWeightsOfALinearLayer) {
   EXPECT_EQ(Way::LAYOUT, plan_of(p).way);
 }
 
+// Either layout has constants of its own, and a choice that was remembered is the layout's.
+TEST(Library, RemembersTheLayout) {
+  const tuned::Gpu& table = tuned::H100;
+  const Gpu h100{table.name, 90, 132, true, true, true};
+  Problem by_rows = problem(16, 4096, 4096);
+  by_rows.epilogue.activation = Activation::GELU;
+  const auto is_in = [](const tuned::Row* row, const tuned::Row* rows, size_t count) {
+    return row >= rows && row < rows + count;
+  };
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_TRUE(is_in(plan_of(by_rows, h100).tile, table.rows, table.count));
+    EXPECT_TRUE(is_in(plan_of(transposed_b(by_rows), h100).tile, table.b_by_columns,
+                      table.count_by_columns));
+  }
+}
+
 TEST(Library, StartsEarlyOnlyWhereThatPays) {
   EXPECT_TRUE(plan_of(problem(1000, 1000, 1000)).pays_early);
   EXPECT_TRUE(plan_of(problem(4096, 4096, 4096)).pays_early);

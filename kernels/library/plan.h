@@ -199,8 +199,8 @@ inline bool is_allowed(const tuned::Candidate& c, Way way, Type type, bool trans
   if (way == Way::LAYOUT && transposed_a) return is_among(c, A_BY_COLUMNS);
   if (way == Way::LAYOUT) return c.kernel == Kernel::FIT_THE_WAVES || c.kernel == Kernel::PING_PONG;
   if (way == Way::LINEAR) return is_linear_tile(c);
-  const bool has_type = type == Type::FP16 || c.kernel != Kernel::CHOSEN_BY_SHAPE;
-  return has_type && !is_large(c);  // 11c is of halves
+  if (is_large(c)) return is_linear_tile(c);
+  return type == Type::FP16 || c.kernel != Kernel::CHOSEN_BY_SHAPE;  // 11c is of halves
 }
 
 // The same, remembered: a table takes 5 us of the host to go through, and programs ask again and
@@ -217,7 +217,7 @@ Chosen first_done(const Gemm<In, Out>& p, const Gpu& gpu, Way way, Type type) {
     bool operator==(const Question& q) const {
       return table == q.table && multiprocessors == q.multiprocessors && M == q.M && N == q.N &&
              K == q.K && a_off == q.a_off && b_off == q.b_off && transposed_a == q.transposed_a &&
-             way == q.way && type == q.type;
+             transposed_b == q.transposed_b && way == q.way && type == q.type;
     }
   };
   const auto off = [](int64_t ld) { return ld * sizeof(In) % tuned::LINE != 0; };
@@ -301,7 +301,9 @@ Plan plan(Gemm<In, Out> p, Type type, const Gpu& gpu, WayBytes way_bytes) {
 
   if (type != Type::FP32 && gpu.has_wgmma) {
     Chosen first = first_done(p, gpu, plan.way, type);
-    if (!p.transposed_a) {
+    if (plan.way == Way::PRODUCT) {
+      if (is_large(first.row->candidate)) plan.way = Way::LINEAR;
+    } else if (!p.transposed_a) {
       const Chosen linear = first_done(p, gpu, Way::LINEAR, type);
       if (linear.estimate.total < first.estimate.total) first = linear, plan.way = Way::LINEAR;
     }
