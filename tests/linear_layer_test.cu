@@ -74,7 +74,7 @@ class LinearLayer : public GpuTest<90, true> {
   void expect_right(const std::array<Linear<T>, COUNT>& all) {
     size_t number = 0;
     for (const Linear<T>& c : all)
-      for (const bool transposed_b : {false, true}) {
+      for (const bool transposed_b : {false, true, false, true}) {
         const int wanted = few_rows::BLOCKS[++number % std::size(few_rows::BLOCKS)];
         const int blocks = c.buffers(wanted) > 1 ? wanted : 1;
         const Variant<T, T> variant(

@@ -40,13 +40,7 @@ struct Fast {
     fp8::multiply(s, tiles, group_m, sums, step);
   }
 };
-struct Promoted {
-  using Shared = fp8::Shared<e4m3, bf16, TILE, TILE>;
-  static constexpr int ARRIVALS = CONSUMERS;
-  __device__ static void produce(Shared& s, const Maps& maps, Tile tile, int tiles,
-                                 unsigned& step) {
-    fp8::produce(s, maps.a, maps.b, tile, tiles, false, step);
-  }
+struct Promoted : Fast {
   __device__ static void consume(Shared& s, int tiles, int group_m, Sums& sums, unsigned& step) {
     for (float& sum : sums[0]) sum = 0;
 #pragma unroll 1

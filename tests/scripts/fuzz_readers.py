@@ -563,7 +563,7 @@ READERS = {
         "rows.jsonl",
         blocks(
             rows_beside_torch.ROWS_FILE,
-            {"rows": operator.any_rows, "slowest rows": operator.slowest_rows},
+            {"rows": operator.any_rows, "slowest": operator.slowest_rows},
         ),
     ),
     "triton": Reader(
