@@ -49,7 +49,7 @@ std::vector<Tunable> tunables() {
                    }});
   return all;
 }
-std::vector<Tunable> tunables_by_columns() {
+std::vector<Tunable> tunables_of_library() {
   std::vector<Tunable> all = {tunables().back()};
   all.back().b_by_columns = true;
   return all;
