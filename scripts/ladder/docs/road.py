@@ -33,8 +33,7 @@ def onward(page: str) -> str:
     lines = []
     if own:
         links = [f"[{e.number} {e.title}](/exercises/{e.name}/README.md)" for e in own]
-        graded = f"`./scripts/exercise.sh {own[0].number}` grades it"
-        lines.append(f"**Now do** {', then '.join(links)}. You need no GPU: {graded}.")
+        lines.append(f"**Now do** {', '.join(links)}: `./scripts/exercise.sh {own[0].number}`")
     if page.startswith("concepts/"):
         lines.append(f"**Next:** {link(pages[pages.index(page) + 1])}.")
     return "\n\n".join(lines)
