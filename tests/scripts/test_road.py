@@ -1,4 +1,4 @@
-"""The way through the pages: each exercise is linked by its page, each concept by the one before."""
+"""The way through the pages: what a page links at its end, and what the first page has."""
 
 import re
 
@@ -35,7 +35,9 @@ def test_the_first_page_has_all_parts():
 
 def test_a_part_has_its_minutes_and_its_pages():
     start = road.part("Start")
-    assert re.match(r"\d+ minutes: \[Memory hierarchy\]\(/docs/concepts/memory_hierarchy.md\) · ", start)
+    assert re.match(
+        r"\d+ minutes: \[Memory hierarchy\]\(/docs/concepts/memory_hierarchy.md\) · ", start
+    )
     assert "index.md" not in start
 
 
