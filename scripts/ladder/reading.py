@@ -69,7 +69,7 @@ def words(page: str) -> int:
     return len(NOT_PROSE.sub("", page).split())
 
 
-def new_lines(stage: manifest.Stage) -> int:
+def new_lines(stage: manifest.Stage | manifest.OfSeveralGpus) -> int:
     """Lines of code of the stage's kernel file that its parent's does not have."""
 
     def code(name: str) -> list[str]:
@@ -80,11 +80,20 @@ def new_lines(stage: manifest.Stage) -> int:
     return sum(line.startswith("+ ") for line in difflib.ndiff(parent, code(stage.name)))
 
 
+def rounded(minutes: float) -> int:
+    """Up, in steps of five."""
+    return math.ceil(minutes / ROUNDED_TO) * ROUNDED_TO
+
+
+def minutes_of_page(page: str) -> float:
+    """To read a page below docs/ and, of a stage, what is new in its kernel."""
+    stages = [*manifest.load().values(), *manifest.of_several_gpus()]
+    code = sum(new_lines(stage) for stage in stages if stage.page == f"docs/{page}")
+    return words(read_text(ROOT / "docs" / page)) / WORDS_A_MINUTE + code / LINES_A_MINUTE
+
+
 def minutes(stage: manifest.Stage) -> int:
-    """To read page and kernel, in steps of five."""
-    prose = words(read_text(ROOT / stage.page)) / WORDS_A_MINUTE
-    code = new_lines(stage) / LINES_A_MINUTE
-    return math.ceil((prose + code) / ROUNDED_TO) * ROUNDED_TO
+    return rounded(minutes_of_page(stage.page.removeprefix("docs/")))
 
 
 def needed_gpu(stage: manifest.Stage) -> str:

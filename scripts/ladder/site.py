@@ -19,7 +19,6 @@ from markdown.extensions.toc import slugify
 from mkdocs.structure.files import File
 
 from ladder import api, manifest, reading
-from ladder.exercises import catalogue
 from ladder.files import read_json, read_text
 from ladder.project import ROOT, BadInput
 from ladder.twins import twin_of
@@ -58,7 +57,7 @@ log = logging.getLogger("mkdocs.hooks.ladder")
 
 
 def navigation(docs: Path, parts: list[reading.Part]) -> list:
-    """The legend of the kernels comes after the first page. A page that has not been written yet is
+    """The legend of the kernels comes before the glossary. A page that has not been written yet is
     left out, and said."""
     nav: list = []
     missing = [page for part in parts for page in part.pages if not (docs / page).exists()]
@@ -66,8 +65,8 @@ def navigation(docs: Path, parts: list[reading.Part]) -> list:
         print(f"site: docs/order.json has pages to come: {' '.join(missing)}", file=sys.stderr)
     for part in parts:
         pages = [page for page in part.pages if page not in missing]
-        if "index.md" in pages and (ROOT / LEGEND).exists():
-            pages.insert(1, LEGEND_PAGE)
+        if GLOSSARY in pages and (ROOT / LEGEND).exists():
+            pages.insert(pages.index(GLOSSARY), LEGEND_PAGE)
         nav.append({part.title: pages})
     return nav
 
@@ -143,24 +142,6 @@ def stage_links(source: str) -> str:
     return f"\n{' · '.join(links)}\n{{: .stage-links }}\n"
 
 
-@cache
-def exercises() -> dict[str, list[catalogue.Exercise]]:
-    """By the page below docs/ that each belongs to."""
-    by_page: dict[str, list[catalogue.Exercise]] = {}
-    for e in catalogue.all_exercises():
-        by_page.setdefault(e.page.removeprefix("docs/"), []).append(e)
-    return by_page
-
-
-def exercise_links(source: str, up: str) -> str:
-    """What stands at the end of a page that has exercises which a machine grades."""
-    links = [
-        f"[{e.name.split('_')[0]} {e.title}]({up}source/exercises/{e.name}/README.md.md)"
-        for e in exercises()[source]
-    ]
-    return f"\n\nGraded exercises: {' · '.join(links)}\n{{: .stage-links }}\n"
-
-
 def with_progress(markdown: str) -> str:
     """The table of exercises with a mark at those that are done in this checkout."""
     path = ROOT / "exercises/progress.json"
@@ -213,8 +194,6 @@ def on_page_markdown(markdown, page, config, files):
         markdown = COMMAND.sub(to_difference, markdown)
     if source in parents():
         markdown = HEADING.sub(lambda match: match[0] + stage_links(source), markdown, count=1)
-    if source in exercises():
-        markdown += exercise_links(source, up)
     return markdown
 
 

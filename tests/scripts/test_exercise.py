@@ -642,6 +642,24 @@ def test_an_option_without_an_exercise_is_bad_input(option, capsys):
     assert f"./scripts/exercise.sh 01 {option}" in capsys.readouterr().err
 
 
+def test_what_passed_is_offered_the_solution_and_the_mistakes(copied, capsys):
+    one = catalogue.find("01")
+    learner.show(one, one.edited, Verdict(False, "wrong"), learner.Progress())
+    assert "--wrong" not in capsys.readouterr().out
+    learner.show(one, one.edited, Verdict(True, "all holds"), learner.Progress())
+    out = capsys.readouterr().out
+    assert "./scripts/exercise.sh 01 --solution" in out
+    first, others = re.search(r"exercise.sh 01 --wrong (\w+) .*; or (.*)", out).groups()
+    for mistake in [first, *others.split(", ")]:
+        assert exercise.main(["01", "--wrong", mistake]) == 0
+
+
+def test_what_is_done_shows_its_solution_without_asking(copied, capsys, monkeypatch):
+    learner.Progress().note(catalogue.find("01"), done=True)
+    monkeypatch.setattr("builtins.input", lambda question: pytest.fail("asks"))
+    assert exercise.main(["01", "--solution"]) == 0
+
+
 def test_no_answer_shows_no_solution(copied, capsys, monkeypatch):
     def closed(question):
         raise EOFError

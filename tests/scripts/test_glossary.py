@@ -9,6 +9,7 @@ import re
 import pytest
 
 from ladder import reading
+from ladder.exercises import catalogue
 from ladder.project import ROOT
 
 DOCS = ROOT / "docs"
@@ -64,7 +65,7 @@ def too_early(order: list[str], texts: dict[str, str], glossary: str) -> list[st
     return problems
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def order():
     return [page for part in reading.order() for page in part.pages]
 
@@ -77,6 +78,16 @@ def glossary():
 def test_no_term_is_used_before_it_is_introduced(order, glossary):
     there = [page for page in order if (DOCS / page).exists()]
     texts = {page: (DOCS / page).read_text() for page in there}
+    assert too_early(order, texts, glossary) == []
+
+
+def test_an_exercise_needs_no_term_that_its_page_comes_before(order, glossary):
+    """Each as a page of its own behind the one that it belongs to."""
+    texts = {}
+    for exercise in catalogue.all_exercises():
+        own = f"exercises/{exercise.name}"
+        order.insert(order.index(exercise.page.removeprefix("docs/")) + 1, own)
+        texts[own] = (exercise.folder / "README.md").read_text().replace("../../docs/", "../")
     assert too_early(order, texts, glossary) == []
 
 

@@ -25,6 +25,12 @@ def test_the_stages_are_read_in_the_order_of_the_ladder():
     assert [page for page in pages if page in stages] == stages
 
 
+def test_the_way_to_the_first_stage_takes_half_an_hour():
+    pages = [page for part in reading.order() for page in part.pages]
+    before = pages[: pages.index("01_naive.md")]
+    assert sum(map(reading.minutes_of_page, before)) <= 30  # 4,500 words
+
+
 @pytest.mark.parametrize("text", ["{}", '[{"pages": []}]', "[1]", "no"])
 def test_what_is_no_order_is_bad_input(tmp_path, text):
     path = tmp_path / "order.json"

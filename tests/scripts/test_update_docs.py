@@ -636,15 +636,16 @@ def test_a_figure_that_no_page_has_is_removed(pages):
 
 CODE = re.compile(r"^( *)(`{3,}).*?^\1\2$", re.DOTALL | re.MULTILINE)
 COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+ONWARD = re.compile(r"<!-- onward .*?<!-- end -->", re.DOTALL)
 EMPTY_FOLD = re.compile(r"<details[^>]*>\s*<summary>[^<]*</summary>\s*</details>")
 TAG = re.compile(r"</?[a-z][^>\n]*>")
 
 
 def words(text):
     """What there is to read: prose, tables, footnotes, captions, what is folded. No code between
-    fences, no comments, no tags, no fold that had nothing but code. A word has a letter or a digit,
-    so the bars of a table are none."""
-    read = TAG.sub("", EMPTY_FOLD.sub("", COMMENT.sub("", CODE.sub("", text))))
+    fences, no comments, no tags, no fold that had nothing but code, no links to exercises and the
+    next page. A word has a letter or a digit, so the bars of a table are none."""
+    read = TAG.sub("", EMPTY_FOLD.sub("", COMMENT.sub("", CODE.sub("", ONWARD.sub("", text)))))
     return sum(bool(re.search(r"\w", word)) for word in read.split())
 
 
@@ -668,6 +669,7 @@ def test_pages_are_short(name):
     [
         ("Two words.", 2),
         ("| a | 1.5 | - |", 2),
+        ("Two words.\n<!-- onward a.md -->\n**Now do** it\n<!-- end -->", 2),
         ("<!-- results 02_two -->One, <!--= 1 | .1f -->2<!--/-->.", 2),
         ("Before\n```cuda\nint a;\n```\nafter", 2),
         ("<details markdown>\n<summary>Whole code</summary>\n\n```\na b\n```\n\n</details>", 0),

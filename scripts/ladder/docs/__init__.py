@@ -19,6 +19,9 @@ Generated text stands between `<!-- KIND ARGUMENTS -->` and `<!-- end -->`. The 
   model constants|first|gpus|shares|wavefronts   other tables of the model
   code FILE "FIRST" "LAST"   the lines of a file from the one with FIRST to the next with LAST
   times                      how long each stage takes to read, and what it needs
+  part TITLE                 a part of docs/order.json: the minutes to read it, and its pages
+  onward PAGE                what to do after a page below docs/: its exercises, and after a concept
+                             the page that is read next
   steps                      what each stage adds to its parent, as ./ladder steps counts
   access STAGE VARIANT ARRAY OPERATION   a figure: 32 lanes and the sectors or banks they touch
   figure NAME "WORDS"        a figure of ./ladder figures with its caption; what it shows in words
@@ -64,6 +67,7 @@ from ladder.docs import (
     pictures,
     products,
     results,
+    road,
     source,
     sources,
     twins,
@@ -82,6 +86,8 @@ KINDS = {
     "milestones": results.milestones,
     "summary": results.summary,
     "times": reading.times,
+    "part": road.part,
+    "onward": road.onward,
     "steps": results.step_table,
     "results": results.results,
     "shapes": results.shapes,

@@ -13,6 +13,7 @@ from ladder.exercises.catalogue import KINDS, Exercise, all_exercises, edited_fi
 from ladder.exercises.compiling import Build
 from ladder.exercises.grading import gpu_verdict, grade
 from ladder.exercises.judging import Verdict
+from ladder.exercises.mistakes import mistakes_of
 from ladder.files import read_json
 from ladder.project import BadInput
 
@@ -73,6 +74,10 @@ def show(exercise: Exercise, mine: Path, verdict: Verdict, progress: Progress) -
     if verdict.ok:
         left = [e.number for e in all_exercises() if not progress.of(e)["done"]]
         following = [number for number in left if number > exercise.number] + left
+        again = f"./scripts/exercise.sh {exercise.number}"
+        first, *others = [mistake.id for mistake in mistakes_of(exercise)]
+        print(f"compare: {again} --solution")
+        print(f"         {again} --wrong {first} (refused, and why); or {', '.join(others)}")
         print(f"next: ./scripts/exercise.sh {following[0]}" if left else "all are done")
         return
     edited = mine.relative_to(catalogue.ROOT) if mine.is_relative_to(catalogue.ROOT) else mine
@@ -137,7 +142,8 @@ def hint(exercise: Exercise, progress: Progress) -> int:
 
 
 def show_solution(exercise: Exercise, progress: Progress) -> int:
-    if not progress.of(exercise)["solution"]:
+    known = progress.of(exercise)
+    if not known["solution"] and not known["done"]:
         try:
             said = input(
                 f"Show the solution of {exercise.name}? You learn more by finding it. [y/N] "
