@@ -22,7 +22,8 @@ Generated text stands between `<!-- KIND ARGUMENTS -->` and `<!-- end -->`. The 
   steps                      what each stage adds to its parent, as ./ladder steps counts
   access STAGE VARIANT ARRAY OPERATION   a figure: 32 lanes and the sectors or banks they touch
   figure NAME "WORDS"        a figure of ./ladder figures with its caption; what it shows in words
-  claims ID ...              claims of docs/claims.yaml, with their values in footnotes
+  claims ID ...              claims of docs/claims.yaml, with their values in footnotes, or below
+                             them where they are folded, in <details>
   machine                    the GPUs that were measured
   exercises                  all exercises
   grader                     what scripts/exercise.sh prints, shortened, where nothing is done yet
@@ -122,6 +123,9 @@ def updated(text: str, path: Path, problems: list[str]) -> str:
                 footnotes.add(footnote[1])
         return "\n".join(lines).rstrip()
 
+    def is_folded(place: int) -> bool:
+        return text.count("<details", 0, place) > text.count("</details>", 0, place)
+
     def block(match: re.Match) -> str:
         kind = match["kind"]
         try:
@@ -132,7 +136,8 @@ def updated(text: str, path: Path, problems: list[str]) -> str:
             if kind not in KINDS:
                 raise BadInput(f"no kind '{kind}'; there are: {', '.join(KINDS)}")
             try:
-                body = KINDS[kind](*arguments)
+                more = {"folded": True} if kind == "claims" and is_folded(match.start()) else {}
+                body = KINDS[kind](*arguments, **more)
             except (TypeError, OSError) as error:  # as of a name that is too long for a file
                 raise BadInput(f"{kind} {match['arguments'].strip()}: {error}") from error
         except BadInput as error:
