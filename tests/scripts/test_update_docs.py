@@ -15,7 +15,8 @@ from ladder.project import BadInput
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = Path("docs/page.md")
-WORDS, VISIBLE_WORDS, VISIBLE_NUMBERS = 2000, 1100, 80
+WORDS = 2000
+TWO_LAYERS, SEEN_WORDS, SEEN_NUMBERS = 2400, 1100, 80  # of a stage page with folds: in all, at once
 
 
 def variant(name, tflops=50.0, **more):
@@ -645,6 +646,7 @@ PAGE_LINK = re.compile(r"\[[^]]*\]\([^)]*\b\d\d[b-e]?_\w+\.md[^)]*\)")  # whose 
 TARGET = re.compile(r"(?<=\])\([^)]*\)")
 FOOTNOTE_MARK = re.compile(r"\[\^[^]]*\](?!:)")
 STAGE_NAME = re.compile(r"\b(?:0\d[b-e]?|\d\d[b-e])\b")
+PLACE = re.compile(r"^ *\d+\. |, line \d+:$", re.MULTILINE)  # in a list, in a file
 
 
 def read(text):
@@ -659,11 +661,12 @@ def words(text):
 
 
 def numbers(text):
-    """Words with a digit, but for names of stages and where links lead."""
+    """Words with a digit that follows no letter, as in L2, but for names of stages, where links
+    lead, and places."""
     text = read(text)
-    for not_a_number in (PAGE_LINK, TARGET, FOOTNOTE_MARK, STAGE_NAME):
+    for not_a_number in (PAGE_LINK, TARGET, FOOTNOTE_MARK, STAGE_NAME, PLACE):
         text = not_a_number.sub("", text)
-    return sum(bool(re.search(r"\d", word)) for word in text.split())
+    return sum(bool(re.search(r"(?<![\w/])\d", word)) for word in text.split())
 
 
 def pages_of_docs():
@@ -676,9 +679,29 @@ def pages_of_docs():
     return names
 
 
+def pages_of_stages():
+    stages = json.loads((ROOT / "stages/manifest.json").read_text())["stages"]
+    return [Path(stage["page"]).name for stage in stages]
+
+
+# Stage pages that are not yet in two layers: what is read first, and what is folded. No new ones.
+ONE_LAYER = """
+01_naive.md 02_smem_tiled.md 03_transposed_b.md 04_register_blocked.md 04b_vectorized.md
+04c_warp_tiled.md 04d_register_banks.md 05_cp_async.md 05b_split_barrier.md 05c_split_k.md
+05d_split_in_cluster.md 05e_few_rows.md 06_wmma.md 06b_wmma_pipelined.md 06c_fragments_ahead.md
+07_mma_sync.md 07b_swizzle.md 08_tma.md 09_wgmma.md 10_warp_specialized.md 10b_cluster.md
+11_persistent.md 11b_overlapped_stores.md 11c_chosen_by_shape.md 12_tensor_parallel.md
+12b_copy_beside.md 12c_waiting.md 12d_reduce_scatter.md 13_fit_the_waves.md 13b_ping_pong.md
+14_few_rows.md 16_fused_epilogue.md 17_fp8.md 17b_promoted.md
+17c_block_scaled.md 18_layouts.md 19_tf32.md 20_int8.md 21_grouped.md
+""".split()
+
+
 @pytest.mark.parametrize("name", pages_of_docs())
 def test_pages_are_short(name):
-    assert words((ROOT / "docs" / name).read_text()) < WORDS
+    in_two_layers = name in pages_of_stages() and name not in ONE_LAYER
+    most = TWO_LAYERS if in_two_layers else WORDS
+    assert words((ROOT / "docs" / name).read_text()) < most
 
 
 @pytest.mark.parametrize(
@@ -700,40 +723,23 @@ def test_words_are_what_there_is_to_read(text, count):
     "text, count",
     [
         ("In 05b 128x256 and 1.5%, see [13](13_fit.md#the-2) and [two](waves.md#2).", 2),
-        ("| `own_2` | 4096^3 |\n<!--= 2 | .1f -->2<!--/-->", 3),
+        ("| `own_2` | 4096^3 |\n<!--= 2 | .1f -->2<!--/-->", 2),
+        ("1. L2 has room.\n2. 60 MB on an H200.", 1),
         ("It holds.[^at-4096]\n\n[^at-4096]: `2 < x`: 3.", 3),
-        ("<details markdown=\"1\"><summary>At 2</summary>\n\n4 and 5\n</details>", 3),
+        ('<details markdown="1"><summary>At 2</summary>\n\n4 and 5\n</details>', 3),
     ],
 )
 def test_numbers_are_words_with_a_digit(text, count):
     assert numbers(text) == count
 
 
-# Stage pages that are not yet in two layers: what is read first, and what is folded. No new ones.
-ONE_LAYER = """
-01_naive.md 02_smem_tiled.md 03_transposed_b.md 04_register_blocked.md 04b_vectorized.md
-04c_warp_tiled.md 04d_register_banks.md 05_cp_async.md 05b_split_barrier.md 05c_split_k.md
-05d_split_in_cluster.md 05e_few_rows.md 06_wmma.md 06b_wmma_pipelined.md 06c_fragments_ahead.md
-07_mma_sync.md 07b_swizzle.md 08_tma.md 09_wgmma.md 10_warp_specialized.md 10b_cluster.md
-11_persistent.md 11b_overlapped_stores.md 11c_chosen_by_shape.md 12_tensor_parallel.md
-12b_copy_beside.md 12c_waiting.md 12d_reduce_scatter.md 13_fit_the_waves.md 13b_ping_pong.md
-14_few_rows.md 15_chosen_by_cost.md 16_fused_epilogue.md 17_fp8.md 17b_promoted.md
-17c_block_scaled.md 18_layouts.md 19_tf32.md 20_int8.md 21_grouped.md
-""".split()
-
-
-def pages_of_stages():
-    stages = json.loads((ROOT / "stages/manifest.json").read_text())["stages"]
-    return [Path(stage["page"]).name for stage in stages]
-
-
 @pytest.mark.parametrize("page", pages_of_stages())
 def test_what_a_stage_shows_at_once_is_short(page):
     seen = FOLD.sub("", (ROOT / "docs" / page).read_text())
-    is_short = words(seen) <= VISIBLE_WORDS and numbers(seen) <= VISIBLE_NUMBERS
-    counts = f"{words(seen)} visible words, {numbers(seen)} numbers"
+    is_short = words(seen) <= SEEN_WORDS and numbers(seen) <= SEEN_NUMBERS
+    counts = f"{words(seen)} words and {numbers(seen)} numbers are seen at once"
     if page in ONE_LAYER:
-        assert not is_short, f"{page} is short, {counts}: take it out of ONE_LAYER"
+        assert not is_short, f"{page}: {counts}: take it out of ONE_LAYER"
     else:
         assert is_short, f"{page}: {counts}"
 
