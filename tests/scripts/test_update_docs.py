@@ -644,6 +644,7 @@ TAG = re.compile(r"</?[a-z][^>\n]*>")
 FOLD = re.compile(r"<details.*?</details>", re.DOTALL)
 PAGE_LINK = re.compile(r"\[[^]]*\]\([^)]*\b\d\d[b-e]?_\w+\.md[^)]*\)")  # whose text names a stage
 TARGET = re.compile(r"(?<=\])\([^)]*\)")
+PICTURE = re.compile(r"!\[[^]]*\]")
 FOOTNOTE_MARK = re.compile(r"\[\^[^]]*\](?!:)")
 STAGE_NAME = re.compile(r"\b(?:0\d[b-e]?|\d\d[b-e])\b")
 PLACE = re.compile(r"^ *\d+\. |, line \d+:$", re.MULTILINE)  # in a list, in a file
@@ -661,10 +662,10 @@ def words(text):
 
 
 def numbers(text):
-    """Words with a digit that follows no letter, as in L2, but for names of stages, where links
-    lead, and places."""
+    """Words with a digit that follows no letter, as in L2, but for names of stages, what a picture
+    shows, where links lead, and places."""
     text = read(text)
-    for not_a_number in (PAGE_LINK, TARGET, FOOTNOTE_MARK, STAGE_NAME, PLACE):
+    for not_a_number in (PICTURE, PAGE_LINK, TARGET, FOOTNOTE_MARK, STAGE_NAME, PLACE):
         text = not_a_number.sub("", text)
     return sum(bool(re.search(r"(?<![\w/])\d", word)) for word in text.split())
 
@@ -691,7 +692,7 @@ ONE_LAYER = """
 05d_split_in_cluster.md 05e_few_rows.md 06_wmma.md 06b_wmma_pipelined.md 06c_fragments_ahead.md
 07_mma_sync.md 07b_swizzle.md 08_tma.md 09_wgmma.md 10_warp_specialized.md 10b_cluster.md
 11_persistent.md 11b_overlapped_stores.md 11c_chosen_by_shape.md 12_tensor_parallel.md
-12b_copy_beside.md 12c_waiting.md 12d_reduce_scatter.md 13_fit_the_waves.md 13b_ping_pong.md
+12b_copy_beside.md 12c_waiting.md 12d_reduce_scatter.md 13b_ping_pong.md
 14_few_rows.md 16_fused_epilogue.md 17_fp8.md 17b_promoted.md
 17c_block_scaled.md 18_layouts.md 19_tf32.md 20_int8.md 21_grouped.md
 """.split()
