@@ -39,7 +39,7 @@ Generated text stands between `<!-- KIND ARGUMENTS -->` and `<!-- end -->`. The 
 
 A value in the prose stands between `<!--= EXPRESSION | FORMAT -->` and `<!--/-->`: an expression as
 claims have it, of the first GPU, and a format of Python's, such as .1f. It does not begin a line,
-which would be HTML then, nor stand in a table, where the bar ends a cell.
+which would be HTML then. In a table, where a bar ends a cell, it is written as \\|.
 
 Stages, their order and their parents are those of stages/manifest.json; results and counters come
 from docs/results, of the first of ladder.project.GPUS, beside which the others have columns;
@@ -75,8 +75,12 @@ from ladder.files import read_text
 from ladder.project import BadInput
 
 BLOCK = re.compile(r"<!-- (?P<kind>[a-z]+)(?P<arguments>[^\n]*?) -->\n.*?<!-- end -->", re.DOTALL)
-VALUE = re.compile(r"<!--= (?P<expression>[^\n|]+) \| (?P<format>\S+) -->[^<\n]*<!--/-->")
-MISPLACED_VALUE = re.compile(r"^(?:[\s>*+-]*|\d+\. +)<!--=|^\|.*<!--=", re.MULTILINE)
+VALUE = re.compile(
+    r"(?P<begin><!--= (?P<expression>[^\n|\\]+) \\?\| (?P<format>\S+) -->)[^<\n]*<!--/-->"
+)
+MISPLACED_VALUE = re.compile(
+    r"^(?:[\s>*+-]*|\d+\. +)<!--=|^\|.*<!--=[^|\n]*[^|\n\\]\|", re.MULTILINE
+)
 FOOTNOTE = re.compile(r"\[\^([^\]]+)\]:")
 KINDS = {
     "stages": results.stages,
@@ -151,14 +155,14 @@ def updated(text: str, path: Path, problems: list[str]) -> str:
         except BadInput as error:
             problems.extend(f"{path}: {line}" for line in error.args)
             return match[0]
-        return f"<!--= {match['expression']} | {match['format']} -->{now}<!--/-->"
+        return f"{match['begin']}{now}<!--/-->"
 
     if text.count("<!-- end -->") != len(BLOCK.findall(text)):
         raise BadInput(f"{path}: a generated block does not begin or does not end")
     if not text.count("<!--=") == text.count("<!--/-->") == len(VALUE.findall(text)):
         raise BadInput(f"{path}: a value is not <!--= EXPRESSION | FORMAT -->...<!--/-->")
     if MISPLACED_VALUE.search(text):
-        raise BadInput(f"{path}: a value begins a line or stands in a table")
+        raise BadInput(f"{path}: a value begins a line, or its bar ends a cell of a table")
     return VALUE.sub(value, BLOCK.sub(block, text))
 
 
