@@ -694,7 +694,6 @@ def pages_of_stages():
 
 # Stage pages that are not yet in two layers: what is read first, and what is folded. No new ones.
 ONE_LAYER = """
-03_transposed_b.md 04_register_blocked.md 04b_vectorized.md
 04c_warp_tiled.md 04d_register_banks.md 05_cp_async.md 05b_split_barrier.md 05c_split_k.md
 05d_split_in_cluster.md 05e_few_rows.md 06_wmma.md 06b_wmma_pipelined.md 06c_fragments_ahead.md
 07_mma_sync.md 07b_swizzle.md 08_tma.md 09_wgmma.md 10_warp_specialized.md 10b_cluster.md
