@@ -25,7 +25,8 @@ Generated text stands between `<!-- KIND ARGUMENTS -->` and `<!-- end -->`. The 
   steps                      what each stage adds to its parent, as ./ladder steps counts
   access STAGE VARIANT ARRAY OPERATION   a figure: 32 lanes and the sectors or banks they touch
   figure NAME "WORDS"        a figure of ./ladder figures with its caption; what it shows in words
-  claims ID ...              claims of docs/claims.yaml, with their values in footnotes
+  claims ID ...              claims of docs/claims.yaml, with their values in footnotes, or below
+                             them where they are folded, in <details>
   machine                    the GPUs that were measured
   exercises                  all exercises
   grader                     what scripts/exercise.sh prints, shortened, where nothing is done yet
@@ -41,7 +42,7 @@ Generated text stands between `<!-- KIND ARGUMENTS -->` and `<!-- end -->`. The 
 
 A value in the prose stands between `<!--= EXPRESSION | FORMAT -->` and `<!--/-->`: an expression as
 claims have it, of the first GPU, and a format of Python's, such as .1f. It does not begin a line,
-which would be HTML then, nor stand in a table, where the bar ends a cell.
+which would be HTML then. In a table, where a bar ends a cell, it is written as \\|.
 
 Stages, their order and their parents are those of stages/manifest.json; results and counters come
 from docs/results, of the first of ladder.project.GPUS, beside which the others have columns;
@@ -78,8 +79,12 @@ from ladder.files import read_text
 from ladder.project import BadInput
 
 BLOCK = re.compile(r"<!-- (?P<kind>[a-z]+)(?P<arguments>[^\n]*?) -->\n.*?<!-- end -->", re.DOTALL)
-VALUE = re.compile(r"<!--= (?P<expression>[^\n|]+) \| (?P<format>\S+) -->[^<\n]*<!--/-->")
-MISPLACED_VALUE = re.compile(r"^(?:[\s>*+-]*|\d+\. +)<!--=|^\|.*<!--=", re.MULTILINE)
+VALUE = re.compile(
+    r"(?P<begin><!--= (?P<expression>[^\n|\\]+) \\?\| (?P<format>\S+) -->)[^<\n]*<!--/-->"
+)
+MISPLACED_VALUE = re.compile(
+    r"^(?:[\s>*+-]*|\d+\. +)<!--=|^\|.*<!--=[^|\n]*[^|\n\\]\|", re.MULTILINE
+)
 FOOTNOTE = re.compile(r"\[\^([^\]]+)\]:")
 KINDS = {
     "stages": results.stages,
@@ -128,6 +133,9 @@ def updated(text: str, path: Path, problems: list[str]) -> str:
                 footnotes.add(footnote[1])
         return "\n".join(lines).rstrip()
 
+    def is_folded(place: int) -> bool:
+        return text.count("<details", 0, place) > text.count("</details>", 0, place)
+
     def block(match: re.Match) -> str:
         kind = match["kind"]
         try:
@@ -138,7 +146,8 @@ def updated(text: str, path: Path, problems: list[str]) -> str:
             if kind not in KINDS:
                 raise BadInput(f"no kind '{kind}'; there are: {', '.join(KINDS)}")
             try:
-                body = KINDS[kind](*arguments)
+                more = {"folded": True} if kind == "claims" and is_folded(match.start()) else {}
+                body = KINDS[kind](*arguments, **more)
             except (TypeError, OSError) as error:  # as of a name that is too long for a file
                 raise BadInput(f"{kind} {match['arguments'].strip()}: {error}") from error
         except BadInput as error:
@@ -152,14 +161,14 @@ def updated(text: str, path: Path, problems: list[str]) -> str:
         except BadInput as error:
             problems.extend(f"{path}: {line}" for line in error.args)
             return match[0]
-        return f"<!--= {match['expression']} | {match['format']} -->{now}<!--/-->"
+        return f"{match['begin']}{now}<!--/-->"
 
     if text.count("<!-- end -->") != len(BLOCK.findall(text)):
         raise BadInput(f"{path}: a generated block does not begin or does not end")
     if not text.count("<!--=") == text.count("<!--/-->") == len(VALUE.findall(text)):
         raise BadInput(f"{path}: a value is not <!--= EXPRESSION | FORMAT -->...<!--/-->")
     if MISPLACED_VALUE.search(text):
-        raise BadInput(f"{path}: a value begins a line or stands in a table")
+        raise BadInput(f"{path}: a value begins a line, or its bar ends a cell of a table")
     return VALUE.sub(value, BLOCK.sub(block, text))
 
 

@@ -6,15 +6,22 @@ from ladder.evaluation import Untold, evaluate, parse
 from ladder.project import BadInput
 
 
-def claim_list(*ids: str) -> str:
-    """Sentences, and below them the footnotes that say what was measured."""
+def claim_list(*ids: str, folded: bool = False) -> str:
+    """Sentences, and what was measured: in footnotes, which a page shows at its end, or below each
+    sentence of those that are folded."""
     lines, footnotes, problems = [], [], []
     for name in ids:
         try:
-            footnotes.append(f"[^{name}]: {values(name)}.")
-            lines.append(f"- {' '.join(sources.all_claims()[name]['claim'].split())}[^{name}]")
+            measured_of_it = values(name)
+            sentence = " ".join(sources.all_claims()[name]["claim"].split())
         except BadInput as error:
             problems += error.args
+            continue
+        if folded:
+            lines.append(f"- {sentence}<br>\n  {measured_of_it}.")
+        else:
+            lines.append(f"- {sentence}[^{name}]")
+            footnotes.append(f"[^{name}]: {measured_of_it}.")
     if problems:
         raise BadInput(*problems)
     return "\n".join([*lines, "", *footnotes])
