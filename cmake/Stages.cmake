@@ -75,6 +75,9 @@ function(add_stage name)
     PROPERTIES CUDA_ARCHITECTURES "${architectures}"
                CUDA_COMPILER_LAUNCHER "${launcher}")
   target_compile_options(${object} PRIVATE -lineinfo ${LADDER_RESOURCE_WARNINGS})
+  if(LADDER_SLOW_TESTS) # of which wgmma_registers reads the PTX
+    target_compile_options(${object} PRIVATE -no-compress)
+  endif()
   target_include_directories(${object} PRIVATE bench kernels ${generated})
   target_link_libraries(${object} PRIVATE ladder_warnings)
 

@@ -171,11 +171,7 @@ class Build:
     """What a build folder says of how stages are made for the CPU device. Raises BadInput."""
 
     def __init__(self, folder: Path):
-        self.commands = {
-            file.name: words
-            for file, words in build_folder.commands(folder)
-            if not any("_untraced_object" in word for word in words)
-        }
+        self.commands = {file.name: words for file, words in build_folder.commands(folder)}
         self.folder = folder
         self.libraries = build_folder.libraries(folder / "cpu/libraries")
 

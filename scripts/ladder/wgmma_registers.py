@@ -1,6 +1,7 @@
 """Checks in PTX that no instruction touches a register of a wgmma that may still be running.
 
-    ./ladder wgmma-registers FILE...      of PTX, as nvcc -ptx makes it
+    ./ladder wgmma-registers FILE...      of PTX, as nvcc -ptx makes it, or an object file with PTX,
+                                          as nvcc -no-compress makes it
 
 A wgmma.mma_async runs on while its warps execute what follows. Its accumulators, and the registers
 that it reads A from, are its own until a wgmma.wait_group has waited for its group; and what was
@@ -91,6 +92,13 @@ def own_registers(text: str) -> frozenset[str]:
     if "wgmma.mma_async" not in text:
         return frozenset()
     return frozenset(REGISTER.findall(" ".join(re.findall(r"\{[^}]*\}", text))))
+
+
+def ptx_of(path: Path) -> str:
+    data = path.read_bytes()
+    if data.startswith(b"\x7fELF"):
+        data = b"\n".join(re.findall(rb"\n\.version [^\0]*", data))
+    return data.decode()
 
 
 def kernels(ptx: str) -> Iterator[Kernel]:
@@ -231,7 +239,7 @@ def main(arguments: list[str]) -> int:
     try:
         for path in options.files:
             wgmmas = 0
-            for kernel in kernels(path.read_text()):
+            for kernel in kernels(ptx_of(path)):
                 wgmmas += sum(i.is_wgmma for i in kernel.instructions)
                 for instruction, what in findings(kernel):
                     found += 1

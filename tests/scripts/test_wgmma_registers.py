@@ -113,9 +113,10 @@ def test_a_mistake_in_a_stage_is_found_at_its_line(tmp_path):
     lines.insert(commit, "    acc[0] += 1;")
     (tmp_path / "09_wgmma.cuh").write_text("\n".join(lines))
     (tmp_path / "main.cu").write_text('#include "09_wgmma.cuh"\n')
-    command = [NVCC, "-std=c++17", "-ptx", "-lineinfo", "-arch=compute_90a", "main.cu"]
+    command = [NVCC, "-std=c++17", "-c", "-no-compress", "-lineinfo", "-arch=compute_90a"]
+    command += ["-code=compute_90a", "main.cu"]
     subprocess.run([*command, "-I", ROOT / "kernels"], cwd=tmp_path, check=True)
-    command = [ROOT / "ladder", "wgmma-registers", "main.ptx"]
+    command = [ROOT / "ladder", "wgmma-registers", "main.o"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 1
     place = f"{tmp_path}/09_wgmma.cuh:{commit + 1}: "
