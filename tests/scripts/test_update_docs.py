@@ -700,7 +700,6 @@ ONE_LAYER = """
 09_wgmma.md 10_warp_specialized.md 10b_cluster.md 11_persistent.md 11b_overlapped_stores.md
 11c_chosen_by_shape.md 12_tensor_parallel.md 12b_copy_beside.md 12c_waiting.md
 12d_reduce_scatter.md
-19_tf32.md 20_int8.md 21_grouped.md
 """
 
 
