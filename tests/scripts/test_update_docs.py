@@ -694,8 +694,7 @@ def pages_of_stages():
 
 # Stage pages that are not yet in two layers: what is read first, and what is folded. No new ones.
 ONE_LAYER = """
-12_tensor_parallel.md 12b_copy_beside.md 12c_waiting.md 12d_reduce_scatter.md 18_layouts.md
-19_tf32.md 20_int8.md 21_grouped.md
+12_tensor_parallel.md 12b_copy_beside.md 12c_waiting.md 12d_reduce_scatter.md
 """
 
 
