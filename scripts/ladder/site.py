@@ -34,7 +34,7 @@ FIGURE = re.compile(
 )
 TAG = re.compile(r"<!--.*?-->|<(?P<closes>/?)(?P<name>[a-zA-Z][\w-]*)[^>]*>", re.DOTALL)
 NO_TERMS_IN = {"a", "button", "code", "figure", "math", "pre", "script", "select", "style", "svg"}
-NO_TERMS_IN |= {f"h{level}" for level in range(1, 7)}
+NO_TERMS_IN |= {"summary", *(f"h{level}" for level in range(1, 7))}
 SHOWN = (
     "examples/*/main.cpp",
     "kernels/*.cuh",

@@ -216,6 +216,7 @@ TERMS = tuple(
         ("<p>Warps run.</p>", "<p>{warp}Warps</a> run.</p>"),
         ("<p>Warps of a block</p>", "<p>{warp}Warps of a block</a></p>"),
         ("<h2>warp</h2><p>warp</p>", "<h2>warp</h2><p>{warp}warp</a></p>"),
+        ("<summary>warp</summary> warp", "<summary>warp</summary> {warp}warp</a>"),
         ("<code>warp</code> warp", "<code>warp</code> {warp}warp</a>"),
         ("<pre><code>warp <b>x</b></code></pre>", "<pre><code>warp <b>x</b></code></pre>"),
         ('<a href="x">the <em>warp</em></a>', '<a href="x">the <em>warp</em></a>'),
