@@ -201,7 +201,7 @@ _instruction = Question(
 )
 _tensor_pipe = Question(
     "Do cp.async's requests cost more than 16 sectors?",
-    "sectors a request",
+    "sectors per request",
     ratio("sectors_ld", "requests_ld"),
     WIDEST,
     REMEDIES["padded"],
@@ -329,8 +329,8 @@ _pipes = Question(
     _fp32,
 )
 _data_stage = Question(
-    "Do plain loads cost more than 16 sectors a request?",
-    "sectors a request",
+    "Do plain loads cost more than 16 sectors per request?",
+    "sectors per request",
     ratio("sectors_ld", "requests_ld"),
     WIDEST,
     REMEDIES["uncoalesced"],

@@ -115,7 +115,7 @@ SMALL = (
 )
 # What leaves a stage's idea out has to lead to that stage, by the counter that shows it...
 OWN_REMEDY = {
-    "01_naive/uncoalesced": "sectors a request",
+    "01_naive/uncoalesced": "sectors per request",
     "03_transposed_b/conflicted": "of the wavefronts, %",
     "04_register_blocked/strip": "L1's data stage, %",
     "04b_vectorized/scalar": "of the used slots, %",

@@ -16,7 +16,7 @@ from ladder.project import BadInput
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = Path("docs/page.md")
 WORDS = 2000
-TWO_LAYERS, SEEN_WORDS, SEEN_NUMBERS = 2400, 1100, 80  # of a stage: in all, and unfolded
+TWO_LAYERS, SEEN_WORDS, SEEN_NUMBERS = 2400, 1100, 80  # of a page with folds: in all, at once
 
 
 def variant(name, tflops=50.0, **more):
@@ -694,9 +694,21 @@ def pages_of_stages():
     return [Path(stage["page"]).name for stage in stages]
 
 
+def pages_in_two_layers():
+    """Of stages and concepts: what is read first, and what is folded."""
+    return [*pages_of_stages(), *(name for name in pages_of_docs() if name.startswith("concepts/"))]
+
+
+# Those of them that are not yet so. No new ones. They show an example by hand that is more numbers than that.
+ONE_LAYER = """
+concepts/descriptors.md concepts/fragments.md concepts/mbarrier.md concepts/swizzle.md
+"""
+
+
 @pytest.mark.parametrize("name", pages_of_docs())
 def test_pages_are_short(name):
-    most = TWO_LAYERS if name in pages_of_stages() else WORDS
+    in_two_layers = name in pages_in_two_layers() and name not in ONE_LAYER
+    most = TWO_LAYERS if in_two_layers else WORDS
     assert words((ROOT / "docs" / name).read_text()) < most
 
 
@@ -730,11 +742,15 @@ def test_numbers_are_words_with_a_digit(text, count):
     assert numbers(text) == count
 
 
-@pytest.mark.parametrize("page", pages_of_stages())
-def test_what_a_stage_shows_at_once_is_short(page):
+@pytest.mark.parametrize("page", pages_in_two_layers())
+def test_what_a_page_shows_at_once_is_short(page):
     seen = FOLD.sub("", (ROOT / "docs" / page).read_text())
-    assert words(seen) <= SEEN_WORDS
-    assert numbers(seen) <= SEEN_NUMBERS
+    is_short = words(seen) <= SEEN_WORDS and numbers(seen) <= SEEN_NUMBERS
+    counts = f"{words(seen)} words and {numbers(seen)} numbers are seen at once"
+    if page in ONE_LAYER:
+        assert not is_short, f"{page}: {counts}: take it out of ONE_LAYER"
+    else:
+        assert is_short, f"{page}: {counts}"
 
 
 def test_every_stage_has_a_page_of_the_same_shape():
