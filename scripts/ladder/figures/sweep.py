@@ -20,8 +20,8 @@ from ladder.sweep_records import (
 from ladder.sweep_shapes import model_shapes, sizes
 
 LEFT, RIGHT, TOP, HEIGHT = 44, 464, 62, 250
-LEAST, MOST = 50, 150  # percent; what is beyond is drawn at the edge
-LINES = (50, 75, 90, 100, 125, 150)
+LEAST, MOST = 50, 200  # percent
+LINES = (50, 75, 90, 100, 125, 150, 200)
 # Kinds of shapes, each in a colour.
 KINDS = {
     "few": ("a", "up to 128 rows"),
@@ -39,8 +39,9 @@ def kind_of(shape: str) -> str:
 
 def level(percent: float) -> float:
     """The y; as far up for twice as fast as down for half as fast."""
-    clamped = min(max(percent, LEAST), MOST)
-    part = math.log(clamped / LEAST) / math.log(MOST / LEAST)
+    if not LEAST <= percent <= MOST:
+        raise BadInput(f"{percent:.1f}% is beyond the figure, which ends at {LEAST} and {MOST}")
+    part = math.log(percent / LEAST) / math.log(MOST / LEAST)
     return TOP + HEIGHT * (1 - part)
 
 
