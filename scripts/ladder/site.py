@@ -33,6 +33,7 @@ FIGURE = re.compile(
     r"<p>(?P<image><img [^>]*>)(?:</p>\s*<p>|\s*(?:<br ?/?>\s*)?)<em>(?P<caption>.*?)</em></p>",
     re.DOTALL,
 )
+IMAGE = re.compile(r'<img [^>]*src="[^"]*figures/(?P<name>\w+\.svg)"[^>]*>')
 TAG = re.compile(r"<!--.*?-->|<(?P<closes>/?)(?P<name>[a-zA-Z][\w-]*)[^>]*>", re.DOTALL)
 NO_TERMS_IN = {"a", "button", "code", "figure", "math", "pre", "script", "select", "style", "svg"}
 NO_TERMS_IN |= {f"h{level}" for level in range(1, 7)}
@@ -261,11 +262,33 @@ def with_captions(html: str) -> str:
     return FIGURE.sub(r"<figure>\g<image><figcaption>\g<caption></figcaption></figure>", html)
 
 
+def with_links(html: str, folder: str) -> str:
+    """Drawings that have links stand in the page itself: an image's links lead nowhere. Their rules
+    hold for them alone, and dark is what the page says. `folder` is the page's."""
+
+    def drawing(match: re.Match) -> str:
+        svg = read_text(ROOT / "docs/figures" / match["name"])
+        if "<a " not in svg:
+            return match[0]
+
+        def to_page(link: re.Match) -> str:
+            target = posixpath.normpath(f"figures/{link[1]}").replace(".md", ".html")
+            return f'<a href="{posixpath.relpath(target, folder or ".")}">'
+
+        svg = re.sub(r'<a href="([^"]*)">', to_page, svg)
+        svg = svg.replace("@media (prefers-color-scheme: dark)", "[data-md-color-scheme=slate] &")
+        svg = re.sub(r"<style>(.*?)</style>", r"<style>.drawing { \1 }</style>", svg)
+        svg = svg.replace('role="img"', 'role="group"', 1).replace("\n", "")
+        return f'<div class="drawing">{svg}</div>'
+
+    return IMAGE.sub(drawing, html)
+
+
 def on_page_content(html, page, config, files):
-    html = with_captions(html)
+    folder = posixpath.dirname(page.file.dest_uri)
+    html = with_links(with_captions(html), folder)
     source = page.file.src_uri
     if source == GLOSSARY or source.startswith("source/"):
         return html
-    here = posixpath.dirname(page.file.dest_uri)
-    address = posixpath.relpath(GLOSSARY.replace(".md", ".html"), here or ".")
+    address = posixpath.relpath(GLOSSARY.replace(".md", ".html"), folder or ".")
     return with_terms(html, address, terms())

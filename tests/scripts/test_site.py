@@ -241,3 +241,13 @@ def test_italics_below_a_figure_are_its_caption(between):
 def test_other_italics_are_no_caption():
     html = '<p><img src="a.svg"></p>\n<p><em>Warps</em> run.</p>'
     assert hooks.with_captions(html) == html
+
+
+def test_a_drawing_with_links_stands_in_the_page_and_keeps_its_rules_for_itself():
+    html = '<p><img alt="a" src="../figures/ladder_linear.svg"></p>'
+    drawn = hooks.with_links(html, "notes")
+    assert "<img" not in drawn and '<a href="../01_naive.html">' in drawn
+    assert "<style>.drawing {" in drawn and "[data-md-color-scheme=slate] & {" in drawn
+    assert drawn.count("<style>") == 1 and "prefers-color-scheme" not in drawn
+    other = '<img alt="a" src="figures/roofline.svg">'
+    assert hooks.with_links(other, "") == other
