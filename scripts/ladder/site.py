@@ -1,16 +1,19 @@
-"""What MkDocs does beside its own. Pages come in the order of docs/order.json. The kernels become
-pages, with numbered lines, and so do kernels/README.md and what each kernel has changed against its
-parent; links to files of the project go there. The reference gets what Doxygen reads in the public
-headers. A stage's page begins with links to its kernel. The first use of a term on a page leads to
-the glossary. A figure and the italics below it become a figure with a caption. Formulas become
-MathML, which needs no script.
+"""What MkDocs does beside its own. Pages come in the order of docs/order.json, in tabs; one has the
+exercises. Stages have titles in words. The kernels become pages, with numbered lines, and so do
+kernels/README.md and what each kernel has changed against its parent; links to files of the project
+go there. The reference gets what Doxygen reads in the public headers. A stage's page begins with
+links to its kernel. The first use of a term on a page leads to the glossary. A figure and the
+italics below it become a figure with a caption. Formulas become MathML, which needs no script.
+Search knows how each section begins, and nothing of sources.
 """
 
 import difflib
+import json
 import logging
 import posixpath
 import re
 import sys
+import textwrap
 from functools import cache
 from pathlib import Path
 
@@ -52,25 +55,54 @@ SHOWN = (
     "python/gemm_ladder/*.py",
     "python/triton/*.py",
 )
+HOW_GRADED = "source/exercises/README.md.md"
 LEGEND, LEGEND_PAGE = "kernels/README.md", "kernels.md"
 GLOSSARY = "glossary.md"
 REFERENCE = "reference.md"
+EXERCISES = "exercises.md"
+SEARCHED = 350  # characters of a section
+# By how a page's path begins. What explains an idea comes first; sources are not found at all.
+SEARCH_FIRST = {"concepts/": 2, "source/exercises/": 0.3, "source/": 0, "notes/": 0.5}
+TABS = {"Use": "Use", "Method": "Reference", "Notes": "Reference"}  # of parts; others are to learn
+# Of stages whose names are not words.
+TITLES = {
+    "smem_tiled": "Shared-memory tiles",
+    "transposed_b": "Transposed B",
+    "cp_async": "cp.async",
+    "split_k": "Split-K",
+    "wmma": "WMMA",
+    "wmma_pipelined": "WMMA, pipelined",
+    "mma_sync": "mma.sync",
+    "tma": "TMA",
+    "wgmma": "wgmma",
+    "fp8": "FP8",
+    "tf32": "TF32",
+    "int8": "INT8",
+}
 log = logging.getLogger("mkdocs.hooks.ladder")
 
 
 def navigation(docs: Path, parts: list[reading.Part]) -> list:
-    """The legend of the kernels comes after the first page. A page that has not been written yet is
-    left out, and said."""
-    nav: list = []
+    """Tabs of parts. The legend of the kernels comes after the first page. A page that has not been
+    written yet is left out, and said."""
+    tabs: dict[str, list] = {"Learn": [], "Practise": [], "Use": [], "Reference": []}
     missing = [page for part in parts for page in part.pages if not (docs / page).exists()]
     if missing:
         print(f"site: docs/order.json has pages to come: {' '.join(missing)}", file=sys.stderr)
     for part in parts:
         pages = [page for page in part.pages if page not in missing]
+        if EXERCISES in pages:
+            pages.remove(EXERCISES)
+            graded = [
+                {f"{e.number} {e.title}": exercise_page(e)} for e in catalogue.all_exercises()
+            ]
+            tabs["Practise"] = [EXERCISES, HOW_GRADED, {"Exercises": graded}]
         if "index.md" in pages and (ROOT / LEGEND).exists():
             pages.insert(1, LEGEND_PAGE)
-        nav.append({part.title: pages})
-    return nav
+        titled = [{title_of(page): page} if title_of(page) else page for page in pages]
+        tab = TABS.get(part.title, "Learn")
+        tabs[tab] += titled if part.title == tab else [{part.title: titled}]
+    return [{tab: sections} for tab, sections in tabs.items() if sections]
 
 
 def on_config(config):
@@ -83,6 +115,18 @@ def parents() -> dict[str, tuple[str, str | None]]:
     """Of every stage, by its page below docs/: its name and its parent's."""
     stages = [*manifest.load().values(), *manifest.of_several_gpus()]
     return {s.page.removeprefix("docs/"): (s.name, s.parent) for s in stages}
+
+
+def title_of(source: str) -> str:
+    """Of a stage's page: "05c Split-K"."""
+    if source not in parents():
+        return ""
+    number, _, words = parents()[source][0].partition("_")
+    return f"{number} {TITLES.get(words) or words.replace('_', ' ').capitalize()}"
+
+
+def exercise_page(exercise: catalogue.Exercise) -> str:
+    return f"source/exercises/{exercise.name}/README.md.md"
 
 
 def diff_page(stage: str) -> str:
@@ -118,7 +162,8 @@ def generated_pages() -> dict[str, str]:
 def on_files(files, config):
     for path, text in generated_pages().items():
         page = File.generated(config, path, content=text)
-        page.inclusion = page.inclusion.NOT_IN_NAV
+        if not path.startswith("source/exercises/"):
+            page.inclusion = page.inclusion.NOT_IN_NAV
         files.append(page)
     if (ROOT / LEGEND).exists():
         files.append(File.generated(config, LEGEND_PAGE, content=read_text(ROOT / LEGEND)))
@@ -134,7 +179,7 @@ def page_of(target: str) -> str:
 def stage_links(source: str) -> str:
     """What stands below the heading of a stage's page."""
     stage, parent = parents()[source]
-    links = [f"[kernel](source/kernels/{stage}.cuh.md)"]
+    links = [f"[`{stage}.cuh`](source/kernels/{stage}.cuh.md)"]
     if parent is not None:
         links.append(f"[what is new against {parent}]({diff_page(stage)})")
     if stage in manifest.load():
@@ -155,10 +200,7 @@ def exercises() -> dict[str, list[catalogue.Exercise]]:
 
 def exercise_links(source: str, up: str) -> str:
     """What stands at the end of a page that has exercises which a machine grades."""
-    links = [
-        f"[{e.name.split('_')[0]} {e.title}]({up}source/exercises/{e.name}/README.md.md)"
-        for e in exercises()[source]
-    ]
+    links = [f"[{e.number} {e.title}]({up}{exercise_page(e)})" for e in exercises()[source]]
     return f"\n\nGraded exercises: {' · '.join(links)}\n{{: .stage-links }}\n"
 
 
@@ -182,7 +224,12 @@ def on_page_markdown(markdown, page, config, files):
     source = page.file.src_uri
     up = "../" * source.count("/")
     folder = folder_of(source)
-    if source == "exercises.md":
+    if source.startswith("concepts/"):
+        page.meta["icon"] = "material/lightbulb-outline"
+    boost = next((b for start, b in SEARCH_FIRST.items() if source.startswith(start)), 1)
+    boost = 1.5 if source in parents() else boost
+    page.meta["search"] = {"boost": boost, "exclude": boost == 0}
+    if source == EXERCISES:
         markdown = with_progress(markdown)
     if source == REFERENCE:
         try:
@@ -213,7 +260,8 @@ def on_page_markdown(markdown, page, config, files):
     if not source.startswith("source/"):
         markdown = COMMAND.sub(to_difference, markdown)
     if source in parents():
-        markdown = HEADING.sub(lambda match: match[0] + stage_links(source), markdown, count=1)
+        heading = f"# {title_of(source)}\n{stage_links(source)}"
+        markdown = HEADING.sub(lambda _: heading, markdown, count=1)
     if source in exercises():
         markdown += exercise_links(source, up)
     return markdown
@@ -282,6 +330,21 @@ def with_links(html: str, folder: str) -> str:
         return f'<div class="drawing">{svg}</div>'
 
     return IMAGE.sub(drawing, html)
+
+
+def found_by(html: str) -> str:
+    """Of a section what search knows: how its prose begins."""
+    prose = " ".join(re.findall(r"<(?:p|li)>.*?</(?:p|li)>", html, re.DOTALL))
+    return textwrap.shorten(re.sub("<[^>]+>", "", prose), SEARCHED, placeholder=" ...")
+
+
+def on_post_build(config):
+    """A reader's browser loads the whole index before the first search."""
+    path = Path(config.site_dir) / "search/search_index.json"
+    index = json.loads(path.read_text())
+    for section in index["docs"]:
+        section["text"] = found_by(section["text"])
+    path.write_text(json.dumps(index, separators=(",", ":"), ensure_ascii=False))
 
 
 def on_page_content(html, page, config, files):

@@ -1,8 +1,12 @@
 """Opens every page of the built site in headless Chromium, and reads its links from the files."""
 
+import http.server
+import itertools
 import os
 import re
 import shutil
+import threading
+from functools import partial
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urljoin
@@ -186,22 +190,86 @@ def test_the_differences_are_pages(site):
     assert not (site / "source/diff_01.html").exists()
 
 
+def pages_in(nav):
+    """Of a part of the navigation its pages, in their order."""
+    if isinstance(nav, str):
+        return [nav]
+    parts = nav.values() if isinstance(nav, dict) else nav
+    return [page for part in parts for page in pages_in(part)]
+
+
+def test_the_pages_of_each_tab_come_in_the_order_of_the_file():
+    ordered = [page for part in reading.order() for page in part.pages]
+    tabs = hooks.navigation(ROOT / "docs", reading.order())
+    assert [*itertools.chain(*tabs)] == ["Learn", "Practise", "Use", "Reference"]
+    for tab in tabs:
+        places = [ordered.index(page) for page in pages_in(tab) if page in ordered]
+        assert places == sorted(places)
+    there = [page for page in ordered if (ROOT / "docs" / page).exists()]
+    assert sorted(page for page in pages_in(tabs) if page in ordered) == sorted(there)
+
+
 @pytest.mark.slow
-def test_the_pages_come_in_the_order_of_the_file(site):
-    text = (site / "index.html").read_text()
-    navigation = text[text.index('<nav class="md-nav md-nav--primary') :]
-    there = [
-        page for part in reading.order() for page in part.pages if (ROOT / "docs" / page).exists()
-    ]
-    places = [navigation.index(f'href="{page.replace(".md", ".html")}"') for page in there[1:]]
-    assert places == sorted(places)
+def test_next_leads_through_all_pages_and_the_exercises(site):
+    page, visited = site / "index.html", []
+    while page:
+        visited.append(page.relative_to(site).as_posix())
+        text = page.read_text()
+        after = re.search(r'<a href="([^"]+)" class="md-footer__link md-footer__link--next"', text)
+        page = (page.parent / after[1]).resolve() if after else None
+    pages = pages_in(hooks.navigation(ROOT / "docs", reading.order()))
+    assert visited == [page.removesuffix(".md") + ".html" for page in pages]
+    assert "source/exercises/72_end_of_a_group/README.md.html" in visited
 
 
 def test_a_page_to_come_is_left_out_and_said(tmp_path, capsys):
     (tmp_path / "there.md").touch()
     parts = [reading.Part("Start", ("there.md", "to_come.md"))]
-    assert hooks.navigation(tmp_path, parts) == [{"Start": ["there.md"]}]
+    assert hooks.navigation(tmp_path, parts) == [{"Learn": [{"Start": ["there.md"]}]}]
     assert capsys.readouterr().err == "site: docs/order.json has pages to come: to_come.md\n"
+
+
+def test_stages_have_titles_in_words():
+    titles = [hooks.title_of(page) for page in hooks.parents()]
+    assert {"01 Naive", "02 Shared-memory tiles", "05c Split-K", "08 TMA"} <= set(titles)
+    assert hooks.title_of("concepts/waves.md") == ""
+    assert not [title for title in titles if "_" in title]
+
+
+LARGEST_INDEX = 400_000  # bytes
+FIRST_FOUND = """page => {
+  const first = document.querySelector(".md-search-result__item a");
+  return first !== null && new URL(first.href).pathname === "/" + page;
+}"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("words", "page"),
+    [("split-k", "05c_split_k.html"), ("swizzle", "concepts/swizzle.html")],
+)
+def test_search_is_small_and_finds_the_page_that_explains(site, browser, words, page):
+    index = site / "search/search_index.json"
+    assert 100_000 < index.stat().st_size < LARGEST_INDEX
+    assert "source/kernels" not in index.read_text() and "source/diff" not in index.read_text()
+    handler = partial(QuietHandler, directory=site)
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever).start()
+        tab = browser.new_page()
+        tab.goto(f"http://127.0.0.1:{server.server_port}/index.html")
+        tab.click(".md-search__input")
+        tab.wait_for_timeout(300)  # the worker is started then
+        tab.keyboard.type(words)
+        try:  # what has been typed so far finds other pages
+            tab.wait_for_function(FIRST_FOUND, arg=page, timeout=10_000)
+        finally:
+            tab.close()
+            server.shutdown()
+
+
+class QuietHandler(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *_):
+        pass
 
 
 TERMS = tuple(
