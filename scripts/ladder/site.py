@@ -107,6 +107,8 @@ def navigation(docs: Path, parts: list[reading.Part]) -> list:
 
 def on_config(config):
     config.nav = navigation(Path(config.docs_dir), reading.order())
+    if config.repo_url:
+        config.edit_uri = "edit/main/docs/"
     return config
 
 

@@ -9,6 +9,7 @@ import threading
 from functools import partial
 from html.parser import HTMLParser
 from pathlib import Path
+from types import SimpleNamespace
 from urllib.parse import unquote, urljoin
 
 import pytest
@@ -234,6 +235,21 @@ def test_stages_have_titles_in_words():
     assert {"01 Naive", "02 Shared-memory tiles", "05c Split-K", "08 TMA"} <= set(titles)
     assert hooks.title_of("concepts/waves.md") == ""
     assert not [title for title in titles if "_" in title]
+
+
+@pytest.mark.slow
+def test_a_page_that_is_not_there_leads_to_some_that_are(site):
+    text = (site / "404.html").read_text()
+    article = text[text.index("<article") : text.index("</article>")]
+    links = re.findall(r'href="/([^"]+)"', article)
+    assert len(links) == 5 and [link for link in links if not (site / link).exists()] == []
+
+
+@pytest.mark.parametrize(("repository", "edited"), [("", None), ("https://a.b/c", "main")])
+def test_pages_can_be_edited_where_the_repository_is_known(repository, edited):
+    config = SimpleNamespace(docs_dir=ROOT / "docs", repo_url=repository, edit_uri=None)
+    hooks.on_config(config)
+    assert config.edit_uri == (edited and f"edit/{edited}/docs/")
 
 
 LARGEST_INDEX = 400_000  # bytes
