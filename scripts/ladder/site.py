@@ -15,6 +15,7 @@ import re
 import sys
 import textwrap
 from functools import cache
+from html import escape
 from pathlib import Path
 
 from latex2mathml.converter import convert
@@ -96,7 +97,11 @@ def navigation(docs: Path, parts: list[reading.Part]) -> list:
             graded = [
                 {f"{e.number} {e.title}": exercise_page(e)} for e in catalogue.all_exercises()
             ]
-            tabs["Practise"] = [EXERCISES, HOW_GRADED, {"Exercises": graded}]
+            tabs["Practise"] = [
+                EXERCISES,
+                {"How they are graded": HOW_GRADED},
+                {"Exercises": graded},
+            ]
         if "index.md" in pages and (ROOT / LEGEND).exists():
             pages.insert(1, LEGEND_PAGE)
         titled = [{title_of(page): page} if title_of(page) else page for page in pages]
@@ -141,6 +146,24 @@ def difference(parent: str, stage: str) -> str:
     return "\n".join(difflib.unified_diff(*texts, *names, lineterm=""))
 
 
+NOT_FOUND = "{: data-search-exclude }"  # of a heading
+
+
+def with_starter(exercise: catalogue.Exercise) -> str:
+    """Of an exercise's page what is below the statement: the starter, and the hints, folded."""
+    text = ""
+    for path in sorted({exercise.folder / "exercise.cuh", exercise.edited}, reverse=True):
+        language = "cuda" if path.suffix == ".cuh" else "yaml"
+        text += (
+            f'\n## {path.name} {NOT_FOUND}\n\n```{language} linenums="1"\n{read_text(path)}```\n'
+        )
+    text += f"\n## Hints {NOT_FOUND}\n\n"
+    for number, hint in enumerate(exercise.hints, 1):
+        words = re.sub("`([^`]*)`", r"<code>\1</code>", escape(hint, quote=False))
+        text += f"<details><summary>Hint {number}</summary><p>{words}</p></details>\n"
+    return text
+
+
 def generated_pages() -> dict[str, str]:
     """Their markdown by their path."""
     pages = {}
@@ -152,6 +175,8 @@ def generated_pages() -> dict[str, str]:
             pages[f"source/{name}.md"] = f"# {name}\n\n{code}"
     for path in sorted(ROOT.glob("exercises/**/README.md")):
         pages[f"source/{path.relative_to(ROOT).as_posix()}.md"] = read_text(path)
+    for e in catalogue.all_exercises():
+        pages[exercise_page(e)] += with_starter(e)
     for stage, parent in parents().values():
         if parent is not None:
             command = f"`diff kernels/{parent}.cuh kernels/{stage}.cuh`"

@@ -237,6 +237,17 @@ def test_stages_have_titles_in_words():
     assert not [title for title in titles if "_" in title]
 
 
+def test_an_exercise_shows_its_starter_and_folds_its_hints():
+    pages = hooks.generated_pages()
+    text = pages["source/exercises/15_cp_async_ring/README.md.md"]
+    starter = (ROOT / "exercises/15_cp_async_ring/exercise.cuh").read_text()
+    assert f'```cuda linenums="1"\n{starter}```' in text
+    assert text.count("<details><summary>Hint") == 3
+    assert "cp_async_wait_group&lt;N&gt;?</p>" in text
+    answer = pages["source/exercises/02_predict_sectors/README.md.md"]
+    assert answer.index("## exercise.cuh") < answer.index("## answer.yaml")
+
+
 @pytest.mark.slow
 def test_a_page_that_is_not_there_leads_to_some_that_are(site):
     text = (site / "404.html").read_text()
