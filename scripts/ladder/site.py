@@ -61,6 +61,7 @@ LEGEND, LEGEND_PAGE = "kernels/README.md", "kernels.md"
 GLOSSARY = "glossary.md"
 REFERENCE = "reference.md"
 EXERCISES = "exercises.md"
+SEARCH_DIALOG = 'data-md-component="search" role="dialog"'
 SEARCHED = 350  # characters of a section
 # By how a page's path begins. What explains an idea comes first; sources are not found at all.
 SEARCH_FIRST = {"concepts/": 2, "source/exercises/": 0.3, "source/": 0, "notes/": 0.5}
@@ -337,14 +338,16 @@ def with_captions(html: str) -> str:
     return FIGURE.sub(r"<figure>\g<image><figcaption>\g<caption></figcaption></figure>", html)
 
 
-def with_links(html: str, folder: str) -> str:
+def with_drawings(html: str, folder: str) -> str:
     """Drawings that have links stand in the page itself: an image's links lead nowhere. Their rules
     hold for them alone, and dark is what the page says. `folder` is the page's."""
 
     def drawing(match: re.Match) -> str:
         svg = read_text(ROOT / "docs/figures" / match["name"])
-        if "<a " not in svg:
-            return match[0]
+        if "<a " not in svg:  # its place is kept before it is loaded
+            size = re.search(r'width="([\d.]+)" height="([\d.]+)"', svg)
+            width, height = (round(float(number)) for number in size.groups())
+            return f'<img width="{width}" height="{height}"{match[0].removeprefix("<img")}'
 
         def to_page(link: re.Match) -> str:
             target = posixpath.normpath(f"figures/{link[1]}").replace(".md", ".html")
@@ -357,6 +360,22 @@ def with_links(html: str, folder: str) -> str:
         return f'<div class="drawing">{svg}</div>'
 
     return IMAGE.sub(drawing, html)
+
+
+def accessible(html: str) -> str:
+    """With what the theme and its Markdown leave out: numbers of lines are no links to be read, an
+    empty head of a table is a cell."""
+    html = html.replace(
+        '<a href="#__codelineno', '<a aria-hidden="true" tabindex="-1" href="#__codelineno'
+    )
+    return re.sub(r"<th([^>]*)></th>", r"<td\1></td>", html)
+
+
+def on_post_page(output, **_):
+    return output.replace(SEARCH_DIALOG, f'{SEARCH_DIALOG} aria-label="Search"')
+
+
+on_post_template = on_post_page
 
 
 def found_by(html: str) -> str:
@@ -376,7 +395,7 @@ def on_post_build(config):
 
 def on_page_content(html, page, config, files):
     folder = posixpath.dirname(page.file.dest_uri)
-    html = with_links(with_captions(html), folder)
+    html = accessible(with_drawings(with_captions(html), folder))
     source = page.file.src_uri
     if source == GLOSSARY or source.startswith("source/"):
         return html

@@ -13,6 +13,7 @@ from types import SimpleNamespace
 from urllib.parse import unquote, urljoin
 
 import pytest
+from conftest import need
 
 ROOT = Path(__file__).resolve().parents[2]
 if os.environ.get("CI") != "true":  # where all of it is installed
@@ -263,6 +264,54 @@ def test_pages_can_be_edited_where_the_repository_is_known(repository, edited):
     assert config.edit_uri == (edited and f"edit/{edited}/docs/")
 
 
+LOOKED_AT = (
+    *(
+        "index",
+        "stages",
+        "01_naive",
+        "05c_split_k",
+        "concepts/bank_conflicts",
+        "stepper",
+        "library",
+    ),
+    *(
+        "exercises",
+        "source/exercises/15_cp_async_ring/README.md",
+        "source/diff_03",
+        "peers",
+        "glossary",
+    ),
+)
+MOST_MOVED = 0.05  # of the window, by the distance: Cumulative Layout Shift
+MOVED = """() => new Promise(resolve => {
+  let moved = 0;
+  const add = list => list.getEntries().forEach(entry => moved += entry.value);
+  new PerformanceObserver(add).observe({ type: "layout-shift", buffered: true });
+  setTimeout(() => resolve(moved), 400);
+})"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("scheme", "width"), [("light", DESKTOP), ("dark", PHONE)])
+def test_axe_finds_nothing_and_nothing_moves_while_a_page_loads(site, browser, scheme, width):
+    need("axe_playwright_python", "axe")
+    from axe_playwright_python.sync_playwright import Axe
+
+    window = browser.new_context(color_scheme=scheme, viewport={"width": width, "height": 800})
+    problems = []
+    for name in LOOKED_AT:
+        page = window.new_page()
+        page.goto((site / f"{name}.html").as_uri())
+        moved = page.evaluate(MOVED)
+        if moved > MOST_MOVED:
+            problems.append(f"{name}: {moved:.3f} of the window moves")
+        for found in Axe().run(page).response["violations"]:
+            problems += [f"{name}: {found['id']}: {node['html']}" for node in found["nodes"]]
+        page.close()
+    window.close()
+    assert problems == []
+
+
 LARGEST_INDEX = 400_000  # bytes
 FIRST_FOUND = """page => {
   const first = document.querySelector(".md-search-result__item a");
@@ -340,9 +389,9 @@ def test_other_italics_are_no_caption():
 
 def test_a_drawing_with_links_stands_in_the_page_and_keeps_its_rules_for_itself():
     html = '<p><img alt="a" src="../figures/ladder_linear.svg"></p>'
-    drawn = hooks.with_links(html, "notes")
+    drawn = hooks.with_drawings(html, "notes")
     assert "<img" not in drawn and '<a href="../01_naive.html">' in drawn
     assert "<style>.drawing {" in drawn and "[data-md-color-scheme=slate] & {" in drawn
     assert drawn.count("<style>") == 1 and "prefers-color-scheme" not in drawn
     other = '<img alt="a" src="figures/roofline.svg">'
-    assert hooks.with_links(other, "") == other
+    assert hooks.with_drawings(other, "") == other.replace("<img", '<img width="720" height="695"')
