@@ -22,7 +22,7 @@ from latex2mathml.converter import convert
 from markdown.extensions.toc import slugify
 from mkdocs.structure.files import File
 
-from ladder import api, manifest, reading
+from ladder import api, landing, manifest, reading
 from ladder.exercises import catalogue
 from ladder.files import read_json, read_text
 from ladder.project import ROOT, BadInput
@@ -33,6 +33,7 @@ LINK = re.compile(r"\]\((?P<path>[\w./]+?)(?:#L(?P<line>\d+)(?:-L\d+)?|(?P<headi
 FORMULA = re.compile(r"^\$\$(.+?)\$\$$", re.DOTALL | re.MULTILINE)
 COMMAND = re.compile(r"`diff kernels/(?P<parent>\w+)\.cuh kernels/(?P<stage>\w+)\.cuh`")
 HEADING = re.compile(r"^# .*\n", re.MULTILINE)
+BEGINNING = re.compile(r"\A# .*\n\n(?:.+\n)+")
 FIGURE = re.compile(
     r"<p>(?P<image><img [^>]*>)(?:</p>\s*<p>|\s*(?:<br ?/?>\s*)?)<em>(?P<caption>.*?)</em></p>",
     re.DOTALL,
@@ -257,6 +258,8 @@ def on_page_markdown(markdown, page, config, files):
     boost = next((b for start, b in SEARCH_FIRST.items() if source.startswith(start)), 1)
     boost = 1.5 if source in parents() else boost
     page.meta["search"] = {"boost": boost, "exclude": boost == 0}
+    if source == "index.md":
+        markdown = BEGINNING.sub(lambda match: f"{match[0]}\n{landing.block()}\n", markdown)
     if source == EXERCISES:
         markdown = with_progress(markdown)
     if source == REFERENCE:

@@ -18,8 +18,10 @@ from conftest import need
 ROOT = Path(__file__).resolve().parents[2]
 if os.environ.get("CI") != "true":  # where all of it is installed
     pytest.importorskip("material", reason="MkDocs Material is not installed")
-from ladder import reading  # noqa: E402
+from ladder import landing, reading  # noqa: E402
 from ladder import site as hooks  # noqa: E402
+from ladder.project import RESULTS  # noqa: E402
+from ladder.results import own, read_report  # noqa: E402
 
 PHONE, DESKTOP = 390, 1280
 COLUMNS = 101  # of code that is never cut: a kernel's 100, and the + of a difference
@@ -312,6 +314,35 @@ def test_axe_finds_nothing_and_nothing_moves_while_a_page_loads(site, browser, s
     assert problems == []
 
 
+def test_the_first_page_shows_the_tiles_and_speeds_of_the_ladder():
+    first, *_, last = [landing.frame(stage) for stage in landing.SHOWN]
+    assert (first["what"], last["what"]) == (
+        "32 x 32, no shared memory",
+        "128 x 256, 64 of K per step",
+    )
+    assert last["parts"] == "tile and warpgroups" and last["lines"].count("M") == 1
+    speed = own(read_report(RESULTS, "09_wgmma", 4096))["tflops"]
+    assert last["speed"] == f"{speed:.1f} TFLOP/s in fp16"
+    assert last["bar"][2] == landing.WIDTH > 100 * first["bar"][2]
+    assert landing.facts()[0][0] == str(len(hooks.parents()))
+    assert (ROOT / "docs/assets/landing.js").stat().st_size < 15_000
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("motion", "begins"), [("reduce", "09"), ("no-preference", "01")])
+def test_the_first_page_moves_but_not_for_readers_who_want_no_motion(site, browser, motion, begins):
+    window = browser.new_context(reduced_motion=motion)
+    page = window.new_page()
+    page.clock.install()
+    page.goto((site / "index.html").as_uri())
+    assert page.text_content("[data-part=name]") == begins
+    assert page.locator("svg.moves").count() == (begins == "01")
+    page.clock.run_for(60_000)
+    assert page.text_content("[data-part=name]") == "09"
+    assert page.locator("svg.moves").count() == 0
+    window.close()
+
+
 LARGEST_INDEX = 400_000  # bytes
 FIRST_FOUND = """page => {
   const first = document.querySelector(".md-search-result__item a");
@@ -394,4 +425,4 @@ def test_a_drawing_with_links_stands_in_the_page_and_keeps_its_rules_for_itself(
     assert "<style>.drawing {" in drawn and "[data-md-color-scheme=slate] & {" in drawn
     assert drawn.count("<style>") == 1 and "prefers-color-scheme" not in drawn
     other = '<img alt="a" src="figures/roofline.svg">'
-    assert hooks.with_drawings(other, "") == other.replace("<img", '<img width="720" height="695"')
+    assert hooks.with_drawings(other, "") == other.replace("<img", '<img width="720" height="705"')
