@@ -229,7 +229,10 @@ def exercises() -> dict[str, list[catalogue.Exercise]]:
 
 def exercise_links(source: str, up: str) -> str:
     """What stands at the end of a page that has exercises which a machine grades."""
-    links = [f"[{e.number} {e.title}]({up}{exercise_page(e)})" for e in exercises()[source]]
+    links = [
+        f"[{e.name.split('_')[0]} {e.title}]({up}source/exercises/{e.name}/README.md.md)"
+        for e in exercises()[source]
+    ]
     return f"\n\nGraded exercises: {' · '.join(links)}\n{{: .stage-links }}\n"
 
 
