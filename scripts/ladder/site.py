@@ -396,7 +396,9 @@ def on_post_build(config):
     index = json.loads(path.read_text())
     for section in index["docs"]:
         section["text"] = found_by(section["text"])
-    path.write_text(json.dumps(index, separators=(",", ":"), ensure_ascii=False))
+    text = json.dumps(index, separators=(",", ":"), ensure_ascii=False)
+    path.write_text(text)
+    path.with_suffix(".js").write_text(f"var __index = {text}")  # for pages opened from disk
 
 
 def on_page_content(html, page, config, files):
