@@ -366,9 +366,10 @@ def test_no_roof_and_no_point_lies_on_a_label_of_the_roofline():
             assert not (left < end and begin < right and top < y < bottom), content
 
 
-def test_a_value_that_a_figure_has_no_room_for_is_not_drawn_elsewhere():
-    with pytest.raises(BadInput, match=r"201\.0% is beyond the figure, which ends at 50 and 200"):
-        sweep.level(201)
+def test_what_a_figure_has_no_room_for_is_said():
+    assert sweep.beyond([50, 100, 200]) == ""
+    assert sweep.beyond([49, 201]) == "; 2 beyond 50 and 200 drawn at the edge"
+    assert "drawn at the edge" not in FIGURES["sweep"]().caption + FIGURES["rows"]().caption
 
 
 def test_the_column_of_floats_is_one_bank_and_a_padded_one_is_all():

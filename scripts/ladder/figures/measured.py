@@ -81,8 +81,8 @@ def ladder_linear(results: Path) -> Figure:
     left_out = sorted(s.name.split("_")[0] for s in others if s.name not in drawn)
     return canvas.figure(
         y,
-        "Percent of what cuBLAS reached in the same run with the same types: a bar that covers the "
-        "dashed line belongs to a stage that is faster."
+        "Percent of cuBLAS in the same run, with the same types; a bar that covers the dashed "
+        "line is faster."
         + (f" Not timed at this size: {', '.join(left_out)}." if left_out else ""),
     )
 

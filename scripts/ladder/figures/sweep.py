@@ -1,6 +1,7 @@
 """A sweep over shapes: what the last stage takes beside the fastest library, shape by shape."""
 
 import math
+from collections.abc import Iterable
 from pathlib import Path
 
 from ladder.figures.svg import Canvas, Figure
@@ -39,10 +40,15 @@ def kind_of(shape: str) -> str:
 
 def level(percent: float) -> float:
     """The y; as far up for twice as fast as down for half as fast."""
-    if not LEAST <= percent <= MOST:
-        raise BadInput(f"{percent:.1f}% is beyond the figure, which ends at {LEAST} and {MOST}")
-    part = math.log(percent / LEAST) / math.log(MOST / LEAST)
+    clamped = min(max(percent, LEAST), MOST)
+    part = math.log(clamped / LEAST) / math.log(MOST / LEAST)
     return TOP + HEIGHT * (1 - part)
+
+
+def beyond(percents: Iterable[float]) -> str:
+    """For a caption: how many are drawn at the edge instead of where they are."""
+    count = sum(not LEAST <= percent <= MOST for percent in percents)
+    return f"; {count} beyond {LEAST} and {MOST} drawn at the edge" if count else ""
 
 
 def percent_axis(canvas: Canvas, what: str) -> None:
@@ -85,11 +91,12 @@ def percent_of_best(rows: list[Row], gpu: str) -> Figure:
         x += 140
     mean = geometric_mean(r.percent_of_best(stage) for r in there)
     low = worst(there, stage, 1)[0]
+    edge = beyond(r.percent_of_best(stage) for r in there)
     return canvas.figure(
         TOP + HEIGHT + 50,
         f"{len(there)} shapes, the larger dots projections of language models; 100 is the fastest "
-        f"of cuBLAS, cublasLt and CUTLASS at that shape. The geometric mean is {mean:.1f}, the "
-        f"lowest {low.percent_of_best(stage):.1f} at {short(low.shape)}.",
+        f"of cuBLAS, cublasLt and CUTLASS at that shape{edge}. The geometric mean is {mean:.1f}, "
+        f"the lowest {low.percent_of_best(stage):.1f} at {short(low.shape)}.",
     )
 
 
