@@ -62,7 +62,7 @@ def pages_of(site):
 def test_no_page_has_a_fault(site, browser):
     pages = pages_of(site)
     assert len(pages) > len(list((ROOT / "docs").rglob("*.md"))) > 20
-    page = browser.new_page()
+    page = browser.new_page(reduced_motion="reduce")  # as wide as it will be, at once
     problems = []
     page.on("pageerror", lambda error: problems.append(f"{page.url}: {error}"))
     page.on(
