@@ -1,24 +1,29 @@
-"""What MkDocs does beside its own. Pages come in the order of docs/order.json. The kernels become
-pages, with numbered lines, and so do kernels/README.md and what each kernel has changed against its
-parent; links to files of the project go there. The reference gets what Doxygen reads in the public
-headers. A stage's page begins with links to its kernel. The first use of a term on a page leads to
-the glossary. A figure and the italics below it become a figure with a caption. Formulas become
-MathML, which needs no script.
+"""What MkDocs does beside its own. Pages come in the order of docs/order.json, in tabs; one has the
+exercises. Stages have titles in words. The kernels become pages, with numbered lines, and so do
+kernels/README.md and what each kernel has changed against its parent; links to files of the project
+go there. The reference gets what Doxygen reads in the public headers. A stage's page begins with
+links to its kernel. The first use of a term on a page leads to the glossary. A figure and the
+italics below it become a figure with a caption. Formulas become MathML, which needs no script.
+Search knows how each section begins, and nothing of sources.
 """
 
 import difflib
+import json
 import logging
 import posixpath
 import re
 import sys
+import textwrap
 from functools import cache
+from html import escape
 from pathlib import Path
 
 from latex2mathml.converter import convert
 from markdown.extensions.toc import slugify
 from mkdocs.structure.files import File
 
-from ladder import api, manifest, reading
+from ladder import api, landing, manifest, reading
+from ladder.exercises import catalogue
 from ladder.files import read_json, read_text
 from ladder.project import ROOT, BadInput
 from ladder.twins import twin_of
@@ -28,10 +33,12 @@ LINK = re.compile(r"\]\((?P<path>[\w./]+?)(?:#L(?P<line>\d+)(?:-L\d+)?|(?P<headi
 FORMULA = re.compile(r"^\$\$(.+?)\$\$$", re.DOTALL | re.MULTILINE)
 COMMAND = re.compile(r"`diff kernels/(?P<parent>\w+)\.cuh kernels/(?P<stage>\w+)\.cuh`")
 HEADING = re.compile(r"^# .*\n", re.MULTILINE)
+BEGINNING = re.compile(r"\A# .*\n\n(?:.+\n)+")
 FIGURE = re.compile(
     r"<p>(?P<image><img [^>]*>)(?:</p>\s*<p>|\s*(?:<br ?/?>\s*)?)<em>(?P<caption>.*?)</em></p>",
     re.DOTALL,
 )
+IMAGE = re.compile(r'<img [^>]*src="[^"]*figures/(?P<name>\w+\.svg)"[^>]*>')
 TAG = re.compile(r"<!--.*?-->|<(?P<closes>/?)(?P<name>[a-zA-Z][\w-]*)[^>]*>", re.DOTALL)
 NO_TERMS_IN = {"a", "button", "code", "figure", "math", "pre", "script", "select", "style", "svg"}
 NO_TERMS_IN |= {"summary", *(f"h{level}" for level in range(1, 7))}
@@ -50,29 +57,65 @@ SHOWN = (
     "python/gemm_ladder/*.py",
     "python/triton/*.py",
 )
+HOW_GRADED = "source/exercises/README.md.md"
 LEGEND, LEGEND_PAGE = "kernels/README.md", "kernels.md"
 GLOSSARY = "glossary.md"
 REFERENCE = "reference.md"
+EXERCISES = "exercises.md"
+SEARCH_DIALOG = 'data-md-component="search" role="dialog"'
+SEARCHED = 350  # characters of a section
+# By how a page's path begins. What explains an idea comes first; sources are not found at all.
+SEARCH_FIRST = {"concepts/": 2, "source/exercises/": 0.3, "source/": 0, "notes/": 0.5}
+TABS = {"Use": "Use", "Method": "Reference", "Notes": "Reference"}  # of parts; others are to learn
+# Of stages whose names are not words.
+TITLES = {
+    "smem_tiled": "Shared-memory tiles",
+    "transposed_b": "Transposed B",
+    "cp_async": "cp.async",
+    "split_k": "Split-K",
+    "wmma": "WMMA",
+    "wmma_pipelined": "WMMA, pipelined",
+    "mma_sync": "mma.sync",
+    "tma": "TMA",
+    "wgmma": "wgmma",
+    "fp8": "FP8",
+    "tf32": "TF32",
+    "int8": "INT8",
+}
 log = logging.getLogger("mkdocs.hooks.ladder")
 
 
 def navigation(docs: Path, parts: list[reading.Part]) -> list:
-    """The legend of the kernels comes before the glossary. A page that has not been written yet is
-    left out, and said."""
-    nav: list = []
+    """Tabs of parts. The legend of the kernels comes before the glossary. A page that has not been
+    written yet is left out, and said."""
+    tabs: dict[str, list] = {"Learn": [], "Practise": [], "Use": [], "Reference": []}
     missing = [page for part in parts for page in part.pages if not (docs / page).exists()]
     if missing:
         print(f"site: docs/order.json has pages to come: {' '.join(missing)}", file=sys.stderr)
     for part in parts:
         pages = [page for page in part.pages if page not in missing]
+        if EXERCISES in pages:
+            pages.remove(EXERCISES)
+            graded = [
+                {f"{e.number} {e.title}": exercise_page(e)} for e in catalogue.all_exercises()
+            ]
+            tabs["Practise"] = [
+                EXERCISES,
+                {"How they are graded": HOW_GRADED},
+                {"Exercises": graded},
+            ]
         if GLOSSARY in pages and (ROOT / LEGEND).exists():
             pages.insert(pages.index(GLOSSARY), LEGEND_PAGE)
-        nav.append({part.title: pages})
-    return nav
+        titled = [{title_of(page): page} if title_of(page) else page for page in pages]
+        tab = TABS.get(part.title, "Learn")
+        tabs[tab] += titled if part.title == tab else [{part.title: titled}]
+    return [{tab: sections} for tab, sections in tabs.items() if sections]
 
 
 def on_config(config):
     config.nav = navigation(Path(config.docs_dir), reading.order())
+    if config.repo_url:
+        config.edit_uri = "edit/main/docs/"
     return config
 
 
@@ -83,6 +126,18 @@ def parents() -> dict[str, tuple[str, str | None]]:
     return {s.page.removeprefix("docs/"): (s.name, s.parent) for s in stages}
 
 
+def title_of(source: str) -> str:
+    """Of a stage's page: "05c Split-K"."""
+    if source not in parents():
+        return ""
+    number, _, words = parents()[source][0].partition("_")
+    return f"{number} {TITLES.get(words) or words.replace('_', ' ').capitalize()}"
+
+
+def exercise_page(exercise: catalogue.Exercise) -> str:
+    return f"source/exercises/{exercise.name}/README.md.md"
+
+
 def diff_page(stage: str) -> str:
     return f"source/diff_{stage.split('_')[0]}.md"
 
@@ -91,6 +146,24 @@ def difference(parent: str, stage: str) -> str:
     names = [f"kernels/{name}.cuh" for name in (parent, stage)]
     texts = [read_text(ROOT / name).splitlines() for name in names]
     return "\n".join(difflib.unified_diff(*texts, *names, lineterm=""))
+
+
+NOT_FOUND = "{: data-search-exclude }"  # of a heading
+
+
+def with_starter(exercise: catalogue.Exercise) -> str:
+    """Of an exercise's page what is below the statement: the starter, and the hints, folded."""
+    text = ""
+    for path in sorted({exercise.folder / "exercise.cuh", exercise.edited}, reverse=True):
+        language = "cuda" if path.suffix == ".cuh" else "yaml"
+        text += (
+            f'\n## {path.name} {NOT_FOUND}\n\n```{language} linenums="1"\n{read_text(path)}```\n'
+        )
+    text += f"\n## Hints {NOT_FOUND}\n\n"
+    for number, hint in enumerate(exercise.hints, 1):
+        words = re.sub("`([^`]*)`", r"<code>\1</code>", escape(hint, quote=False))
+        text += f"<details><summary>Hint {number}</summary><p>{words}</p></details>\n"
+    return text
 
 
 def generated_pages() -> dict[str, str]:
@@ -104,6 +177,8 @@ def generated_pages() -> dict[str, str]:
             pages[f"source/{name}.md"] = f"# {name}\n\n{code}"
     for path in sorted(ROOT.glob("exercises/**/README.md")):
         pages[f"source/{path.relative_to(ROOT).as_posix()}.md"] = read_text(path)
+    for e in catalogue.all_exercises():
+        pages[exercise_page(e)] += with_starter(e)
     for stage, parent in parents().values():
         if parent is not None:
             command = f"`diff kernels/{parent}.cuh kernels/{stage}.cuh`"
@@ -116,7 +191,8 @@ def generated_pages() -> dict[str, str]:
 def on_files(files, config):
     for path, text in generated_pages().items():
         page = File.generated(config, path, content=text)
-        page.inclusion = page.inclusion.NOT_IN_NAV
+        if not path.startswith("source/exercises/"):
+            page.inclusion = page.inclusion.NOT_IN_NAV
         files.append(page)
     if (ROOT / LEGEND).exists():
         files.append(File.generated(config, LEGEND_PAGE, content=read_text(ROOT / LEGEND)))
@@ -132,7 +208,7 @@ def page_of(target: str) -> str:
 def stage_links(source: str) -> str:
     """What stands below the heading of a stage's page."""
     stage, parent = parents()[source]
-    links = [f"[kernel](source/kernels/{stage}.cuh.md)"]
+    links = [f"[`{stage}.cuh`](source/kernels/{stage}.cuh.md)"]
     if parent is not None:
         links.append(f"[what is new against {parent}]({diff_page(stage)})")
     if stage in manifest.load():
@@ -162,7 +238,14 @@ def on_page_markdown(markdown, page, config, files):
     source = page.file.src_uri
     up = "../" * source.count("/")
     folder = folder_of(source)
-    if source == "exercises.md":
+    if source.startswith("concepts/"):
+        page.meta["icon"] = "material/lightbulb-outline"
+    boost = next((b for start, b in SEARCH_FIRST.items() if source.startswith(start)), 1)
+    boost = 1.5 if source in parents() else boost
+    page.meta["search"] = {"boost": boost, "exclude": boost == 0}
+    if source == "index.md":
+        markdown = BEGINNING.sub(lambda match: f"{match[0]}\n{landing.block()}\n", markdown)
+    if source == EXERCISES:
         markdown = with_progress(markdown)
     if source == REFERENCE:
         try:
@@ -193,7 +276,8 @@ def on_page_markdown(markdown, page, config, files):
     if not source.startswith("source/"):
         markdown = COMMAND.sub(to_difference, markdown)
     if source in parents():
-        markdown = HEADING.sub(lambda match: match[0] + stage_links(source), markdown, count=1)
+        heading = f"# {title_of(source)}\n{stage_links(source)}"
+        markdown = HEADING.sub(lambda _: heading, markdown, count=1)
     return markdown
 
 
@@ -240,11 +324,68 @@ def with_captions(html: str) -> str:
     return FIGURE.sub(r"<figure>\g<image><figcaption>\g<caption></figcaption></figure>", html)
 
 
+def with_drawings(html: str, folder: str) -> str:
+    """Drawings that have links stand in the page itself: an image's links lead nowhere. Their rules
+    hold for them alone, and dark is what the page says. `folder` is the page's."""
+
+    def drawing(match: re.Match) -> str:
+        svg = read_text(ROOT / "docs/figures" / match["name"])
+        if "<a " not in svg:  # its place is kept before it is loaded
+            size = re.search(r'width="([\d.]+)" height="([\d.]+)"', svg)
+            width, height = (round(float(number)) for number in size.groups())
+            return f'<img width="{width}" height="{height}"{match[0].removeprefix("<img")}'
+
+        def to_page(link: re.Match) -> str:
+            target = posixpath.normpath(f"figures/{link[1]}").replace(".md", ".html")
+            return f'<a href="{posixpath.relpath(target, folder or ".")}">'
+
+        svg = re.sub(r'<a href="([^"]*)">', to_page, svg)
+        svg = svg.replace("@media (prefers-color-scheme: dark)", "[data-md-color-scheme=slate] &")
+        svg = re.sub(r"<style>(.*?)</style>", r"<style>.drawing { \1 }</style>", svg)
+        svg = svg.replace('role="img"', 'role="group"', 1).replace("\n", "")
+        return f'<div class="drawing">{svg}</div>'
+
+    return IMAGE.sub(drawing, html)
+
+
+def accessible(html: str) -> str:
+    """With what the theme and its Markdown leave out: numbers of lines are no links to be read, an
+    empty head of a table is a cell."""
+    html = html.replace(
+        '<a href="#__codelineno', '<a aria-hidden="true" tabindex="-1" href="#__codelineno'
+    )
+    return re.sub(r"<th([^>]*)></th>", r"<td\1></td>", html)
+
+
+def on_post_page(output, **_):
+    return output.replace(SEARCH_DIALOG, f'{SEARCH_DIALOG} aria-label="Search"')
+
+
+on_post_template = on_post_page
+
+
+def found_by(html: str) -> str:
+    """Of a section what search knows: how its prose begins."""
+    prose = " ".join(re.findall(r"<(?:p|li)>.*?</(?:p|li)>", html, re.DOTALL))
+    return textwrap.shorten(re.sub("<[^>]+>", "", prose), SEARCHED, placeholder=" ...")
+
+
+def on_post_build(config):
+    """A reader's browser loads the whole index before the first search."""
+    path = Path(config.site_dir) / "search/search_index.json"
+    index = json.loads(path.read_text())
+    for section in index["docs"]:
+        section["text"] = found_by(section["text"])
+    text = json.dumps(index, separators=(",", ":"), ensure_ascii=False)
+    path.write_text(text)
+    path.with_suffix(".js").write_text(f"var __index = {text}")  # for pages opened from disk
+
+
 def on_page_content(html, page, config, files):
-    html = with_captions(html)
+    folder = posixpath.dirname(page.file.dest_uri)
+    html = accessible(with_drawings(with_captions(html), folder))
     source = page.file.src_uri
     if source == GLOSSARY or source.startswith("source/"):
         return html
-    here = posixpath.dirname(page.file.dest_uri)
-    address = posixpath.relpath(GLOSSARY.replace(".md", ".html"), here or ".")
+    address = posixpath.relpath(GLOSSARY.replace(".md", ".html"), folder or ".")
     return with_terms(html, address, terms())

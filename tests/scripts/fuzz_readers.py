@@ -1,6 +1,6 @@
 """Damages files of every kind that the scripts read, and has them read: whatever comes of it is a
-result or BadInput, which main() makes one line of. 500 damaged files for each reader take two and a half
-minutes of one core; tests/CMakeLists.txt runs that as `fuzz_readers`, test_files.py a few of them.
+result or BadInput, which main() makes one line of. 500 damaged files for each reader take two and
+a half minutes of one core; tests/CMakeLists.txt runs that as `fuzz_readers`, test_files.py a few.
 
 fuzz_readers.py [MUTATIONS [READER ...]]
 """

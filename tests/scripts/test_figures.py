@@ -9,6 +9,7 @@ from ladder.figures import (
     FIGURES,
     banks,
     copies,
+    counted,
     descriptor,
     fragments,
     group_end,
@@ -20,6 +21,7 @@ from ladder.figures import (
     order,
     sources,
     svg,
+    sweep,
     swizzle,
     tiles,
 )
@@ -334,13 +336,46 @@ def test_memories_get_faster_towards_the_arithmetic():
     assert machine.device()["memory_gb_s"] / 1000 < machine.l2_tb_s() < machine.tb_s(128)
 
 
-def test_measured_figures_show_each_stage_and_its_percentage():
-    drawing = measured.ladder_linear(RESULTS).svg
-    for r in measured.at_size(RESULTS):
-        assert f">{r['stage']}</text>" in drawing
-        value = measured.own(r)
-        assert f"{value['tflops']:.3g} ({value['percent_of_cublas']:.0f}%)" in drawing
+def test_a_bar_of_the_ladder_crosses_the_line_exactly_when_its_label_exceeds_100():
+    root = ElementTree.fromstring(measured.ladder_linear(RESULTS).svg)
+    (line,) = {node.get("x1") for node in root.iter(f"{SVG}line")}
+    labels = [t.text for t in root.iter(f"{SVG}text") if t.get("x") == "472"][1:]
+    links = list(root.iter(f"{SVG}a"))
+    stages = [link.find(f"{SVG}text").text for link in links]
+    timed = manifest.measured_at_squares()
+    assert sorted(stages) == sorted(timed) and len(labels) == len(timed)
+    for link, stage, label in zip(links, stages, labels, strict=True):
+        bar = link.find(f"{SVG}rect")
+        end = float(bar.get("x")) + float(bar.get("width"))
+        assert (end > float(line)) == (float(label) > 100), stage
+        page = (ROOT / "docs/figures" / link.get("href")).resolve()
+        assert page == ROOT / manifest.stage(stage).page
     assert "05c" in measured.percent_sizes(RESULTS).svg
+
+
+def test_no_roof_and_no_point_lies_on_a_label_of_the_roofline():
+    drawing = counted.roofline(RESULTS).svg
+    root = ElementTree.fromstring(drawing)
+    points = [(float(c.get("cx")), float(c.get("cy"))) for c in root.iter(f"{SVG}circle")]
+    paths = [re.findall(r"([\d.]+) ([\d.]+)", p.get("d")) for p in root.iter(f"{SVG}path")]
+    flat = [[(float(x), float(y)) for x, y in path[1:]] for path in paths]
+    for content, (left, top, right, bottom), _ in texts(drawing):
+        for x, y in points:
+            assert not (left < x < right and top < y < bottom), content
+        for (begin, y), (end, _) in flat:
+            assert not (left < end and begin < right and top < y < bottom), content
+
+
+def test_what_a_figure_has_no_room_for_is_said():
+    assert sweep.beyond([50, 100, 200]) == ""
+    assert sweep.beyond([49, 201]) == "; 2 beyond 50 and 200 drawn at the edge"
+    assert "drawn at the edge" not in FIGURES["sweep"]().caption + FIGURES["rows"]().caption
+
+
+def test_the_column_of_floats_is_one_bank_and_a_padded_one_is_all():
+    rows = banks.access_figure.wavefronts(banks.column(32))
+    assert [list(row.values()) for row in rows] == [[[lane]] for lane in range(32)]
+    assert len(banks.access_figure.wavefronts(banks.column(33))) == 1
 
 
 def test_missing_results_are_one_line(tmp_path):

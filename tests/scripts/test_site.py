@@ -1,19 +1,27 @@
 """Opens every page of the built site in headless Chromium, and reads its links from the files."""
 
+import http.server
+import itertools
 import os
 import re
 import shutil
+import threading
+from functools import partial
 from html.parser import HTMLParser
 from pathlib import Path
+from types import SimpleNamespace
 from urllib.parse import unquote, urljoin
 
 import pytest
+from conftest import need
 
 ROOT = Path(__file__).resolve().parents[2]
 if os.environ.get("CI") != "true":  # where all of it is installed
     pytest.importorskip("material", reason="MkDocs Material is not installed")
-from ladder import reading  # noqa: E402
+from ladder import landing, reading  # noqa: E402
 from ladder import site as hooks  # noqa: E402
+from ladder.project import RESULTS  # noqa: E402
+from ladder.results import own, read_report  # noqa: E402
 
 PHONE, DESKTOP = 390, 1280
 COLUMNS = 101  # of code that is never cut: a kernel's 100, and the + of a difference
@@ -54,7 +62,7 @@ def pages_of(site):
 def test_no_page_has_a_fault(site, browser):
     pages = pages_of(site)
     assert len(pages) > len(list((ROOT / "docs").rglob("*.md"))) > 20
-    page = browser.new_page()
+    page = browser.new_page(reduced_motion="reduce")  # as wide as it will be, at once
     problems = []
     page.on("pageerror", lambda error: problems.append(f"{page.url}: {error}"))
     page.on(
@@ -186,22 +194,203 @@ def test_the_differences_are_pages(site):
     assert not (site / "source/diff_01.html").exists()
 
 
+def pages_in(nav):
+    """Of a part of the navigation its pages, in their order."""
+    if isinstance(nav, str):
+        return [nav]
+    parts = nav.values() if isinstance(nav, dict) else nav
+    return [page for part in parts for page in pages_in(part)]
+
+
+def test_the_pages_of_each_tab_come_in_the_order_of_the_file():
+    ordered = [page for part in reading.order() for page in part.pages]
+    tabs = hooks.navigation(ROOT / "docs", reading.order())
+    assert [*itertools.chain(*tabs)] == ["Learn", "Practise", "Use", "Reference"]
+    for tab in tabs:
+        places = [ordered.index(page) for page in pages_in(tab) if page in ordered]
+        assert places == sorted(places)
+    there = [page for page in ordered if (ROOT / "docs" / page).exists()]
+    assert sorted(page for page in pages_in(tabs) if page in ordered) == sorted(there)
+
+
 @pytest.mark.slow
-def test_the_pages_come_in_the_order_of_the_file(site):
-    text = (site / "index.html").read_text()
-    navigation = text[text.index('<nav class="md-nav md-nav--primary') :]
-    there = [
-        page for part in reading.order() for page in part.pages if (ROOT / "docs" / page).exists()
-    ]
-    places = [navigation.index(f'href="{page.replace(".md", ".html")}"') for page in there[1:]]
-    assert places == sorted(places)
+def test_next_leads_through_all_pages_and_the_exercises(site):
+    page, visited = site / "index.html", []
+    while page:
+        visited.append(page.relative_to(site).as_posix())
+        text = page.read_text()
+        after = re.search(r'<a href="([^"]+)" class="md-footer__link md-footer__link--next"', text)
+        page = (page.parent / after[1]).resolve() if after else None
+    pages = pages_in(hooks.navigation(ROOT / "docs", reading.order()))
+    assert visited == [page.removesuffix(".md") + ".html" for page in pages]
+    assert "source/exercises/72_end_of_a_group/README.md.html" in visited
 
 
 def test_a_page_to_come_is_left_out_and_said(tmp_path, capsys):
     (tmp_path / "there.md").touch()
     parts = [reading.Part("Start", ("there.md", "to_come.md"))]
-    assert hooks.navigation(tmp_path, parts) == [{"Start": ["there.md"]}]
+    assert hooks.navigation(tmp_path, parts) == [{"Learn": [{"Start": ["there.md"]}]}]
     assert capsys.readouterr().err == "site: docs/order.json has pages to come: to_come.md\n"
+
+
+def test_stages_have_titles_in_words():
+    titles = [hooks.title_of(page) for page in hooks.parents()]
+    assert {"01 Naive", "02 Shared-memory tiles", "05c Split-K", "08 TMA"} <= set(titles)
+    assert hooks.title_of("concepts/waves.md") == ""
+    assert not [title for title in titles if "_" in title]
+
+
+def test_an_exercise_shows_its_starter_and_folds_its_hints():
+    pages = hooks.generated_pages()
+    text = pages["source/exercises/15_cp_async_ring/README.md.md"]
+    starter = (ROOT / "exercises/15_cp_async_ring/exercise.cuh").read_text()
+    assert f'```cuda linenums="1"\n{starter}```' in text
+    assert text.count("<details><summary>Hint") == 3
+    assert "cp_async_wait_group&lt;N&gt;?</p>" in text
+    answer = pages["source/exercises/02_predict_sectors/README.md.md"]
+    assert answer.index("## exercise.cuh") < answer.index("## answer.yaml")
+
+
+@pytest.mark.slow
+def test_a_page_that_is_not_there_leads_to_some_that_are(site):
+    text = (site / "404.html").read_text()
+    article = text[text.index("<article") : text.index("</article>")]
+    links = re.findall(r'href="/([^"]+)"', article)
+    assert len(links) == 5 and [link for link in links if not (site / link).exists()] == []
+
+
+@pytest.mark.parametrize(("repository", "edited"), [("", None), ("https://a.b/c", "main")])
+def test_pages_can_be_edited_where_the_repository_is_known(repository, edited):
+    config = SimpleNamespace(docs_dir=ROOT / "docs", repo_url=repository, edit_uri=None)
+    hooks.on_config(config)
+    assert config.edit_uri == (edited and f"edit/{edited}/docs/")
+
+
+LOOKED_AT = (
+    *(
+        "index",
+        "stages",
+        "01_naive",
+        "05c_split_k",
+        "concepts/bank_conflicts",
+        "stepper",
+        "library",
+    ),
+    *(
+        "exercises",
+        "source/exercises/15_cp_async_ring/README.md",
+        "source/diff_03",
+        "peers",
+        "glossary",
+    ),
+)
+MOST_MOVED = 0.05  # of the window, by the distance: Cumulative Layout Shift
+MOVED = """() => new Promise(resolve => {
+  let moved = 0;
+  const add = list => list.getEntries().forEach(entry => moved += entry.value);
+  new PerformanceObserver(add).observe({ type: "layout-shift", buffered: true });
+  setTimeout(() => resolve(moved), 400);
+})"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("scheme", "width"), [("light", DESKTOP), ("dark", PHONE)])
+def test_axe_finds_nothing_and_nothing_moves_while_a_page_loads(site, browser, scheme, width):
+    need("axe_playwright_python", "axe")
+    from axe_playwright_python.sync_playwright import Axe
+
+    window = browser.new_context(color_scheme=scheme, viewport={"width": width, "height": 800})
+    problems = []
+    for name in LOOKED_AT:
+        page = window.new_page()
+        page.goto((site / f"{name}.html").as_uri())
+        moved = page.evaluate(MOVED)
+        if moved > MOST_MOVED:
+            problems.append(f"{name}: {moved:.3f} of the window moves")
+        for found in Axe().run(page).response["violations"]:
+            problems += [f"{name}: {found['id']}: {node['html']}" for node in found["nodes"]]
+        page.close()
+    window.close()
+    assert problems == []
+
+
+def test_the_first_page_shows_the_tiles_and_speeds_of_the_ladder():
+    first, *_, last = [landing.frame(stage) for stage in landing.SHOWN]
+    assert (first["what"], last["what"]) == (
+        "32 x 32, no shared memory",
+        "128 x 256, 64 of K per step",
+    )
+    assert last["parts"] == "tile and warpgroups" and last["lines"].count("M") == 1
+    speed = own(read_report(RESULTS, "09_wgmma", 4096))["tflops"]
+    assert last["speed"] == f"{speed:.1f} TFLOP/s in fp16"
+    assert last["bar"][2] == landing.WIDTH > 100 * first["bar"][2]
+    assert landing.facts()[0][0] == str(len(hooks.parents()))
+    assert (ROOT / "docs/assets/landing.js").stat().st_size < 15_000
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("motion", "begins"), [("reduce", "09"), ("no-preference", "01")])
+def test_the_first_page_moves_but_not_for_readers_who_want_no_motion(site, browser, motion, begins):
+    window = browser.new_context(reduced_motion=motion)
+    page = window.new_page()
+    page.clock.install()
+    page.goto((site / "index.html").as_uri())
+    assert page.text_content("[data-part=name]") == begins
+    assert page.locator("svg.moves").count() == (begins == "01")
+    page.clock.run_for(60_000)
+    assert page.text_content("[data-part=name]") == "09"
+    assert page.locator("svg.moves").count() == 0
+    window.close()
+
+
+LARGEST_INDEX = 400_000  # bytes
+FIRST_FOUND = """page => {
+  const first = document.querySelector(".md-search-result__item a");
+  return first !== null && new URL(first.href).pathname.endsWith("/" + page);
+}"""
+
+
+@pytest.mark.slow
+def test_the_search_index_is_small_and_without_sources(site):
+    index = site / "search/search_index.json"
+    assert 100_000 < index.stat().st_size < LARGEST_INDEX
+    assert "source/kernels" not in index.read_text() and "source/diff" not in index.read_text()
+
+
+class QuietHandler(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture
+def address(site, request):
+    """Of the site: from disk, or from a server."""
+    if request.param == "disk":
+        yield site.as_uri()
+        return
+    handler = partial(QuietHandler, directory=site)
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("address", ["disk", "server"], indirect=True)
+@pytest.mark.parametrize(
+    ("words", "page"),
+    [("split-k", "05c_split_k.html"), ("swizzle", "concepts/swizzle.html")],
+)
+def test_search_finds_the_page_that_explains(address, browser, words, page):
+    tab = browser.new_page()
+    tab.goto(f"{address}/concepts/waves.html")
+    tab.click(".md-search__input")
+    tab.wait_for_timeout(300)  # the worker is started then
+    tab.keyboard.type(words)
+    try:  # what has been typed so far finds other pages
+        tab.wait_for_function(FIRST_FOUND, arg=page, timeout=10_000)
+    finally:
+        tab.close()
 
 
 TERMS = tuple(
@@ -242,3 +431,13 @@ def test_italics_below_a_figure_are_its_caption(between):
 def test_other_italics_are_no_caption():
     html = '<p><img src="a.svg"></p>\n<p><em>Warps</em> run.</p>'
     assert hooks.with_captions(html) == html
+
+
+def test_a_drawing_with_links_stands_in_the_page_and_keeps_its_rules_for_itself():
+    html = '<p><img alt="a" src="../figures/ladder_linear.svg"></p>'
+    drawn = hooks.with_drawings(html, "notes")
+    assert "<img" not in drawn and '<a href="../01_naive.html">' in drawn
+    assert "<style>.drawing {" in drawn and "[data-md-color-scheme=slate] & {" in drawn
+    assert drawn.count("<style>") == 1 and "prefers-color-scheme" not in drawn
+    other = '<img alt="a" src="figures/roofline.svg">'
+    assert hooks.with_drawings(other, "") == other.replace("<img", '<img width="720" height="705"')

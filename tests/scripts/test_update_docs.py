@@ -699,7 +699,7 @@ def pages_in_two_layers():
     return [*pages_of_stages(), *(name for name in pages_of_docs() if name.startswith("concepts/"))]
 
 
-# Those of them that are not yet so. No new ones. They show an example by hand that is more numbers than that.
+# Those of them that are not yet so, for an example by hand that has more numbers. No new ones.
 ONE_LAYER = """
 concepts/descriptors.md concepts/fragments.md concepts/mbarrier.md concepts/swizzle.md
 """

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 
 from ladder import access_figure
-from ladder.figures import sources
+from ladder.figures import access, sources
 from ladder.figures.svg import Canvas, Figure
 from ladder.files import read_text
 
@@ -57,6 +57,24 @@ def widths() -> Figure:
         "In a box are the lanes whose words these banks give; a row is a wavefront, 128 bytes. 8 "
         "bytes a lane go in halves of a warp and 16 in quarters, unless pairs of lanes ask for the "
         "same.",
+    )
+
+
+def column(pitch: int) -> dict:
+    """Lane l reads one float, s[l][0], of rows of `pitch` floats."""
+    return {"bytes": 4, "sample": [4 * pitch * lane for lane in range(LANES)]}
+
+
+def read_down() -> Figure:
+    canvas = Canvas("sB[l][0], read by 32 lanes: 32 wavefronts")
+    canvas.title()
+    canvas.text(8, 46, "4 bytes per lane; a row is a wavefront over 32 banks")
+    line = {**column(32), "ideal_wavefronts": 1}
+    y = access.draw_wavefronts(canvas, 60, line)
+    return canvas.figure(
+        y + 12,
+        "Every word lies in bank 0, the column at the left. Blue is the one wavefront that the 128 "
+        "bytes need, red are the 31 others.",
     )
 
 
@@ -130,4 +148,8 @@ def registers() -> Figure:
     )
 
 
-FIGURES: dict[str, Callable[[], Figure]] = {"banks_widths": widths, "register_banks": registers}
+FIGURES: dict[str, Callable[[], Figure]] = {
+    "banks_column": read_down,
+    "banks_widths": widths,
+    "register_banks": registers,
+}

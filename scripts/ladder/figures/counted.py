@@ -13,7 +13,7 @@ from ladder.project import BadInput
 from ladder.results import own
 
 SECTOR = 32  # bytes
-IN_A_ROW = 8  # labels of points that share one
+NEAR = 13  # units between points that share a label
 LEFT, RIGHT, ROW = 168, 472, 21  # where bars begin, where numbers end, the height of a row
 
 
@@ -47,9 +47,9 @@ def roofline(results: Path) -> Figure:
         points.append((2.0 * SIZE**3 / moved, own(report)["tflops"], kind, label))
     peaks = {r["problem"]["input"]: r["device"]["peak_tflops"] for r, _ in pairs}
     bandwidth = pairs[0][0]["device"]["memory_gb_s"] / 1000
-    x_range = 1.0, 2 * max(p[0] for p in points)
-    y_range = min(bandwidth, min(p[1] for p in points)) / 1.5, 2 * max(peaks.values())
-    left, top, width, height = 44, 62, 420, 330
+    x_range = 0.6, 20 * max(p[0] for p in points)  # with room for labels at both ends
+    y_range = min(bandwidth * x_range[0], min(p[1] for p in points)) / 1.5, 2 * max(peaks.values())
+    left, top, width, height = 44, 62, 420, 360
 
     def at(x: float, y: float) -> tuple[float, float]:
         def part(value: float, ends: tuple[float, float]) -> float:
@@ -65,23 +65,25 @@ def roofline(results: Path) -> Figure:
         canvas.text(at(x, 1)[0], top + height + 17, f"{x:.0f}", "small soft", "middle")
     for y in decades(*y_range):
         canvas.text(left - 6, at(1, y)[1] + 4, f"{y:.0f}", "small soft", "end")
-    for kind, peak in peaks.items():
+    for peak in sorted(set(peaks.values())):
+        kinds = [kind for kind in peaks if peaks[kind] == peak]
         corner = peak / bandwidth
-        roof = [(1, bandwidth), (corner, peak), (x_range[1], peak)]
-        canvas.path([at(*p) for p in roof], f"{KINDS[kind]} wide")
-        words = f"{kind}: {peak:.0f} TFLOP/s"
+        roof = [(x_range[0], bandwidth * x_range[0]), (corner, peak), (x_range[1], peak)]
+        canvas.path([at(*p) for p in roof], f"{KINDS[kinds[0]]} wide")
         x, y = at(corner, peak)
-        if kind == "tf32":  # left of its corner is what stages of fp16 are called
-            canvas.text(left + width - 4, y - 4, words, "small", "end")
-        else:
-            canvas.text(x - 8, y + 4, words, "small", "end")
-    canvas.text(*at(1.3, bandwidth * 0.75), f"{bandwidth:.1f} TB/s", "small")
-    for x, y, labels, kinds in clusters(points, at):
-        rows = [", ".join(labels[i : i + IN_A_ROW]) for i in range(0, len(labels), IN_A_ROW)]
-        for place, row in enumerate(rows):
-            canvas.text(x - 8, y + 4 + (place - (len(rows) - 1) / 2) * 15, row, "small", "end")
-        for (px, py), kind in kinds:
-            canvas.circle(px, py, 4, kind)
+        canvas.text(x - 8, y + 4, f"{', '.join(kinds)}: {peak:.0f} TFLOP/s", "small", "end")
+    canvas.text(*at(1, bandwidth * 0.75), f"{bandwidth:.1f} TB/s", "small")
+    groups = clusters(points, at)
+    for group in groups:
+        for (x, y), kind, _ in group:
+            canvas.circle(x, y, 4, kind)
+        first, last = min(p[0][0] for p in group), max(p[0][0] for p in group)
+        y = sum(p[0][1] for p in group) / len(group)
+        others = [place for g in groups if g is not group for place, _, _ in g]
+        in_the_way = any(0 < x - last < 40 and abs(o - y) < 14 for x, o in others)
+        side = (first - 8, y + 4) if in_the_way else (last + 8, y + 4)
+        words = named([label for _, _, label in group])
+        canvas.text(*side, words, "small", "end" if in_the_way else "start")
     canvas.text(left, top + height + 36, "operations for each byte of device memory, as counted")
     return canvas.figure(
         top + height + 48,
@@ -90,25 +92,29 @@ def roofline(results: Path) -> Figure:
     )
 
 
-def clusters(points, at) -> list[tuple]:
-    """Points of a kind that are nearer to each other than a line of text have one label: its place,
-    the stages, and the points with their kinds."""
+def clusters(points, at) -> list[list[tuple]]:
+    """Points of a color of which each is near the one before have one label."""
     groups: list[list[tuple]] = []
-    for x, y, kind, label in sorted(points, key=lambda p: (p[2], p[1])):
+    for x, y, kind, label in sorted(points, key=lambda p: (KINDS[p[2]], p[1])):
         point = (at(x, y), KINDS[kind], label)
-        if groups and groups[-1][-1][1] == point[1] and groups[-1][-1][0][1] - point[0][1] < 14:
-            groups[-1].append(point)
+        near = [g for g in groups if g[-1][1] == point[1] and math.dist(g[-1][0], point[0]) < NEAR]
+        if near:
+            near[-1].append(point)
         else:
             groups.append([point])
-    return [
-        (
-            min(place[0] for place, _, _ in group),
-            sum(place[1] for place, _, _ in group) / len(group),
-            [label for _, _, label in group],
-            [(place, kind) for place, kind, _ in group],
-        )
-        for group in groups
-    ]
+    return groups
+
+
+def named(labels: list[str]) -> str:
+    """The stages of a label, those that follow each other in the ladder as "09 to 13b"."""
+    ladder = [stage.label for stage in manifest.load().values()]
+    runs: list[list[str]] = []
+    for label in sorted(labels, key=ladder.index):
+        if runs and ladder.index(label) == ladder.index(runs[-1][-1]) + 1:
+            runs[-1].append(label)
+        else:
+            runs.append([label])
+    return ", ".join(f"{r[0]} to {r[-1]}" if len(r) > 2 else ", ".join(r) for r in runs)
 
 
 REASON_KINDS = [

@@ -1,8 +1,7 @@
-"""The ladder as it was measured: TFLOP/s at one size, and percent of cuBLAS over sizes."""
+"""The ladder as it was measured: percent of cuBLAS at one size, and over sizes."""
 
 from collections.abc import Callable
 from pathlib import Path
-from statistics import mean
 
 from ladder import manifest
 from ladder.figures.svg import Canvas, Figure
@@ -16,13 +15,12 @@ KINDS = {"fp32": "a", "fp16": "b", "e4m3": "c", "tf32": "c", "int8": "c"}
 
 
 def squares(results: Path) -> list[dict]:
-    """Of products alone, those that were timed, in the order of the ladder."""
+    """Those that were timed, in the order of the ladder."""
     reports = load(results)
     names = sorted({r["device"]["name"] for r in reports})
     if len(names) > 1:
         raise BadInput(f"results of several devices: {', '.join(names)}")
-    alone = [r for r in reports if "epilogue" not in r["problem"]]
-    return [r for r in alone if shape(r).isdigit() and "tflops" in own(r)]
+    return [r for r in reports if shape(r).isdigit() and "tflops" in own(r)]
 
 
 def of_kind(results: Path, kind: str) -> list[dict]:
@@ -48,48 +46,45 @@ def gpu(results: Path) -> str:
     return load(results)[0]["device"]["name"].removeprefix("NVIDIA ")
 
 
-def draw_panel(canvas: Canvas, y: float, results: Path, kind: str) -> float:
-    """Bars of TFLOP/s from zero, and cuBLAS as a line. The y below."""
-    reports = [r for r in of_kind(results, kind) if r["problem"]["m"] == SIZE]
-    cublas = mean(r["cublas"]["tflops"] for r in reports)
-    left, row = 168, 21
-    unit = 205 / max(cublas, *(own(r)["tflops"] for r in reports))
-    x = left + cublas * unit
-    words = f"cuBLAS {cublas:.0f} TFLOP/s"
-    canvas.text(8, y + 15, f"{kind} at {SIZE}^3", "label bold")
-    canvas.text(x, y + 15, words, "label", "end")
-    top = y + 22
+LEFT, AT_100, ROW = 168, 360, 20  # where bars begin and where 100% is; the height of a row
+
+
+def draw_panel(canvas: Canvas, y: float, reports: list[dict], kind: str) -> float:
+    """Bars of percent from zero, which cover the line at 100 where they reach beyond it. The y
+    below."""
+    canvas.text(8, y + 14, kind, "label bold")
+    top = y + 20
+    canvas.line(AT_100, y + 16, AT_100, top + len(reports) * ROW, "dash")
     for place, r in enumerate(reports):
-        variant, base = own(r), top + place * row
-        canvas.text(left - 6, base + 15, r["stage"], "small", "end")
-        canvas.rect(left, base + 2, variant["tflops"] * unit, row - 5, f"{KINDS[kind]} strong bare")
-        value = f"{variant['tflops']:.3g} ({variant['percent_of_cublas']:.0f}%)"
-        canvas.text(472, base + 15, value, "small", "end")
-    end = top + len(reports) * row
-    canvas.line(x, y + 19, x, end, "thick dash")
-    return end
+        variant, base = own(r), top + place * ROW
+        percent, tflops = variant["percent_of_cublas"], variant["tflops"]
+        with canvas.link(f"../{Path(manifest.stage(r['stage']).page).name}"):
+            canvas.text(LEFT - 6, base + 14, r["stage"], "small", "end")
+            width = percent / 100 * (AT_100 - LEFT)
+            canvas.rect(LEFT, base + 2, width, ROW - 5, f"{KINDS[kind]} strong bare")
+        value = f"{tflops:.0f}" if tflops >= 100 else f"{tflops:.1f}"
+        canvas.text(424, base + 14, value, "small soft", "end")
+        canvas.text(472, base + 14, f"{percent:.1f}", "small", "end")
+    return top + len(reports) * ROW
 
 
 def ladder_linear(results: Path) -> Figure:
-    canvas = Canvas(f"TFLOP/s of every stage, {gpu(results)}")
+    canvas = Canvas(f"Every stage at {SIZE}^3 beside cuBLAS, {gpu(results)}")
     canvas.title()
-    y = 36.0
-    kinds = kinds_at_size(results)
-    if not kinds:
-        raise BadInput(f"no results at {SIZE} of any type that a stage has")
-    for kind in kinds:
-        y = draw_panel(canvas, y, results, kind) + 16
-    best = [f"{best_of(results, kind)} for {kind}" for kind in kinds]
+    for x, words in ((AT_100, "100% is cuBLAS"), (424, "TFLOP/s"), (472, "%")):
+        canvas.text(x, 44, words, "small soft", "end")
+    reports, y = at_size(results), 40.0
+    for kind in kinds_at_size(results):
+        y = draw_panel(canvas, y, [r for r in reports if r["problem"]["input"] == kind], kind) + 8
+    drawn = {r["stage"] for r in reports}
+    others = [*manifest.load().values(), *manifest.of_several_gpus()]
+    left_out = sorted(s.name.split("_")[0] for s in others if s.name not in drawn)
     return canvas.figure(
-        y - 8,
-        f"Every panel is linear and begins at zero; the dashed line is cuBLAS with the same types. "
-        f"{', '.join(best[:-1])} and {best[-1]} are the fastest.",
+        y,
+        "Percent of cuBLAS in the same run, with the same types; a bar that covers the dashed "
+        "line is faster."
+        + (f" Not timed at this size: {', '.join(left_out)}." if left_out else ""),
     )
-
-
-def best_of(results: Path, kind: str) -> str:
-    at = [r for r in of_kind(results, kind) if r["problem"]["m"] == SIZE]
-    return manifest.stage(max(at, key=lambda r: own(r)["tflops"])["stage"]).label
 
 
 LINES = ("c", "a", "d", "b", "hot", "gray")

@@ -4,7 +4,7 @@ import math
 import statistics
 
 from ladder.figures.svg import Canvas, Figure
-from ladder.figures.sweep import HEIGHT, LEAST, LEFT, MOST, RIGHT, TOP, level, percent_axis
+from ladder.figures.sweep import HEIGHT, LEFT, RIGHT, TOP, beyond, level, percent_axis
 from ladder.rows_beside_torch import CALLS, beside_torch
 from ladder.sweep_shapes import sizes
 
@@ -39,8 +39,9 @@ def over_rows() -> Figure:
     words = " and ".join(f"{mean:.1f} of `{call}`" for mean, call in zip(means, CALLS, strict=True))
     return canvas.figure(
         TOP + HEIGHT + 50,
-        f"{len(shapes)} shapes, eight weights of public models at twenty numbers of rows; what is "
-        f"beyond {LEAST} and {MOST} is drawn at the edge. The geometric means are {words}.",
+        f"{len(shapes)} shapes, eight weights of public models at twenty numbers of rows"
+        f"{beyond(row['percent'] for row in found['rows'])}. The "
+        f"geometric means are {words}.",
     )
 
 

@@ -3,6 +3,8 @@ a phone."""
 
 import html
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 # Units of the viewBox. A phone shows them in PHONE pixels, where the smallest text still has
@@ -91,6 +93,14 @@ class Canvas:
         self.line(x1, y1, bx, by, kind)
         points = [(x2, y2), (bx - 4 * uy, by + 4 * ux), (bx + 4 * uy, by - 4 * ux)]
         self.path(points, f"head {kind.replace('dash', '')}".strip())
+
+    @contextmanager
+    def link(self, to: str) -> Iterator[None]:
+        """Leads from what is drawn meanwhile to a page, from docs/figures on. Images have no
+        links; the site puts a drawing that has some into the page itself."""
+        self.parts.append(f'<a href="{to}">')
+        yield
+        self.parts.append("</a>")
 
     def title(self, x: float = 8, y: float = 22) -> None:
         self.text(x, y, self.name, "title")

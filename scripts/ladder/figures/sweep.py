@@ -1,6 +1,7 @@
 """A sweep over shapes: what the last stage takes beside the fastest library, shape by shape."""
 
 import math
+from collections.abc import Iterable
 from pathlib import Path
 
 from ladder.figures.svg import Canvas, Figure
@@ -20,8 +21,8 @@ from ladder.sweep_records import (
 from ladder.sweep_shapes import model_shapes, sizes
 
 LEFT, RIGHT, TOP, HEIGHT = 44, 464, 62, 250
-LEAST, MOST = 50, 150  # percent; what is beyond is drawn at the edge
-LINES = (50, 75, 90, 100, 125, 150)
+LEAST, MOST = 50, 200  # percent
+LINES = (50, 75, 90, 100, 125, 150, 200)
 # Kinds of shapes, each in a colour.
 KINDS = {
     "few": ("a", "up to 128 rows"),
@@ -42,6 +43,12 @@ def level(percent: float) -> float:
     clamped = min(max(percent, LEAST), MOST)
     part = math.log(clamped / LEAST) / math.log(MOST / LEAST)
     return TOP + HEIGHT * (1 - part)
+
+
+def beyond(percents: Iterable[float]) -> str:
+    """For a caption: how many are drawn at the edge instead of where they are."""
+    count = sum(not LEAST <= percent <= MOST for percent in percents)
+    return f"; {count} beyond {LEAST} and {MOST} drawn at the edge" if count else ""
 
 
 def percent_axis(canvas: Canvas, what: str) -> None:
@@ -84,11 +91,12 @@ def percent_of_best(rows: list[Row], gpu: str) -> Figure:
         x += 140
     mean = geometric_mean(r.percent_of_best(stage) for r in there)
     low = worst(there, stage, 1)[0]
+    edge = beyond(r.percent_of_best(stage) for r in there)
     return canvas.figure(
         TOP + HEIGHT + 50,
         f"{len(there)} shapes, the larger dots projections of language models; 100 is the fastest "
-        f"of cuBLAS, cublasLt and CUTLASS at that shape. The geometric mean is {mean:.1f}, the "
-        f"lowest {low.percent_of_best(stage):.1f} at {short(low.shape)}.",
+        f"of cuBLAS, cublasLt and CUTLASS at that shape{edge}. The geometric mean is {mean:.1f}, "
+        f"the lowest {low.percent_of_best(stage):.1f} at {short(low.shape)}.",
     )
 
 
