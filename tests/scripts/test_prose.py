@@ -52,25 +52,9 @@ def pages():
     return sorted(name for name in names if not name.startswith("results/"))
 
 
-# Pages that are not yet mended. No new ones.
-FAULTY = """
-index.md 01_naive.md 02_smem_tiled.md 03_transposed_b.md 04_register_blocked.md 04b_vectorized.md
-04c_warp_tiled.md 04d_register_banks.md 05b_split_barrier.md 05d_split_in_cluster.md 05e_few_rows.md
-06_wmma.md 06b_wmma_pipelined.md 06c_fragments_ahead.md 07_mma_sync.md 08_tma.md 09_wgmma.md
-10_warp_specialized.md 10b_cluster.md 11_persistent.md 11b_overlapped_stores.md
-11c_chosen_by_shape.md 12_tensor_parallel.md 12b_copy_beside.md 12d_reduce_scatter.md
-13_fit_the_waves.md 13b_ping_pong.md 14_few_rows.md 15_chosen_by_cost.md 16_fused_epilogue.md
-17_fp8.md 17b_promoted.md 17c_block_scaled.md 18_layouts.md 19_tf32.md 20_int8.md
-"""
-
-
 @pytest.mark.parametrize("page", pages())
 def test_the_language_of_a_page_is_plain(page):
-    found = faults((DOCS / page).read_text())
-    if page in FAULTY.split():
-        assert found, f"{page}: take it out of FAULTY"
-    else:
-        assert found == []
+    assert faults((DOCS / page).read_text()) == []
 
 
 @pytest.mark.parametrize(
