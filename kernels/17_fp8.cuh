@@ -22,6 +22,7 @@
 #include "parts/ring.cuh"
 #include "parts/sixteen_bits.cuh"
 #include "parts/store_halves.cuh"
+#include "parts/store_pieces.cuh"
 #include "parts/warpgroup.cuh"
 #include "ptx/named_barrier.cuh"
 #include "ptx/setmaxnreg.cuh"
@@ -199,12 +200,9 @@ __device__ __forceinline__ void store(Shared& s, int group, const Sum (&acc)[PAR
       // Of 176 columns the last piece of 64 has 16 once more that the one before has, too.
       const int col0 = min(j * COLS, BN - COLS);
       Out(*const staged)[COLS] = s.staged[group][piece % STAGED];
-      // The piece that was here before is on its way; of two, the other may still wait.
-      if (sends) ptx::bulk_wait_group_read<STAGED - 1>();
-      ptx::named_barrier_sync(1 + group, WARPGROUP);  // for all four warps' rows of it
+      wait_for_place<STAGED>(group);
       finish(&staged[warp * 16], &acc[i][col0 / 2], tile.n0 + col0, N, lane);
-      ptx::fence_proxy_async();                       // TMA sees what this lane has written
-      ptx::named_barrier_sync(1 + group, WARPGROUP);  // and all lanes have
+      wait_for_warps(group);
       const int m = tile.m0 + (group * PARTS + i) * MMA_M, n = tile.n0 + col0;
       if (n + COLS > N && N % CHUNK != 0)  // TMA would write past the end of a row
         store_staged<16>(&staged[warp * 16], to.C, to.ldc, m + warp * 16, n, M, N, lane);
