@@ -18,6 +18,7 @@
 
 #include "launch.cuh"
 #include "parts/block_order.cuh"
+#include "parts/configurations.cuh"
 #include "parts/epilogue.cuh"
 #include "parts/no_kernel.cuh"
 #include "parts/operand.cuh"
@@ -377,16 +378,14 @@ inline int fitting(const Tiling& c) {
   return (cluster_of(c.pairs) <= 2 ? blocks : blocks * 10 / 11) / cluster_of(c.pairs);
 }
 // Rounds of one tile for each of them.
-template <class T, class Tiling>
-int waves(const Gemm<T, T>& p, const Tiling& c) {
+template <class T, class AnyTiling>
+int waves(const Gemm<T, T>& p, const AnyTiling& c) {
   return ceil_div(tiles(p, c), fitting(c));
 }
 
 template <class T>
 void gemm_as(const Configuration<T>& c, const Gemm<T, T>& p) {
-  if (done_without_kernel(p)) return;
-  // No more blocks than it takes to be done in as many waves.
-  c.launch(p, tiles(p, c), ceil_div(tiles(p, c), waves(p, c)));
+  if (!done_without_kernel(p)) launch_in_waves(c, p);
 }
 
 // What all steps along K of a wave take, in no unit: products, and rows and columns that arrive.
@@ -396,17 +395,6 @@ double cost(const Gemm<T, T>& p, const Tiling& c) {
   return waves(p, c) * (9.16e-3 * c.BM * c.BN + 0.976 * (c.BM + c.BN));
 }
 
-template <class Configurations, class T, class Allowed>
-const auto& first_done(const Configurations& all, const Gemm<T, T>& p, const Allowed& is_allowed) {
-  decltype(&all[0]) first = nullptr;
-  for (const auto& c : all)
-    if (is_allowed(c) && (!first || cost(p, c) < cost(p, *first))) first = &c;
-  return *first;
-}
-template <class Configurations, class T>
-const auto& first_done(const Configurations& all, const Gemm<T, T>& p) {
-  return first_done(all, p, [](const auto&) { return true; });
-}
 // Where rows begin off the lines of 128 bytes, 64 halves, fewer requests of neighbours are merged,
 // and pairs pay; but not with few rows.
 template <class T>

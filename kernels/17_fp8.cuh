@@ -11,12 +11,12 @@
 //         of any In of 1 or 4 bytes and any Out, that 17b, 17c, 19 and 20 use.
 // Step    what the 8 bits change is less than half of it: they take other tiles.
 // Limit   the 14 bits: 17b.
-#include <algorithm>
 #include <string>
 #include <type_traits>
 
 #include "launch.cuh"
 #include "parts/block_order.cuh"
+#include "parts/configurations.cuh"
 #include "parts/descriptors.cuh"
 #include "parts/no_kernel.cuh"
 #include "parts/ring.cuh"
@@ -317,9 +317,7 @@ int waves(const Gemm<In, Out>& p, const Configuration<In, Out>& c) {
 
 template <class In, class Out>
 void gemm_as(const Configuration<In, Out>& c, const Gemm<In, Out>& p) {
-  if (done_without_kernel(p)) return;
-  // No more blocks than it takes to be done in as many waves.
-  c.launch(p, tiles(p, c), ceil_div(tiles(p, c), waves(p, c)));
+  if (!done_without_kernel(p)) launch_in_waves(c, p);
 }
 
 // What p takes, in nanoseconds, but for what it takes with every tile: the steps along K of all
@@ -329,12 +327,6 @@ template <class In, class Out>
 double cost(const Gemm<In, Out>& p, const Configuration<In, Out>& c) {
   constexpr double FIRST_AND_LAST = 0.2;  // for an element of a tile
   return waves(p, c) * ceil_div(p.K, BK<In>) * c.step + FIRST_AND_LAST * c.BM * c.BN;
-}
-template <class Configuration, size_t COUNT, class In, class Out>
-const Configuration& first_done(const Configuration (&all)[COUNT], const Gemm<In, Out>& p) {
-  return *std::min_element(all, all + COUNT, [&](const Configuration& c, const Configuration& d) {
-    return cost(p, c) < cost(p, d);
-  });
 }
 
 // Always 128x256, as 11b.

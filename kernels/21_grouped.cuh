@@ -13,6 +13,7 @@
 #include "13_fit_the_waves.cuh"
 #include "launch.cuh"
 #include "parts/block_order.cuh"
+#include "parts/configurations.cuh"
 #include "parts/epilogue.cuh"
 #include "parts/no_kernel.cuh"
 #include "parts/operand.cuh"
