@@ -371,16 +371,10 @@ template <class T>
 int tiles(const Gemm<T, T>& p, const Tiling& c) {
   return ceil_div(p.M, down_of(c.pairs) * c.BM) * ceil_div(p.N, across_of(c.pairs) * c.BN);
 }
-// Clusters that fit at once. Of four blocks, each within one group of 16 or 18 multiprocessors, or
-// of fewer, not all multiprocessors hold one (H200: 30).
-inline int fitting(const Tiling& c) {
-  const int blocks = device_attribute(cudaDevAttrMultiProcessorCount);
-  return (cluster_of(c.pairs) <= 2 ? blocks : blocks * 10 / 11) / cluster_of(c.pairs);
-}
-// Rounds of one tile for each of them.
+// Rounds of one tile for each of the clusters that run at the same time.
 template <class T, class AnyTiling>
 int waves(const Gemm<T, T>& p, const AnyTiling& c) {
-  return ceil_div(tiles(p, c), fitting(c));
+  return ceil_div(tiles(p, c), clusters_at_once(cluster_of(c.pairs)));
 }
 
 template <class T>

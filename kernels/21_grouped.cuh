@@ -163,7 +163,7 @@ inline int tiles(const Gemm<half, half>& p, const Configuration& c) {
 inline void gemm_as(const Configuration& c, const Gemm<half, half>& p) {
   if (done_without_kernel_of_groups(p)) return;
   // No more blocks than it takes to be done in as many waves; all, where these are not known.
-  c.launch(p, p.groups.count > 0 && !p.groups.ends_on_host ? fitting(c)
+  c.launch(p, p.groups.count > 0 && !p.groups.ends_on_host ? clusters_at_once(1)
                                                            : ceil_div(tiles(p, c), waves(p, c)));
 }
 
