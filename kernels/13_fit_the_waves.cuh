@@ -4,10 +4,10 @@
 //         rows are its n, any multiple of 8. So a tile may have 144 or 152 or 160 rows, and there
 //         is a height with which the tiles come out at just under a whole number of waves.
 // vs 11b  the kernel for any tile of 8i rows by 128 or 256 columns; sums that stmatrix turns back,
-//         in pieces which a warpgroup stages together; pairs of blocks that share A, B or both; the
-//         choice of the tile, and no more blocks than are done in as many waves, both as in 11c;
-//         copies that start before any thread waits for another; no barrier at the end; a warpgroup
-//         number that ptxas sees as one for a warp; fp16 or bf16, the parameter T.
+//         in pieces that a warpgroup stages together (parts/store_pieces.cuh); pairs of blocks that
+//         share A, B or both; the choice of the tile, and no more blocks than are done in as many
+//         waves, both as in 11c; copies that start before any thread waits for another; no barrier
+//         at the end; a warpgroup number that ptxas sees as one for a warp; fp16 or bf16, as T.
 // Step    a tile of any height is useless without the choice of it.
 // Limit   the clock, where the waves are full: at 8192 the tensor pipe is busy in 94% of all. With
 //         few steps along K the tiles' stores, during which nothing is multiplied: 13b.
@@ -18,18 +18,17 @@
 
 #include "launch.cuh"
 #include "parts/block_order.cuh"
+#include "parts/configurations.cuh"
 #include "parts/epilogue.cuh"
 #include "parts/no_kernel.cuh"
 #include "parts/operand.cuh"
 #include "parts/ring.cuh"
-#include "parts/sixteen_bits.cuh"
-#include "parts/store_halves.cuh"
+#include "parts/store_pieces.cuh"
 #include "parts/warpgroup.cuh"
 #include "ptx/cluster.cuh"
 #include "ptx/grid_dependency.cuh"
 #include "ptx/named_barrier.cuh"
 #include "ptx/setmaxnreg.cuh"
-#include "ptx/stmatrix.cuh"
 #include "ptx/tensor_map.cuh"
 #include "ptx/tma.cuh"
 #include "ptx/wgmma.cuh"
@@ -249,77 +248,6 @@ __device__ __forceinline__ unsigned multiply(Shared<T, BM, BN, MAJOR_A, MAJOR_B>
   return before;
 }
 
-// The rows from `row0` on of a warp's 16 columns of C, which it has as columns of `acc`: turned, to
-// the rows of a piece. A stmatrix turns 8 rows by 16 columns, or two of these.
-template <int BM, int PIECE, class T>
-__device__ __forceinline__ void stage_piece(T (*staged)[BOX], const float (&acc)[BM / 2], int row0,
-                                            int warp, int lane) {
-  const int col = warp * 16 + lane / 8 % 2 * 8;
-#pragma unroll
-  for (int row = 0; row < PIECE && row0 + row < BM; row += 16) {
-    const float* const a = &acc[(row0 + row) / 2];
-    const uint32_t upper[2] = {as_pair<T>(a[0], a[1]), as_pair<T>(a[2], a[3])};
-    if (row0 + row + 8 < BM) {
-      const uint32_t both[4] = {upper[0], upper[1], as_pair<T>(a[4], a[5]), as_pair<T>(a[6], a[7])};
-      ptx::stmatrix_x4_trans(&staged[row + lane / 16 * 8 + lane % 8][swizzled(lane, col)], both);
-    } else {
-      ptx::stmatrix_x2_trans(&staged[row + lane % 8][swizzled(lane, col)], upper);
-    }
-  }
-}
-
-// C, to TMA in pieces, of which a tile's last may be lower; and to lanes.
-template <class T>
-struct Result {
-  const CUtensorMap &pieces, &last_pieces;
-  T* C;
-  int64_t ldc;
-  int M, N;
-
-  // Whether TMA would write past the end of a row, of a piece from column n on. (21 asks for the
-  // row behind the piece, too.)
-  __device__ __forceinline__ bool is_cut(int /* end_m */, int n) const {
-    return n + BOX > N && N % 8 != 0;
-  }
-};
-
-// A warpgroup's sums go to C by way of shared memory, box by box, in pieces: each warp turns its 16
-// columns of a piece, and one thread sends all of it. `piece` counts those of the warpgroup.
-// `finish` is what is done with the sums first: here nothing, in 16 an epilogue.
-template <int BM, class Shared, class Result, int BOXES, class Finish>
-__device__ __forceinline__ void store(Shared& s, float (&acc)[BOXES][BM / 2],
-                                      const typename Finish::Columns (&columns)[BOXES],
-                                      const Finish& finish, const Result& to, int m0, int n0,
-                                      unsigned& piece) {
-  constexpr int PIECE = Shared::PIECE;
-  const int group = warpgroup_of_block();
-  const int warp = threadIdx.x % WARPGROUP / 32, lane = threadIdx.x % 32;
-  const bool sends = threadIdx.x % WARPGROUP == 0;
-#pragma unroll
-  for (int w = 0; w < BOXES; ++w)
-#pragma unroll
-    for (int row0 = 0; row0 < BM; row0 += PIECE, ++piece) {
-      const int m = m0 + row0, n = n0 + w * BOX;
-      finish.template piece<PIECE>(&acc[w][row0 / 2], row0, BM - row0, columns[w], m0,
-                                   n + warp * 16, to.M, to.N, lane);
-      auto* const staged = s.staged[group][piece % STAGED];
-      // The piece that was here before is on its way; of the others, one may still wait.
-      if (sends) ptx::bulk_wait_group_read<STAGED - 1>();
-      ptx::named_barrier_sync(1 + group, WARPGROUP);  // for all four warps' rows of it
-      stage_piece<BM, PIECE>(staged, acc[w], row0, warp, lane);
-      ptx::fence_proxy_async();                       // TMA sees what this lane has written
-      ptx::named_barrier_sync(1 + group, WARPGROUP);  // and all lanes have
-      if (to.is_cut(m0 + min(row0 + PIECE, BM), n))   // TMA would write past the end
-        for (int row = warp * 8; row < PIECE && row0 + row < BM; row += WARPGROUP / 32 * 8)
-          store_staged<8>(&staged[row], to.C, to.ldc, m + row, n, to.M, to.N, lane);
-      else if (sends)
-        ptx::tma_store(row0 + PIECE <= BM ? &to.pieces : &to.last_pieces, n, m, staged[0]);
-      // A group for each piece, an empty one for what the warps have stored: the wait above counts
-      // them.
-      if (sends) ptx::bulk_commit_group();
-    }
-}
-
 template <class T, int BM, int BN, Pairs PAIRS, Major MAJOR_A, Major MAJOR_B, class Finish>
 __global__ void __launch_bounds__(THREADS, 1)
     gemm_kernel(int M, int N, int K, int tiles_of_C, const __grid_constant__ CUtensorMap map_A,
@@ -350,7 +278,7 @@ __global__ void __launch_bounds__(THREADS, 1)
     constexpr int BOXES = BN / BOX / CONSUMERS;
     const int first_box = warpgroup_of_block() * BOXES;
     const int warp = threadIdx.x % WARPGROUP / 32;
-    const Result<T> to{map_C, map_C_last, C, ldc, M, N};
+    const PiecesOfC<T> to{map_C, map_C_last, C, ldc, M, N};
     unsigned step = 0, piece = 0;
     for (int index = blockIdx.x / CLUSTER; index < tiles_of_C; index += gridDim.x / CLUSTER) {
       const Tile tile = tile_at(index);
@@ -363,7 +291,7 @@ __global__ void __launch_bounds__(THREADS, 1)
       const unsigned last = multiply<CLUSTER>(s, tiles, first_box, acc, step);
       ptx::wgmma_wait_group<0>();
       release<CLUSTER>(s, last);
-      store<BM>(s, acc, columns, finish, to, tile.m0, n0, piece);
+      store_transposed(s.staged, acc, columns, finish, to, tile.m0, n0, piece);
     }
     if (threadIdx.x % WARPGROUP == 0) ptx::bulk_wait_group_read<0>();  // the last are still read
   }
@@ -443,23 +371,15 @@ template <class T>
 int tiles(const Gemm<T, T>& p, const Tiling& c) {
   return ceil_div(p.M, down_of(c.pairs) * c.BM) * ceil_div(p.N, across_of(c.pairs) * c.BN);
 }
-// Clusters that fit at once. Of four blocks, each within one group of 16 or 18 multiprocessors, or
-// of fewer, not all multiprocessors hold one (H200: 30).
-inline int fitting(const Tiling& c) {
-  const int blocks = device_attribute(cudaDevAttrMultiProcessorCount);
-  return (cluster_of(c.pairs) <= 2 ? blocks : blocks * 10 / 11) / cluster_of(c.pairs);
-}
-// Rounds of one tile for each of them.
-template <class T, class Tiling>
-int waves(const Gemm<T, T>& p, const Tiling& c) {
-  return ceil_div(tiles(p, c), fitting(c));
+// Rounds of one tile for each of the clusters that run at the same time.
+template <class T, class AnyTiling>
+int waves(const Gemm<T, T>& p, const AnyTiling& c) {
+  return ceil_div(tiles(p, c), clusters_at_once(cluster_of(c.pairs)));
 }
 
 template <class T>
 void gemm_as(const Configuration<T>& c, const Gemm<T, T>& p) {
-  if (done_without_kernel(p)) return;
-  // No more blocks than it takes to be done in as many waves.
-  c.launch(p, tiles(p, c), ceil_div(tiles(p, c), waves(p, c)));
+  if (!done_without_kernel(p)) launch_in_waves(c, p);
 }
 
 // What all steps along K of a wave take, in no unit: products, and rows and columns that arrive.
@@ -469,17 +389,6 @@ double cost(const Gemm<T, T>& p, const Tiling& c) {
   return waves(p, c) * (9.16e-3 * c.BM * c.BN + 0.976 * (c.BM + c.BN));
 }
 
-template <class Configurations, class T, class Allowed>
-const auto& first_done(const Configurations& all, const Gemm<T, T>& p, const Allowed& is_allowed) {
-  decltype(&all[0]) first = nullptr;
-  for (const auto& c : all)
-    if (is_allowed(c) && (!first || cost(p, c) < cost(p, *first))) first = &c;
-  return *first;
-}
-template <class Configurations, class T>
-const auto& first_done(const Configurations& all, const Gemm<T, T>& p) {
-  return first_done(all, p, [](const auto&) { return true; });
-}
 // Where rows begin off the lines of 128 bytes, 64 halves, fewer requests of neighbours are merged,
 // and pairs pay; but not with few rows.
 template <class T>

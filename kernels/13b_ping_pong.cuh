@@ -12,8 +12,10 @@
 #include "13_fit_the_waves.cuh"
 #include "launch.cuh"
 #include "parts/block_order.cuh"
+#include "parts/configurations.cuh"
 #include "parts/epilogue.cuh"
 #include "parts/no_kernel.cuh"
+#include "parts/store_pieces.cuh"
 #include "parts/warpgroup.cuh"
 #include "ptx/grid_dependency.cuh"
 #include "ptx/named_barrier.cuh"
@@ -95,7 +97,7 @@ __global__ void __launch_bounds__(THREADS, 1)
     constexpr int BOXES = BN / BOX / USERS;
     const int group = warpgroup_of_block(), warp = threadIdx.x % WARPGROUP / 32;
     const int first_box = USERS == 1 ? 0 : group * BOXES;
-    const Result<T> to{map_C, map_C_last, C, ldc, M, N};
+    const PiecesOfC<T> to{map_C, map_C_last, C, ldc, M, N};
     unsigned step = 0, piece = 0;
     int turn = 0;
     const int clusters = gridDim.x / CLUSTER;
@@ -117,7 +119,7 @@ __global__ void __launch_bounds__(THREADS, 1)
       if (ORDER == Order::IN_TURN && !is_last) hand_turn_on(group);  // all operands have landed
       ptx::wgmma_wait_group<0>();
       release<CLUSTER>(s, last);
-      store<BM>(s, acc, columns, finish, to, tile.m0, n0, piece);
+      store_transposed(s.staged, acc, columns, finish, to, tile.m0, n0, piece);
       if (ORDER == Order::STORES_IN_TURN && !is_last) hand_turn_on(group);
     }
     if (threadIdx.x % WARPGROUP == 0) ptx::bulk_wait_group_read<0>();  // the last are still read

@@ -19,6 +19,7 @@
 
 #include "launch.cuh"
 #include "parts/block_order.cuh"
+#include "parts/configurations.cuh"
 #include "parts/epilogue.cuh"
 #include "parts/no_kernel.cuh"
 #include "parts/operand.cuh"
@@ -335,13 +336,6 @@ void gemm_as(const Configuration<T>& c, const Gemm<T, T>& p, int blocks) {
   c.launch(p, blocks);
 }
 
-// Tiles of a wave, one block on a multiprocessor: clusters of more than two do not fill a GPU, for
-// each is within one group of 16 or 18 multiprocessors, or of fewer (H200: 66 of 2, 30 of 4, 15 of
-// 8).
-inline int fitting(int split) {
-  const int multiprocessors = device_attribute(cudaDevAttrMultiProcessorCount);
-  return std::max(1, (split <= 2 ? multiprocessors : multiprocessors * 10 / 11) / split);
-}
 template <class T>
 struct Choice {
   const Configuration<T>* configuration;
@@ -356,7 +350,7 @@ Choice<T> chosen(const Gemm<T, T>& p) {
   double least = 0;
   for (const Configuration<T>& c : CONFIGURATIONS<T>) {
     const double waves = static_cast<double>(ceil_div(p.M, c.BM)) * ceil_div(p.N, c.BN) /
-                         static_cast<double>(fitting(c.split));
+                         static_cast<double>(clusters_at_once(c.split));
     const int blocks = waves <= 1 ? 1 : c.buffers(3) >= 4 ? 3 : c.buffers(2) >= 4 ? 2 : 1;
     const double rounds = waves <= 1 ? 1 : blocks == 1 ? std::ceil(waves) : waves + 1.0 / blocks;
     const double bytes = rounds * ceil_div(ceil_div(p.K, BK), c.split) * (c.BM + c.BN);

@@ -4,16 +4,14 @@
 //         says is done first. The model has eight constants a candidate, which a program measures:
 //         ./ladder tune, on the GPU that is there.
 // vs 11c  no kernel of its own; the candidates are those of four stages; the model, tuned/model.h,
-//         knows what a launch, a step and a tile take, and what memory allows; a table a GPU; the
-//         choice can be asked for its reasons.
-// Step    none of it runs on the GPU: a list, tables and a sum, and the reasons in words.
+//         knows what a launch, a step and a tile take, and what memory allows; a table a GPU;
+//         tuned/choice.h, the choice from a table, which can be asked for its reasons.
 // Limit   the choice comes to 99.5% of the fastest candidate at 22 usual shapes (H200), and at 313
 //         others to 98.4%. The model has one clock: long products take up to 6% longer.
-#include <algorithm>
-#include <array>
-#include <iterator>
+#include <functional>
 #include <limits>
-#include <string>
+#include <map>
+#include <stdexcept>
 #include <vector>
 
 #include "11c_chosen_by_shape.cuh"
@@ -22,22 +20,21 @@
 #include "14_few_rows.cuh"
 #include "launch.cuh"
 #include "parts/no_kernel.cuh"
-#include "tuned/gpus.h"
-#include "tuned/model.h"
+#include "tuned/choice.h"
 
 namespace ladder::chosen_by_cost {
 
 using tuned::Candidate;
 using tuned::Constants;
-using tuned::Estimate;
 using tuned::Gpu;
 using tuned::Kernel;
+using Problem = Gemm<half, half>;
 
 // ---- The candidates ----------------------------------------------------------------------------
 
 struct Configuration {
   Candidate candidate;
-  size_t number;  // in the table of its stage
+  std::function<void(const Problem&)> gemm;
 };
 
 // Some that share a multiprocessor with two others take much longer than the model expects (H200):
@@ -46,142 +43,42 @@ constexpr bool is_crowded(const Candidate& c) {
   return c.resident == 3 && (c.split == 4 || (c.split == 2 && c.BM == 32));
 }
 
-// Calls take(candidate, number) for all others that the four stages have.
-template <class Take>
-constexpr void for_each_candidate(Take take) {
-  size_t number = 0;
+// All others that the four stages have.
+inline std::vector<Configuration> all_configurations() {
+  std::vector<Configuration> all;
   for (const auto& c : chosen_by_shape::CONFIGURATIONS)
-    take(Candidate{Kernel::CHOSEN_BY_SHAPE, chosen_by_shape::BM, c.BN, c.cluster, 1, 1, 1},
-         number++);
-  const auto take_tiles = [&](Kernel kernel, const auto& configurations) {
-    number = 0;
+    all.push_back({{Kernel::CHOSEN_BY_SHAPE, chosen_by_shape::BM, c.BN, c.cluster, 1, 1, 1},
+                   [&c](const Problem& p) { chosen_by_shape::gemm_as(c, p); }});
+  const auto append_tiles = [&](Kernel kernel, const auto& configurations) {
     for (const auto& c : configurations)
-      take(Candidate{kernel, c.BM, c.BN, down_of(c.pairs), across_of(c.pairs), 1, 1}, number++);
+      all.push_back({{kernel, c.BM, c.BN, down_of(c.pairs), across_of(c.pairs), 1, 1},
+                     [&c](const Problem& p) { fit_the_waves::gemm_as(c, p); }});
   };
-  take_tiles(Kernel::FIT_THE_WAVES, fit_the_waves::CONFIGURATIONS<half>);
-  take_tiles(Kernel::PING_PONG, ping_pong::CONFIGURATIONS<half>);
-  // GCC 13 knows how many there are only where they are an argument.
-  const auto take_few_rows = [&](const auto& configurations) {
-    number = 0;
-    for (const auto& c : configurations) {
-      for (const int resident : few_rows::BLOCKS) {
-        const Candidate candidate{Kernel::FEW_ROWS, c.BM, c.BN, 1, 1, c.split, resident};
-        // Copies are well ahead of multiplications. Large tiles with much to send are as fast
-        // alone.
-        if (c.buffers(resident) >= 4 && (resident == 1 || c.split == 1 || c.BM <= 32) &&
-            !is_crowded(candidate))
-          take(candidate, number);
-      }
-      ++number;
+  append_tiles(Kernel::FIT_THE_WAVES, fit_the_waves::CONFIGURATIONS<half>);
+  append_tiles(Kernel::PING_PONG, ping_pong::CONFIGURATIONS<half>);
+  for (const auto& c : few_rows::CONFIGURATIONS<half>)
+    for (const int resident : few_rows::BLOCKS) {
+      const Candidate candidate{Kernel::FEW_ROWS, c.BM, c.BN, 1, 1, c.split, resident};
+      // Copies are well ahead of multiplications. Large tiles with much to send are as fast alone.
+      if (c.buffers(resident) >= 4 && (resident == 1 || c.split == 1 || c.BM <= 32) &&
+          !is_crowded(candidate))
+        all.push_back(
+            {candidate, [&c, resident](const Problem& p) { few_rows::gemm_as(c, p, resident); }});
     }
-  };
-  take_few_rows(few_rows::CONFIGURATIONS<half>);
-}
-
-constexpr size_t count_candidates() {
-  size_t count = 0;
-  for_each_candidate([&](const Candidate&, size_t) { ++count; });
-  return count;
-}
-constexpr size_t COUNT = count_candidates();
-
-constexpr std::array<Configuration, COUNT> all_configurations() {
-  std::array<Configuration, COUNT> all{};
-  size_t count = 0;
-  for_each_candidate([&](const Candidate& candidate, size_t number) {
-    all[count++] = {candidate, number};
-  });
   return all;
 }
-inline constexpr std::array<Configuration, COUNT> CONFIGURATIONS = all_configurations();
-
-inline void gemm_as(const Configuration& c, const Gemm<half, half>& p) {
-  switch (c.candidate.kernel) {
-    case Kernel::CHOSEN_BY_SHAPE:
-      return chosen_by_shape::gemm_as(chosen_by_shape::CONFIGURATIONS[c.number], p);
-    case Kernel::FIT_THE_WAVES:
-      return fit_the_waves::gemm_as(fit_the_waves::CONFIGURATIONS<half>[c.number], p);
-    case Kernel::PING_PONG:
-      return fit_the_waves::gemm_as(ping_pong::CONFIGURATIONS<half>[c.number], p);
-    case Kernel::FEW_ROWS:
-      return few_rows::gemm_as(few_rows::CONFIGURATIONS<half>[c.number], p, c.candidate.resident);
-  }
-}
-
-// ---- The constants -----------------------------------------------------------------------------
-
-// A table's constants in the order of the configurations; none for one that was not measured.
-using ByConfiguration = std::array<const Constants*, COUNT>;
-
-inline ByConfiguration by_configuration(const Gpu& gpu) {
-  ByConfiguration result{};
-  for (size_t i = 0; i < COUNT; ++i)
-    for (const tuned::Row* row = gpu.rows; row != gpu.rows + gpu.count; ++row)
-      if (row->candidate == CONFIGURATIONS[i].candidate) result[i] = &row->constants;
-  return result;
-}
-
-inline const ByConfiguration& constants_of(size_t gpu) {
-  using Tables = std::array<ByConfiguration, std::size(tuned::GPUS)>;
-  static const Tables TABLES = [] {
-    Tables tables;
-    for (size_t i = 0; i < tables.size(); ++i) tables[i] = by_configuration(*tuned::GPUS[i]);
-    return tables;
-  }();
-  return TABLES[gpu];
-}
-
-// Of tuned::GPUS the one with this name, or as many as there are.
-inline size_t find_gpu(const std::string& name) {
-  size_t i = 0;
-  while (i < std::size(tuned::GPUS) && name != tuned::GPUS[i]->name) ++i;
-  return i;
-}
-
-// What the choice knows of a device.
-struct Device {
-  size_t gpu;     // whose constants are taken, of tuned::GPUS
-  bool is_known;  // they are its own; otherwise the first table's
-  int multiprocessors;
-};
-inline Device device_with(size_t gpu, int multiprocessors) {
-  const bool is_known = gpu < std::size(tuned::GPUS);
-  return {is_known ? gpu : 0, is_known, multiprocessors};
-}
-
-// Of every device the number of its table, or one beyond them all. Looked up once: to ask for a
-// name takes longer than a multiplication.
-inline size_t gpu_of_device(int device) {
-  static const std::vector<size_t> GPUS = [] {
-    int devices = 0;
-    LADDER_CUDA_CHECK(cudaGetDeviceCount(&devices));
-    std::vector<size_t> gpus;
-    for (int i = 0; i < devices; ++i) {
-      cudaDeviceProp properties;
-      LADDER_CUDA_CHECK(cudaGetDeviceProperties(&properties, i));
-      gpus.push_back(find_gpu(properties.name));
-    }
-    return gpus;
-  }();
-  return GPUS[static_cast<size_t>(device)];
-}
-inline Device current_device() {
-  int device = 0;
-  LADDER_CUDA_CHECK(cudaGetDevice(&device));
-  return device_with(gpu_of_device(device), device_attribute(cudaDevAttrMultiProcessorCount));
-}
+inline const std::vector<Configuration> CONFIGURATIONS = all_configurations();
 
 // ---- The choice --------------------------------------------------------------------------------
 
 // A variant leaves out one part of the model.
 enum class LeftOut { NOTHING, CONSTANTS, LINES, TILE, MEMORY };
 
-template <LeftOut LEFT_OUT = LeftOut::NOTHING>
-Estimate estimate(const Gemm<half, half>& p, const Device& device, size_t number) {
-  const Candidate& candidate = CONFIGURATIONS[number].candidate;
-  Constants constants = *constants_of(device.gpu)[number];
+template <LeftOut LEFT_OUT>
+Constants constants_of(const tuned::Row& row) {
+  Constants constants = row.constants;
   if (LEFT_OUT == LeftOut::CONSTANTS) {  // every product takes as long, and nothing else does
-    const double products = candidate.BM * candidate.BN * candidate.resident;
+    const double products = row.candidate.BM * row.candidate.BN * row.candidate.resident;
     constants = {0, 0, products, products, products, products, 1, 0, 1, 1};
   }
   if (LEFT_OUT == LeftOut::LINES) constants.step_off_lines = constants.step;
@@ -191,61 +88,45 @@ Estimate estimate(const Gemm<half, half>& p, const Device& device, size_t number
   }
   if (LEFT_OUT == LeftOut::MEMORY || LEFT_OUT == LeftOut::CONSTANTS)
     constants.bytes_per_ns = std::numeric_limits<double>::infinity();
-  return tuned::estimate(p, candidate, constants, device.multiprocessors);
+  return constants;
 }
 
-// The number of the configuration that is done first.
+// A table has candidates of the library, too.
+constexpr bool is_of_a_stage(const Candidate& c) {
+  return !tuned::is_large(c);
+}
+
+// The configuration that is done first.
 template <LeftOut LEFT_OUT = LeftOut::NOTHING>
-size_t chosen(const Gemm<half, half>& p, const Device& device) {
-  const ByConfiguration& constants = constants_of(device.gpu);
-  size_t first = 0;
-  Estimate of_first{};
-  of_first.total = std::numeric_limits<double>::infinity();
-  for (size_t i = 0; i < COUNT; ++i) {
-    if (!constants[i]) continue;
-    const Estimate e = estimate<LEFT_OUT>(p, device, i);
-    if (e.less_than(of_first)) first = i, of_first = e;
+const Configuration& chosen(const Problem& p, const Gpu& table, int multiprocessors) {
+  const tuned::Row* const row =
+      tuned::first_done(p, table, multiprocessors, is_of_a_stage, constants_of<LEFT_OUT>).row;
+  for (const Configuration& c : CONFIGURATIONS)
+    if (c.candidate == row->candidate) return c;
+  throw std::logic_error("a table has " + tuned::name(row->candidate) + ", which no stage has");
+}
+
+// Of the current device. Looked up once: to ask for a name takes longer than a multiplication.
+inline const Gpu& current_table() {
+  static thread_local std::map<int, const Gpu*> tables;
+  int device = 0;
+  LADDER_CUDA_CHECK(cudaGetDevice(&device));
+  const Gpu*& table = tables[device];
+  if (!table) {
+    cudaDeviceProp properties;
+    LADDER_CUDA_CHECK(cudaGetDeviceProperties(&properties, device));
+    table = &tuned::table_of(properties.name);
   }
-  return first;
+  return *table;
 }
 
 template <LeftOut LEFT_OUT>
-void gemm_without(const Gemm<half, half>& p) {
+void gemm_without(const Problem& p) {
   if (done_without_kernel(p)) return;
-  gemm_as(CONFIGURATIONS[chosen<LEFT_OUT>(p, current_device())], p);
+  chosen<LEFT_OUT>(p, current_table(), device_attribute(cudaDevAttrMultiProcessorCount)).gemm(p);
 }
-inline void gemm(const Gemm<half, half>& p) {
+inline void gemm(const Problem& p) {
   gemm_without<LeftOut::NOTHING>(p);
-}
-
-// ---- Its reasons -------------------------------------------------------------------------------
-
-// "", or a line: that the constants are not this device's own.
-inline std::string remark(const Device& device, const std::string& name) {
-  if (device.is_known) return "";
-  return "no constants for " + name + ": those of " + tuned::GPUS[device.gpu]->name +
-         " are taken; ./ladder tune measures its own";
-}
-
-// The configurations nearest to the fastest, a line each, and what the model says of them.
-inline std::string explain(const Gemm<half, half>& p, const Device& device, size_t lines = 3) {
-  const ByConfiguration& constants = constants_of(device.gpu);
-  std::array<size_t, COUNT> order{};
-  std::array<Estimate, COUNT> estimates{};
-  size_t count = 0;
-  for (size_t i = 0; i < COUNT; ++i)
-    if (constants[i]) {
-      estimates[i] = estimate(p, device, i);
-      order[count++] = i;
-    }
-  std::stable_sort(order.begin(), order.begin() + count,
-                   [&](size_t a, size_t b) { return estimates[a].less_than(estimates[b]); });
-  std::string text;
-  for (size_t line = 0; line < std::min(lines, count); ++line) {
-    const size_t i = order[line];
-    text += tuned::describe(CONFIGURATIONS[i].candidate, *constants[i], estimates[i]) + "\n";
-  }
-  return text;
 }
 
 }  // namespace ladder::chosen_by_cost

@@ -10,6 +10,7 @@
 #include "13_fit_the_waves.cuh"
 #include "13b_ping_pong.cuh"
 #include "launch.cuh"
+#include "parts/configurations.cuh"
 #include "parts/epilogue.cuh"
 #include "parts/epilogue_pass.cuh"
 
@@ -76,8 +77,9 @@ enum class Blocks { THAT_STAY, ONE_A_TILE };
 
 template <class Configuration, class T>
 void launch_as(const Configuration& c, const Gemm<T, T>& p, Blocks blocks) {
+  if (blocks == Blocks::THAT_STAY) return launch_in_waves(c, p);
   const int all = tiles(p, c);
-  c.launch(p, all, blocks == Blocks::THAT_STAY ? ceil_div(all, waves(p, c)) : all);
+  c.launch(p, all, all);
 }
 template <class Configuration, class T>
 void gemm_of_tiles(const Configuration& c, const Gemm<T, T>& p) {

@@ -11,17 +11,18 @@
 //         of any In of 1 or 4 bytes and any Out, that 17b, 17c, 19 and 20 use.
 // Step    what the 8 bits change is less than half of it: they take other tiles.
 // Limit   the 14 bits: 17b.
-#include <algorithm>
 #include <string>
 #include <type_traits>
 
 #include "launch.cuh"
 #include "parts/block_order.cuh"
+#include "parts/configurations.cuh"
 #include "parts/descriptors.cuh"
 #include "parts/no_kernel.cuh"
 #include "parts/ring.cuh"
 #include "parts/sixteen_bits.cuh"
 #include "parts/store_halves.cuh"
+#include "parts/store_pieces.cuh"
 #include "parts/warpgroup.cuh"
 #include "ptx/named_barrier.cuh"
 #include "ptx/setmaxnreg.cuh"
@@ -199,12 +200,9 @@ __device__ __forceinline__ void store(Shared& s, int group, const Sum (&acc)[PAR
       // Of 176 columns the last piece of 64 has 16 once more that the one before has, too.
       const int col0 = min(j * COLS, BN - COLS);
       Out(*const staged)[COLS] = s.staged[group][piece % STAGED];
-      // The piece that was here before is on its way; of two, the other may still wait.
-      if (sends) ptx::bulk_wait_group_read<STAGED - 1>();
-      ptx::named_barrier_sync(1 + group, WARPGROUP);  // for all four warps' rows of it
+      wait_for_place<STAGED>(group);
       finish(&staged[warp * 16], &acc[i][col0 / 2], tile.n0 + col0, N, lane);
-      ptx::fence_proxy_async();                       // TMA sees what this lane has written
-      ptx::named_barrier_sync(1 + group, WARPGROUP);  // and all lanes have
+      wait_for_warps(group);
       const int m = tile.m0 + (group * PARTS + i) * MMA_M, n = tile.n0 + col0;
       if (n + COLS > N && N % CHUNK != 0)  // TMA would write past the end of a row
         store_staged<16>(&staged[warp * 16], to.C, to.ldc, m + warp * 16, n, M, N, lane);
@@ -319,9 +317,7 @@ int waves(const Gemm<In, Out>& p, const Configuration<In, Out>& c) {
 
 template <class In, class Out>
 void gemm_as(const Configuration<In, Out>& c, const Gemm<In, Out>& p) {
-  if (done_without_kernel(p)) return;
-  // No more blocks than it takes to be done in as many waves.
-  c.launch(p, tiles(p, c), ceil_div(tiles(p, c), waves(p, c)));
+  if (!done_without_kernel(p)) launch_in_waves(c, p);
 }
 
 // What p takes, in nanoseconds, but for what it takes with every tile: the steps along K of all
@@ -331,12 +327,6 @@ template <class In, class Out>
 double cost(const Gemm<In, Out>& p, const Configuration<In, Out>& c) {
   constexpr double FIRST_AND_LAST = 0.2;  // for an element of a tile
   return waves(p, c) * ceil_div(p.K, BK<In>) * c.step + FIRST_AND_LAST * c.BM * c.BN;
-}
-template <class Configuration, size_t COUNT, class In, class Out>
-const Configuration& first_done(const Configuration (&all)[COUNT], const Gemm<In, Out>& p) {
-  return *std::min_element(all, all + COUNT, [&](const Configuration& c, const Configuration& d) {
-    return cost(p, c) < cost(p, d);
-  });
 }
 
 // Always 128x256, as 11b.

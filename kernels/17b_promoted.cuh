@@ -11,6 +11,7 @@
 #include "17_fp8.cuh"
 #include "launch.cuh"
 #include "parts/block_order.cuh"
+#include "parts/configurations.cuh"
 #include "parts/descriptors.cuh"
 #include "parts/no_kernel.cuh"
 #include "parts/warpgroup.cuh"

@@ -13,6 +13,7 @@
 #include "17b_promoted.cuh"
 #include "launch.cuh"
 #include "parts/block_order.cuh"
+#include "parts/configurations.cuh"
 #include "parts/descriptors.cuh"
 #include "parts/no_kernel.cuh"
 #include "parts/warpgroup.cuh"

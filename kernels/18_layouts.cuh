@@ -12,6 +12,7 @@
 
 #include "13_fit_the_waves.cuh"
 #include "launch.cuh"
+#include "parts/configurations.cuh"
 #include "parts/epilogue.cuh"
 #include "parts/no_kernel.cuh"
 #include "types.cuh"
@@ -60,9 +61,7 @@ inline constexpr Configuration<T> CONFIGURATIONS[] = {
 
 template <class T>
 void gemm_as(const Configuration<T>& c, const Gemm<T, T>& p) {
-  if (done_without_kernel(p, Layouts::ANY)) return;
-  // No more blocks than it takes to be done in as many waves.
-  c.launch(p, tiles(p, c), ceil_div(tiles(p, c), waves(p, c)));
+  if (!done_without_kernel(p, Layouts::ANY)) launch_in_waves(c, p);
 }
 
 // Which tiles the launcher takes for an A along M.

@@ -15,6 +15,7 @@
 #include "17_fp8.cuh"
 #include "launch.cuh"
 #include "parts/block_order.cuh"
+#include "parts/configurations.cuh"
 #include "parts/no_kernel.cuh"
 #include "parts/store_halves.cuh"
 #include "parts/transpose.cuh"
@@ -231,9 +232,7 @@ inline constexpr Configuration CONFIGURATIONS[] = {configuration<WAY, 128, 128>(
                                                    configuration<WAY, 128, 256>()};
 
 inline void gemm_as(const Configuration& c, const Problem& p) {
-  if (done_without_kernel(p, Layouts::ANY)) return;
-  // No more blocks than it takes to be done in as many waves.
-  c.launch(p, tiles(p, c), ceil_div(tiles(p, c), waves(p, c)));
+  if (!done_without_kernel(p, Layouts::ANY)) launch_in_waves(c, p);
 }
 
 template <Way WAY = Way::ROUNDED>

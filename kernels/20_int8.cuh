@@ -11,6 +11,7 @@
 // Limit   17's.
 #include "17_fp8.cuh"
 #include "launch.cuh"
+#include "parts/configurations.cuh"
 #include "parts/no_kernel.cuh"
 #include "parts/store_halves.cuh"
 #include "ptx/pack.cuh"
@@ -77,7 +78,7 @@ inline constexpr Configuration<Out> CONFIGURATIONS[] = {configuration<Out, 128, 
 
 template <class Out>
 void gemm(const Gemm<int8_t, Out>& p) {
-  if (!done_without_kernel(p)) gemm_as(fp8::first_done(CONFIGURATIONS<Out>, p), p);
+  if (!done_without_kernel(p)) gemm_as(first_done(CONFIGURATIONS<Out>, p), p);
 }
 
 }  // namespace ladder::int8

@@ -13,9 +13,11 @@
 #include "13_fit_the_waves.cuh"
 #include "launch.cuh"
 #include "parts/block_order.cuh"
+#include "parts/configurations.cuh"
 #include "parts/epilogue.cuh"
 #include "parts/no_kernel.cuh"
 #include "parts/operand.cuh"
+#include "parts/store_pieces.cuh"
 #include "parts/warpgroup.cuh"
 #include "ptx/setmaxnreg.cuh"
 #include "ptx/tensor_map.cuh"
@@ -55,10 +57,10 @@ struct Walk {
 };
 
 // C down to the end of a group.
-struct ResultOfGroup : Result<half> {
+struct PiecesOfGroup : PiecesOfC<half> {
   // TMA would write rows of the next group, too.
   __device__ __forceinline__ bool is_cut(int end_m, int n) const {
-    return end_m > M || Result<half>::is_cut(end_m, n);
+    return end_m > M || PiecesOfC<half>::is_cut(end_m, n);
   }
 };
 
@@ -110,12 +112,12 @@ __global__ void __launch_bounds__(THREADS, 1)
     for (int index = blockIdx.x; walk.reach(index); index += gridDim.x) {
       const Tile tile = walk.tile(index);
       const int n0 = tile.n0 + first_box * BOX;
-      const ResultOfGroup to{{map_C, map_C_last, C, ldc, walk.end, N}};
+      const PiecesOfGroup to{{map_C, map_C_last, C, ldc, walk.end, N}};
       float acc[BOXES][BM / 2];
       const unsigned last = multiply<CLUSTER>(s, tiles, first_box, acc, step);
       ptx::wgmma_wait_group<0>();
       release<CLUSTER>(s, last);
-      store<BM>(s, acc, columns, finish, to, tile.m0, n0, piece);
+      store_transposed(s.staged, acc, columns, finish, to, tile.m0, n0, piece);
     }
     if (threadIdx.x % WARPGROUP == 0) ptx::bulk_wait_group_read<0>();  // the last are still read
   }
@@ -161,7 +163,7 @@ inline int tiles(const Gemm<half, half>& p, const Configuration& c) {
 inline void gemm_as(const Configuration& c, const Gemm<half, half>& p) {
   if (done_without_kernel_of_groups(p)) return;
   // No more blocks than it takes to be done in as many waves; all, where these are not known.
-  c.launch(p, p.groups.count > 0 && !p.groups.ends_on_host ? fitting(c)
+  c.launch(p, p.groups.count > 0 && !p.groups.ends_on_host ? clusters_at_once(1)
                                                            : ceil_div(tiles(p, c), waves(p, c)));
 }
 

@@ -4,28 +4,20 @@
 
 namespace ladder::tune {
 
-using chosen_by_cost::Device;
-
-static Device device_named(const std::string& gpu, int multiprocessors) {
-  return chosen_by_cost::device_with(chosen_by_cost::find_gpu(gpu), multiprocessors);
-}
-
 std::vector<Tunable> tunables() {
   std::vector<Tunable> all;
-  for (const auto& c : chosen_by_cost::CONFIGURATIONS)
-    all.push_back(
-        {c.candidate, [&c](const Gemm<half, half>& p) { chosen_by_cost::gemm_as(c, p); }});
+  for (const auto& c : chosen_by_cost::CONFIGURATIONS) all.push_back({c.candidate, c.gemm});
   return all;
 }
-size_t choose(const Gemm<half, half>& problem, const std::string& gpu, int multiprocessors) {
-  return chosen_by_cost::chosen(problem, device_named(gpu, multiprocessors));
+tuned::Candidate choose(const Gemm<half, half>& problem, const std::string& gpu,
+                        int multiprocessors) {
+  return chosen_by_cost::chosen(problem, tuned::table_of(gpu), multiprocessors).candidate;
 }
 std::string explain(const Gemm<half, half>& problem, const std::string& gpu, int multiprocessors,
                     size_t lines) {
-  return chosen_by_cost::explain(problem, device_named(gpu, multiprocessors), lines);
-}
-std::string remark(const std::string& gpu) {
-  return chosen_by_cost::remark(device_named(gpu, 1), gpu);
+  return tuned::describe(tuned::in_order(problem, tuned::table_of(gpu), multiprocessors,
+                                         chosen_by_cost::is_of_a_stage),
+                         lines);
 }
 
 }  // namespace ladder::tune

@@ -54,14 +54,11 @@ std::vector<Tunable> tunables_of_library() {
   all.back().b_by_columns = true;
   return all;
 }
-size_t choose(const Gemm<half, half>&, const std::string&, int) {
-  return 0;
+Candidate choose(const Gemm<half, half>&, const std::string&, int) {
+  return TRUTHS[0].candidate;
 }
 std::string explain(const Gemm<half, half>& p, const std::string& gpu, int, size_t) {
   return fmt::format("{} rows on {}\n", p.M, gpu);
-}
-std::string remark(const std::string& gpu) {
-  return gpu + " is no GPU";
 }
 
 }  // namespace tune

@@ -25,6 +25,6 @@ grep -q 'Kernel::FEW_ROWS, 16, 64, 1, 1, 2, 2}' "$folder/kernels/tuned/h200.h"
 
 "$1" --explain --shapes 7x8x9 --gpu X >"$folder/out"
 expect '^7 rows on X$'
-expect '^X is no GPU$'
+expect '^no constants for X: those of NVIDIA H200 are taken'
 [ "$("$1" --explain --shapes usual --gpu X | grep -c ' rows on X$')" = 22 ]
 "$1" --list | grep -q '"stage": "13b"'

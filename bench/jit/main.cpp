@@ -28,7 +28,7 @@
 #include "peers/arena.h"
 #include "peers/race.h"
 #include "peers/shapes.h"
-#include "tuned/gpus.h"
+#include "tuned/choice.h"
 
 namespace ladder::jit_bench {
 namespace {
@@ -224,9 +224,7 @@ Json try_shape(const Operands<T>& operands, const harness::Device& device, Shape
                peers::Race& one_race, std::mt19937_64& random) {
   const std::vector<Problem<T>> sets = operands.sets(shape);
   const Problem<T>& p = sets.front();
-  const tuned::Gpu* table = tuned::GPUS[0];
-  for (const tuned::Gpu* gpu : tuned::GPUS)
-    if (device.name == gpu->name) table = gpu;
+  const tuned::Gpu& table = tuned::table_of(device.name);
 
   const auto begin = std::chrono::steady_clock::now();
   const std::vector<jit::Timed> tuned_tiles = jit::tune(p);
@@ -234,8 +232,8 @@ Json try_shape(const Operands<T>& operands, const harness::Device& device, Shape
   const Candidate found = tuned_tiles.front().tile;
 
   std::vector<std::pair<double, Candidate>> predicted;
-  for (size_t i = 0; i < table->count; ++i) {
-    const tuned::Row& row = table->rows[i];
+  for (size_t i = 0; i < table.count; ++i) {
+    const tuned::Row& row = table.rows[i];
     if (jit::has_kernel(row.candidate, jit::operands_of(p)))
       predicted.emplace_back(
           tuned::estimate(p, row.candidate, row.constants, device.multiprocessors).total /

@@ -43,7 +43,7 @@ std::vector<Tunable> tunables_of_library() {
        linear_candidates(std::make_index_sequence<std::size(library::LINEAR_TILES)>())) {
     const auto gemm = [c](const Gemm<half, half>& p) { library::launch_linear(c, p); };
     all.push_back({c, gemm, true});
-    if (library::is_large(c)) all.push_back({c, gemm});
+    if (tuned::is_large(c)) all.push_back({c, gemm});
   }
   return all;
 }

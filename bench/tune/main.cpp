@@ -410,7 +410,7 @@ void tune(const Options& options, const std::vector<Shape>& shapes) {
       measure(bench, candidates, device.multiprocessors, as_used, options.rounds);
   fmt::print("{}, {} multiprocessors, driver {}\n", device.name, device.multiprocessors,
              device.driver);
-  if (!remark(device.name).empty()) fmt::print("{}\n", remark(device.name));
+  if (!tuned::remark(device.name).empty()) fmt::print("{}\n", tuned::remark(device.name));
   print_constants(candidates, measured);
   Json json = {{"gpu", device.name},
                {"date", today()},
@@ -448,7 +448,7 @@ void explain_shapes(const Options& options, const std::vector<Shape>& shapes) {
   for (const Shape shape : shapes)
     fmt::print("{}\n{}", name(shape),
                tune::explain(problem_of(shape), options.gpu, options.multiprocessors, LINES));
-  if (!remark(options.gpu).empty()) fmt::print("{}\n", remark(options.gpu));
+  if (!tuned::remark(options.gpu).empty()) fmt::print("{}\n", tuned::remark(options.gpu));
 }
 
 std::optional<Options> parse(int argc, char** argv) {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "extensions.h"
-#include "tuned/model.h"
+#include "tuned/choice.h"
 
 namespace ladder::tune {
 
@@ -22,12 +22,11 @@ struct Tunable {
 std::vector<Tunable> tunables();
 std::vector<Tunable> tunables_of_library();
 
-// What the launcher does on a GPU of that name: the number of the one it takes,
-size_t choose(const Gemm<half, half>& problem, const std::string& gpu, int multiprocessors);
-// what the model says of the nearest ones, a line each,
+// What the launcher does on a GPU of that name: the one it takes,
+tuned::Candidate choose(const Gemm<half, half>& problem, const std::string& gpu,
+                        int multiprocessors);
+// and what the model says of the nearest ones, a line each.
 std::string explain(const Gemm<half, half>& problem, const std::string& gpu, int multiprocessors,
                     size_t lines);
-// and "" or, in a line, why its constants are not the GPU's own.
-std::string remark(const std::string& gpu);
 
 }  // namespace ladder::tune

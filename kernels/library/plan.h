@@ -1,18 +1,15 @@
 #pragma once
 // What the library does about a problem, decided from numbers alone: no matrix is read, and no
 // CUDA header is needed.
-#include <algorithm>
 #include <array>
 #include <cstdint>
-#include <limits>
 #include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "../tuned/gpus.h"
-#include "../tuned/model.h"
+#include "../tuned/choice.h"
 #include "../validate.h"
 
 namespace ladder::library {
@@ -25,17 +22,6 @@ struct Gpu {
   // What this build has for it: kernels that use wgmma; those that use clusters; any at all.
   bool has_wgmma, has_clusters, has_kernels;
 };
-
-// Of a GPU whose own constants nobody has measured, those of the first table.
-inline const tuned::Gpu& table_of(const Gpu& gpu, bool* is_own = nullptr) {
-  for (const tuned::Gpu* table : tuned::GPUS)
-    if (gpu.name == table->name) {
-      if (is_own) *is_own = true;
-      return *table;
-    }
-  if (is_own) *is_own = false;
-  return *tuned::GPUS[0];
-}
 
 enum class Type { FP16, BF16, FP32 };
 inline constexpr const char* TYPES[] = {"fp16", "bf16", "fp32"};
@@ -98,11 +84,6 @@ constexpr bool is_linear_tile(const tuned::Candidate& c) {
   for (const LinearTile& tile : LINEAR_TILES)
     if (tile.BM == c.BM && tile.BN == c.BN && tile.split == c.split) return true;
   return false;
-}
-
-// Tiles that 14 itself does not have: where they pay, it is products that take the time.
-constexpr bool is_large(const tuned::Candidate& c) {
-  return c.split > 1 && c.BM > 64 && c.BN > 64;
 }
 
 // A matrix that has a place in the workspace: `rows` of `columns` elements, `ld` apart.
@@ -168,23 +149,6 @@ void require_possible(const Gemm<In, Out>& p, Type type, const Gpu& gpu) {
 
 // ---- The choice --------------------------------------------------------------------------------
 
-// The row of a table that is done first, of those that `allowed` says.
-struct Chosen {
-  const tuned::Row* row = nullptr;
-  tuned::Estimate estimate{};
-};
-template <class In, class Out, class Allowed>
-Chosen first_done(const Gemm<In, Out>& p, const Gpu& gpu, Allowed allowed) {
-  Chosen first;
-  first.estimate.total = std::numeric_limits<double>::infinity();
-  for (const tuned::Row& row : tuned::rows_of(table_of(gpu), p)) {
-    if (!allowed(row.candidate)) continue;
-    const tuned::Estimate e = tuned::estimate(p, row.candidate, row.constants, gpu.multiprocessors);
-    if (e.less_than(first.estimate)) first = {&row, e};
-  }
-  return first;
-}
-
 template <size_t COUNT>
 constexpr bool is_among(const tuned::Candidate& c, const tuned::Candidate (&all)[COUNT]) {
   for (const tuned::Candidate& other : all)
@@ -203,10 +167,10 @@ inline bool is_allowed(const tuned::Candidate& c, Way way, Type type, bool trans
   return type == Type::FP16 || c.kernel != Kernel::CHOSEN_BY_SHAPE;  // 11c is of halves
 }
 
-// The same, remembered: a table takes 5 us of the host to go through, and programs ask again and
-// again for the same few sizes. Each thread remembers for itself.
+// The candidate that is done first, remembered: a table takes 5 us of the host to go through, and
+// programs ask again and again for the same few sizes. Each thread remembers for itself.
 template <class In, class Out>
-Chosen first_done(const Gemm<In, Out>& p, const Gpu& gpu, Way way, Type type) {
+tuned::Choice first_done(const Gemm<In, Out>& p, const Gpu& gpu, Way way, Type type) {
   struct Question {
     const tuned::Gpu* table;
     int multiprocessors, M, N, K;
@@ -221,20 +185,28 @@ Chosen first_done(const Gemm<In, Out>& p, const Gpu& gpu, Way way, Type type) {
     }
   };
   const auto off = [](int64_t ld) { return ld * sizeof(In) % tuned::LINE != 0; };
-  const Question question{
-      &table_of(gpu), gpu.multiprocessors, p.M, p.N, p.K, off(p.lda), off(p.ldb),
-      p.transposed_a, p.transposed_b,      way, type};
+  const Question question{&tuned::table_of(gpu.name),
+                          gpu.multiprocessors,
+                          p.M,
+                          p.N,
+                          p.K,
+                          off(p.lda),
+                          off(p.ldb),
+                          p.transposed_a,
+                          p.transposed_b,
+                          way,
+                          type};
   constexpr size_t REMEMBERED = 256;
-  static thread_local std::array<std::pair<Question, Chosen>, REMEMBERED> answers{};
+  static thread_local std::array<std::pair<Question, tuned::Choice>, REMEMBERED> answers{};
   const uint64_t mixed =
       (static_cast<uint64_t>(p.M) * 0x9E3779B97F4A7C15u + static_cast<uint64_t>(p.N)) *
           0x9E3779B97F4A7C15u +
       static_cast<uint64_t>(p.K) * 4 + static_cast<uint64_t>(way);
   auto& [asked, answer] = answers[(mixed * 0x9E3779B97F4A7C15u >> 56) % REMEMBERED];
   if (!(asked == question)) {
-    answer = first_done(p, gpu, [&](const tuned::Candidate& c) {
-      return is_allowed(c, way, type, p.transposed_a);
-    });
+    answer = tuned::first_done(
+        p, *question.table, gpu.multiprocessors,
+        [&](const tuned::Candidate& c) { return is_allowed(c, way, type, p.transposed_a); });
     asked = question;
   }
   return answer;
@@ -300,11 +272,11 @@ Plan plan(Gemm<In, Out> p, Type type, const Gpu& gpu, WayBytes way_bytes) {
     plan.way = is_alone ? Way::PRODUCT : Way::FUSED;
 
   if (type != Type::FP32 && gpu.has_wgmma) {
-    Chosen first = first_done(p, gpu, plan.way, type);
+    tuned::Choice first = first_done(p, gpu, plan.way, type);
     if (plan.way == Way::PRODUCT) {
       if (is_large(first.row->candidate)) plan.way = Way::LINEAR;
     } else if (!p.transposed_a) {
-      const Chosen linear = first_done(p, gpu, Way::LINEAR, type);
+      const tuned::Choice linear = first_done(p, gpu, Way::LINEAR, type);
       if (linear.estimate.total < first.estimate.total) first = linear, plan.way = Way::LINEAR;
     }
     plan.tile = first.row;
@@ -351,27 +323,13 @@ std::string in_words(const Plan& plan, const Gemm<In, Out>& p, Type type, const 
   if (plan.a) q.lda = plan.a->ld;
   if (plan.b) q.ldb = plan.b->ld;
   const auto nearest = [&] {
-    struct Line {
-      tuned::Estimate estimate;
-      const tuned::Row* row;
-    };
-    std::vector<Line> lines;
-    bool is_own = false;
-    const tuned::Gpu& table = table_of(gpu, &is_own);
-    for (const tuned::Row& row : tuned::rows_of(table, q))
-      if (is_allowed(row.candidate, plan.way, type, p.transposed_a))
-        lines.push_back(
-            {tuned::estimate(q, row.candidate, row.constants, gpu.multiprocessors), &row});
-    std::stable_sort(lines.begin(), lines.end(),
-                     [](const Line& x, const Line& y) { return x.estimate.less_than(y.estimate); });
-    line("which the model of 15 expects to be done first of " + std::to_string(lines.size()) +
+    const std::vector<tuned::Choice> all = tuned::in_order(
+        q, tuned::table_of(gpu.name), gpu.multiprocessors,
+        [&](const tuned::Candidate& c) { return is_allowed(c, plan.way, type, p.transposed_a); });
+    line("which the model of 15 expects to be done first of " + std::to_string(all.size()) +
          " (waves x steps along K x time of a step):");
-    for (size_t i = 0; i < std::min<size_t>(3, lines.size()); ++i)
-      line("  " +
-           tuned::describe(lines[i].row->candidate, lines[i].row->constants, lines[i].estimate));
-    if (!is_own)
-      line("no constants for " + gpu.name + ": those of " + table.name +
-           " are taken; ./ladder tune measures its own");
+    text += tuned::describe(all, 3, "  ");
+    if (const std::string remark = tuned::remark(gpu.name); !remark.empty()) line(remark);
     if (type == Type::BF16) line("the constants were measured in fp16");
   };
   const std::string tile = plan.tile ? tuned::name(plan.tile->candidate) : "";

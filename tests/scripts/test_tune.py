@@ -190,6 +190,7 @@ def test_the_committed_headers_are_made_of_the_committed_tables(tmp_path):
         shutil.copytree(GPUS[gpu], tmp_path / "docs/results" / gpu)
     assert tune.main(["--headers"], tmp_path) == 0
     made = sorted(path.name for path in (tmp_path / "kernels/tuned").iterdir())
-    assert made == sorted(path.name for path in TUNED.glob("*.h") if path.name != "model.h")
+    by_hand = {"model.h", "choice.h"}
+    assert set(made) == {path.name for path in TUNED.glob("*.h")} - by_hand
     for name in made:
         assert (tmp_path / "kernels/tuned" / name).read_text() == (TUNED / name).read_text()

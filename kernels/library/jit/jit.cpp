@@ -12,7 +12,7 @@
 #include "../../parts/no_kernel.cuh"
 #include "../../ptx/stream_value.cuh"
 #include "../../ptx/tensor_map.cuh"
-#include "../../tuned/gpus.h"
+#include "../../tuned/choice.h"
 #include "compile.h"
 #include "headers.h"
 
@@ -64,11 +64,8 @@ const Device& current_device() {
       cudaDeviceProp properties;
       LADDER_CUDA_CHECK(cudaGetDeviceProperties(&properties, i));
       const bool is_hopper = properties.major == 9 && properties.minor == 0;
-      Device device{i, is_hopper ? properties.multiProcessorCount : 0, properties.name,
-                    tuned::GPUS[0]};
-      for (const tuned::Gpu* gpu : tuned::GPUS)
-        if (device.name == gpu->name) device.table = gpu;
-      devices.push_back(device);
+      devices.push_back({i, is_hopper ? properties.multiProcessorCount : 0, properties.name,
+                         &tuned::table_of(properties.name)});
     }
     return devices;
   }();
@@ -203,16 +200,11 @@ const Loaded& loaded_kernel(const Candidate& tile, const Operands& operands,
 // Of the device's table, in the order of the model's times.
 template <class T>
 std::vector<Candidate> ranked(const Problem<T>& p, const Device& device) {
-  std::vector<std::pair<tuned::Estimate, Candidate>> all;
-  for (const tuned::Row& row : tuned::rows_of(*device.table, p)) {
-    if (!has_kernel(row.candidate, operands_of(p))) continue;
-    all.emplace_back(tuned::estimate(p, row.candidate, row.constants, device.multiprocessors),
-                     row.candidate);
-  }
-  std::stable_sort(all.begin(), all.end(),
-                   [](const auto& a, const auto& b) { return a.first.less_than(b.first); });
   std::vector<Candidate> candidates;
-  for (const auto& [estimate, candidate] : all) candidates.push_back(candidate);
+  for (const tuned::Choice& choice :
+       tuned::in_order(p, *device.table, device.multiprocessors,
+                       [&](const Candidate& c) { return has_kernel(c, operands_of(p)); }))
+    candidates.push_back(choice.row->candidate);
   return candidates;
 }
 

@@ -1,0 +1,81 @@
+#pragma once
+// Which candidate of a GPU's table is done first, by the model, and why: the choice of 15 and of
+// the library. Plain C++.
+#include <algorithm>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "gpus.h"
+#include "model.h"
+
+namespace ladder::tuned {
+
+// The table of a GPU by its name; where nobody has measured its constants, the first.
+inline const Gpu& table_of(const std::string& name) {
+  for (const Gpu* gpu : GPUS)
+    if (name == gpu->name) return *gpu;
+  return *GPUS[0];
+}
+// "", or a line: that the constants are not the GPU's own.
+inline std::string remark(const std::string& name) {
+  const Gpu& table = table_of(name);
+  if (name == table.name) return "";
+  return "no constants for " + name + ": those of " + table.name +
+         " are taken; ./ladder tune measures its own";
+}
+
+// Tiles that 14 itself does not have, but the library: where they pay, it is products that take the
+// time.
+constexpr bool is_large(const Candidate& c) {
+  return c.split > 1 && c.BM > 64 && c.BN > 64;
+}
+
+// A row of a table, and what the model says of it.
+struct Choice {
+  const Row* row = nullptr;
+  Estimate estimate{};
+};
+
+struct AsMeasured {
+  const Constants& operator()(const Row& row) const { return row.constants; }
+};
+// The row that is done first, of those with an allowed candidate. A variant of 15 has constants of
+// its own.
+template <class In, class Out, class Allowed, class ConstantsOf = AsMeasured>
+Choice first_done(const Gemm<In, Out>& p, const Gpu& table, int multiprocessors,
+                  const Allowed& is_allowed, const ConstantsOf& constants_of = {}) {
+  Choice first;
+  first.estimate.total = std::numeric_limits<double>::infinity();
+  for (const Row& row : rows_of(table, p)) {
+    if (!is_allowed(row.candidate)) continue;
+    const Estimate e = estimate(p, row.candidate, constants_of(row), multiprocessors);
+    if (e.less_than(first.estimate)) first = {&row, e};
+  }
+  return first;
+}
+
+// All of them, and those first that are done first.
+template <class In, class Out, class Allowed>
+std::vector<Choice> in_order(const Gemm<In, Out>& p, const Gpu& table, int multiprocessors,
+                             const Allowed& is_allowed) {
+  std::vector<Choice> all;
+  for (const Row& row : rows_of(table, p))
+    if (is_allowed(row.candidate))
+      all.push_back({&row, estimate(p, row.candidate, row.constants, multiprocessors)});
+  std::stable_sort(all.begin(), all.end(), [](const Choice& a, const Choice& b) {
+    return a.estimate.less_than(b.estimate);
+  });
+  return all;
+}
+
+// Of these the first ones, in a line each.
+inline std::string describe(const std::vector<Choice>& all, size_t lines,
+                            const std::string& before = "") {
+  std::string text;
+  for (size_t i = 0; i < std::min(lines, all.size()); ++i)
+    text += before + describe(all[i].row->candidate, all[i].row->constants, all[i].estimate) + "\n";
+  return text;
+}
+
+}  // namespace ladder::tuned
