@@ -209,6 +209,7 @@ BEFORE = [
     ('extern "C" void __tsan_read4(void*);', "`extern`"),
     ("void __tsan_read4(void*) {}", "`__tsan_read4`"),
     ("void f() { __builtin_trap(); }", "`__builtin_trap`"),
+    ("void f() { __syncthread(); }", "is `__syncthreads` meant?"),
     ("const char* f() { return __FILE__; }", "`__FILE__`"),
     ("__attribute__((constructor)) void f() {}", "`__attribute__`"),
     ("[[gnu::constructor]] void f() {}", "attributes"),
@@ -701,7 +702,7 @@ def test_a_user_looks_for_a_race_and_finds_it(user):
     assert "NOT YET  06_missing_barrier: race: " in before and "exercise.cuh:" not in before
     assert "No, but 18 is part of it" in before
     assert "exercise.cuh:18:\n" in after and "The other access, exercise.cuh:22:" in after
-    assert "1 more finding, for when this is mended: --all" in after
+    assert "1 more finding, for when this is mended; --all shows all" in after
     code, out = user("06", "--all")
     assert code == 1 and len(re.findall("exercise.cuh:[0-9]+: race", out)) == 2
 
@@ -764,11 +765,13 @@ def test_a_learner_sees_the_way_from_the_starter_to_done(build, copied, capsys, 
     assert exercise.main(arguments) == 1
     out = capsys.readouterr().out
     assert out.startswith("NOT YET  01_thread_mapping: wrong result: out at row 0, column 0 is NaN")
+    assert "(in 128 x 256, all 32768 elements wrong)" in out
     assert "next: edit exercises/01_thread_mapping/exercise.cuh" in out
     mine = copied / "01_thread_mapping/exercise.cuh"
     mine.write_text(kernel(RIGHT.replace("int row", "int rwo")))
     assert exercise.main(arguments) == 1
-    assert re.search("exercise.cuh:6: .row. was not declared", capsys.readouterr().out)
+    out = capsys.readouterr().out
+    assert re.search("exercise.cuh:6: .row. was not declared.*\n      if \\(row < rows", out), out
     mistake = mistakes.find_mistake(catalogue.find("01"), "columns_of_a_tile")
     mine.write_text(mistake.shown())
     assert exercise.main(arguments) == 1

@@ -38,7 +38,8 @@ ADVICE = {
     "race: writes what another thread has written": "Both write one element: which of the two "
     "should, or is a barrier or a wait missing between them?",
     "^(reads|writes) (past the end|before)": "What comes here that has no element: a thread, "
-    "a turn of a loop, a box?",
+    "a turn of a loop, a box? Or are row and column exchanged, or the width and the distance of "
+    "rows?",
 }
 
 
@@ -81,11 +82,12 @@ def number(value) -> str:
 
 
 def wrong_line(case: dict) -> str:
-    w = case["wrong"]
+    w, n = case["wrong"], case["wrong_elements"]
+    every = "all " * (n > 1 and n == sum(map(len, case["map"])))
     return (
         f"wrong result: {w['array']} at row {w['row']}, column {w['column']} is "
         f"{number(w['got'])}, not {number(w['expected'])} "
-        f"(in {case['name']}, {counted(case['wrong_elements'], 'element')} wrong)"
+        f"(in {case['name']}, {every}{counted(n, 'element')} wrong)"
     )
 
 

@@ -108,7 +108,7 @@ def show_report(exercise: Exercise, mine: Path, verdict: Verdict, progress: Prog
             print(f"  {line}")
     elif verdict.more:
         n = counted(len(verdict.more), "more finding")
-        print(f"  {n}, for when this is mended: --all")
+        print(f"  {n}, for when this is mended; --all shows all")
     if is_riddle:
         progress.note(exercise, told=True)
 
