@@ -6,10 +6,12 @@
 #include <atomic>
 #include <cstdlib>
 #include <future>
+#include <map>
 #include <mutex>
 #include <new>
 #include <stdexcept>
 #include <thread>
+#include <tuple>
 #include <utility>
 
 #include "symbols.h"
@@ -273,6 +275,38 @@ Vote Block::vote(bool yes, const Place& place) {
   return vote;
 }
 
+namespace {
+
+// "warps 0 to 3 of block (1, 0, 0)": threads in the order of their numbers. Whole warps are called
+// by theirs.
+std::string names_of(const std::vector<const Thread*>& threads) {
+  constexpr unsigned SHOWN = 4;  // ranges
+  std::string names;
+  unsigned ranges = 0;
+  for (size_t begin = 0, end; begin < threads.size(); begin = end) {
+    const Thread &first = *threads[begin], *last = &first;
+    for (end = begin + 1; end < threads.size(); ++end) {
+      if (threads[end]->block != first.block || threads[end]->number != last->number + 1) break;
+      last = threads[end];
+    }
+    if (++ranges > SHOWN)
+      return names + " and " + std::to_string(threads.size() - begin) + " more threads";
+    const bool whole =
+        first.number % WARP == 0 &&
+        ((last->number + 1) % WARP == 0 || last->number + 1 == first.block->thread_count());
+    const unsigned unit = whole ? WARP : 1;
+    const unsigned from = first.number / unit, to = last->number / unit;
+    names += (ranges > 1 ? ", " : "") + std::string(whole ? "warp" : "thread") +
+             (from == to ? " " + std::to_string(from)
+                         : "s " + std::to_string(from) + " to " + std::to_string(to));
+    if (end == threads.size() || threads[end]->block != first.block)
+      names += " of block " + triple(first.block->block_index);
+  }
+  return names;
+}
+
+}  // namespace
+
 // --- Several that run at the same time ---------------------------------------------------------
 
 Team::Team(unsigned blocks) {
@@ -482,11 +516,19 @@ void Team::cluster_wait(const Place& place) {
 
 // Who waits where and for what, once for each place.
 void Team::report_waiting(const std::string& why) {
-  for (const Thread& thread : threads_) {
-    if (states_[thread.agent] != State::WAITS) continue;
+  std::map<std::tuple<std::string, int, std::string>, std::vector<const Thread*>> together;
+  const auto here = [&](const Thread& thread) -> std::vector<const Thread*>& {
+    const auto& [file, line, pc] = thread.waiting;
+    return together[{file, line, thread.for_what}];
+  };
+  std::vector<const Thread*> waiting;
+  for (const Thread& thread : threads_)
+    if (states_[thread.agent] == State::WAITS) waiting.push_back(&thread);
+  for (const Thread* thread : waiting) here(*thread).push_back(thread);
+  for (const Thread* thread : waiting) {
     std::string example;
-    for (const auto& block : blocks_) example += block->mbarriers().waited_for_by(thread);
-    report_finding(thread.waiting, why + thread.for_what, example);
+    for (const auto& block : blocks_) example += block->mbarriers().waited_for_by(*thread);
+    report_finding(thread->waiting, why + thread->for_what, example, {}, names_of(here(*thread)));
   }
 }
 

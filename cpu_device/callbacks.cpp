@@ -7,9 +7,15 @@
 #include "tracer.h"
 
 namespace {
+// The tracer, while a thread of a block runs. The device itself calls these functions, too: inline
+// functions of the standard library are linked once, and perhaps from an object with these calls.
+cpu_device::Tracer* tracer() {
+  return cpu_device::this_block != nullptr ? cpu_device::tracer : nullptr;
+}
+
 template <unsigned BYTES>
 void plain_access(const void* pc, const void* address, cpu_device::Operation operation) {
-  if (cpu_device::tracer != nullptr)
+  if (tracer() != nullptr)
     cpu_device::tracer->access<BYTES>(pc, reinterpret_cast<uintptr_t>(address), operation);
 }
 
@@ -68,7 +74,7 @@ LADDER_CALLBACK(__tsan_unaligned_write16, plain_access<16>, STORE)
 extern "C" {
 void __tsan_init() {}
 void __sanitizer_cov_trace_pc() {
-  if (cpu_device::tracer != nullptr) cpu_device::tracer->enter_block(__builtin_return_address(0));
+  if (tracer() != nullptr) cpu_device::tracer->enter_block(__builtin_return_address(0));
 }
 void __tsan_func_entry(void*) {}
 void __tsan_func_exit() {}

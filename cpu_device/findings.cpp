@@ -95,11 +95,11 @@ bool same_place(const Place& a, const Place& b) {
 }
 
 void report_finding(const Place& place, const std::string& cause, const std::string& example,
-                    const Place& other) {
+                    const Place& other, const std::string& who) {
   reporting = true;
   {
     const std::lock_guard lock(mutex);
-    findings().add(position(), {place, cause, example, other, 1});
+    findings().add(position(), {place, cause, example, other, 1, who});
   }
   reporting = false;
 }

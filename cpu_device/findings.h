@@ -14,12 +14,13 @@ struct Finding {
   std::string example;  // the first of them: addresses, numbers; may be empty
   Place other;          // what it conflicts with; line 0: nothing
   uint64_t count;
+  std::string who;  // which threads wait, in a deadlock
   std::string text() const { return example.empty() ? what : what + ": " + example; }
 };
 
 // Findings with the same cause at the same place are one, with a count and the first example.
 void report_finding(const Place& place, const std::string& cause, const std::string& example = "",
-                    const Place& other = {});
+                    const Place& other = {}, const std::string& who = "");
 
 // A launch begins: findings from here on come after those of the launches before.
 void findings_of_next_launch();

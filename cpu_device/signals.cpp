@@ -25,13 +25,9 @@
 #endif
 
 namespace cpu_device {
-namespace {
-
 std::string triple(const Index& i) {
   return "(" + std::to_string(i.x) + ", " + std::to_string(i.y) + ", " + std::to_string(i.z) + ")";
 }
-
-}  // namespace
 
 std::string current_thread() {
   return "thread " + triple(this_block->current().index) + " of block " +

@@ -21,6 +21,8 @@ class SignalGuard {
   SignalGuard& operator=(const SignalGuard&) = delete;
 };
 
+struct Index;
+
 enum class Outcome {
   ENDED,        // a fiber has switched back
   GIVEN_UP,     // at a fault; there is a finding, and none of the fibers may be continued
@@ -33,6 +35,9 @@ Outcome run_fibers(Fiber& home, Fiber& first);
 // By a fiber: a finding that ends the launch, as a GPU's trap does.
 [[noreturn]] void end_launch(const Place& place, const std::string& cause,
                              const std::string& example);
+
+// "(1, 2, 0)".
+std::string triple(const Index& index);
 
 // "thread (1, 2, 0) of block (3, 4, 0)": which fiber runs.
 std::string current_thread();

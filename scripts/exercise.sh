@@ -5,6 +5,7 @@
 #   ./scripts/exercise.sh                 all of them, with what is done
 #   ./scripts/exercise.sh 07              grades exercises/07_*/exercise.cuh, or answer.yaml
 #   ./scripts/exercise.sh 07 my.cuh       grades a file of your own instead; of a prediction, my.yaml
+#   ./scripts/exercise.sh 07 --all        with all findings; of a bug to find, with its lines unasked
 #   ./scripts/exercise.sh 07 --watch      again whenever the file is saved, until Ctrl-C
 #   ./scripts/exercise.sh 07 --hint       the next of three hints
 #   ./scripts/exercise.sh 07 --solution   the reference; asks once

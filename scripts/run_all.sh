@@ -1,19 +1,38 @@
 #!/usr/bin/env bash
-# Installs what is missing, builds, and runs every stage in sequence: each variant is checked
+# Installs what is missing, builds, and runs the stages in sequence: each variant is checked
 # against cuBLAS and timed beside it. Ends with a table of all of them. Where there is no GPU the
 # stages run on the CPU instead: functionally, at 256^3, with no times.
 #
-#   ./scripts/run_all.sh [OPTION OF A STAGE ...]      for example --size 8192, or --sustained
+#   ./scripts/run_all.sh [STAGE ...] [--core] [OPTION OF A STAGE ...]
+#
+#   ./scripts/run_all.sh                          all stages
+#   ./scripts/run_all.sh 04d 05b --size 8192      these, by number or name, and not at 4096
+#   ./scripts/run_all.sh --core --sustained       the six levels: 01 to 06 without what lies between
 #
 # Writes build/results/NN_name.json, when all have run. Exit code: 0 all right, 1 a stage failed, 2 bad input.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 help "$@"
 
-options=("$@")
+stages=() options=()
+while [ $# -gt 0 ] && [[ $1 != -* || $1 == --core ]]; do
+  stages+=("$1")
+  shift
+done
 for option in "$@"; do
+  case $option in
+    --core) stages+=(--core) ;;
+    *) options+=("$option") ;;
+  esac
+done
+chosen=$(./ladder stages ${stages[@]+"${stages[@]}"} 2>&1) || bad_input "${chosen#ladder stages: }"
+known=$(grep -oE -e '--[a-z][a-z-]*' bench/harness/options.cpp | sort -u)
+for option in ${options[@]+"${options[@]}"}; do
   case $option in
     --json | --json=* | --trace | --trace=*)
       bad_input "every stage would write the same file; run one of them with ${option%%=*}"
+      ;;
+    --*)
+      grep -qxF -e "${option%%=*}" <<<"$known" || bad_input "a stage has no option '${option%%=*}'"
       ;;
   esac
 done
@@ -21,13 +40,19 @@ done
 # build_all FOLDER [cpu_]: the stages for this device. What the first of them refuses ends the script before
 # the others are built.
 build_all() {
-  local first
-  if [ ${#options[@]} -gt 0 ]; then
+  local first=all targets=("ladder_${2:-}stages")
+  if [ ${#options[@]} -gt 0 ] || [ ${#stages[@]} -gt 0 ]; then
     build "ladder_first_${2:-}stage"
     first=$(all_stages "$1" | head -n 1)
-    [ -z "$first" ] || "$1/$first" --json /dev/null "${options[@]}" --list >/dev/null || exit $?
+    [ -z "$first" ] ||
+      "$1/$first" --json /dev/null ${options[@]+"${options[@]}"} --list >/dev/null || exit $?
   fi
-  build "ladder_${2:-}stages"
+  if [ ${#stages[@]} -gt 0 ]; then
+    mapfile -t targets <<<"$chosen"
+    targets=("${targets[@]/#/ladder_}")
+    targets=("${targets[@]/%/${2:+_cpu}}")
+  fi
+  [ -z "$first" ] || build "${targets[@]}"
 }
 
 set_up
@@ -43,7 +68,7 @@ if ! have_gpu || [ -z "$(all_stages "$folder")" ]; then
   fi
   say "this is a functional run on the CPU, at 256^3 unless told otherwise; it says nothing about the speed of a GPU"
 fi
-mapfile -t names < <(all_stages "$folder")
+mapfile -t names < <(all_stages "$folder" | grep -xF "$chosen")
 
 # Beside the results of the run before, which bad input must not cost.
 rm -rf build/results.new

@@ -563,6 +563,29 @@ TEST_F(Async, ANamedBarrierThatOthersNeverReach) {
   expect_found("deadlock: threads wait here, at a named barrier");
 }
 
+// Some threads of the first block, and as many behind them of the next.
+__global__ void waiting_kernel(unsigned begin, unsigned end, unsigned step) {
+  const unsigned behind = blockIdx.x * (end - begin);
+  begin += behind, end += behind;
+  if (threadIdx.x >= begin && threadIdx.x < end && (threadIdx.x - begin) % step == 0)
+    ptx::named_barrier_sync(3, 1024);
+}
+TEST_F(Async, ADeadlockNamesAllWhoWait) {
+  const auto who = [](unsigned cluster, unsigned begin, unsigned end, unsigned step) {
+    launch_clusters(cluster, waiting_kernel, dim3(cluster), dim3(144), 0, nullptr, begin, end,
+                    step);
+    const std::vector<cpu_device::Finding> findings = cpu_device::take_findings();
+    return findings.size() == 1 ? findings[0].who : "";
+  };
+  EXPECT_EQ(who(1, 32, 64, 1), "warp 1 of block (0, 0, 0)");
+  EXPECT_EQ(who(1, 32, 128, 1), "warps 1 to 3 of block (0, 0, 0)");
+  EXPECT_EQ(who(1, 64, 144, 1), "warps 2 to 4 of block (0, 0, 0)");  // the last is half a warp
+  EXPECT_EQ(who(1, 0, 40, 1), "threads 0 to 39 of block (0, 0, 0)");
+  EXPECT_EQ(who(1, 5, 70, 32), "thread 5, thread 37, thread 69 of block (0, 0, 0)");
+  EXPECT_EQ(who(1, 0, 144, 16), "thread 0, thread 16, thread 32, thread 48 and 5 more threads");
+  EXPECT_EQ(who(2, 0, 32, 1), "warp 0 of block (0, 0, 0), warp 1 of block (1, 0, 0)");
+}
+
 __global__ void elect_kernel(int* out) {
   const bool elected = ptx::elect_one();
   out[threadIdx.x] = elected;

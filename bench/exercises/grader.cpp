@@ -66,6 +66,7 @@ Json json_of(const cpu_device::Finding& finding) {
   json["cause"] = finding.what;
   json["example"] = finding.example;
   json["count"] = finding.count;
+  json["who"] = finding.who;
   if (finding.other.line > 0) json["other"] = json_of(cpu_device::source_line(finding.other));
   return json;
 }
@@ -77,6 +78,7 @@ struct Case::Result {
   std::string name;
   bool counted = true;
   Json memory = Json::array(), findings = Json::array(), wrong;
+  std::vector<std::string> map;  // of the first array with a wrong element, a text a row
   uint64_t wrong_elements = 0;
   uint64_t launches = 0, barriers = 0, ahead = 0, dynamic_bytes = 0;
   double seconds = 0, cublas_seconds = 0;  // on a GPU
@@ -195,8 +197,13 @@ template void Case::time_cublas(const ladder::Gemm<half, float>&);
 
 #endif
 
-void Case::wrong_element(const std::string& name, int row, int column, double got,
-                         double expected) {
+void Case::wrong_element(const std::string& name, int rows, int columns, int row, int column,
+                         double got, double expected) {
+  if (result_->wrong_elements == 0)
+    result_->map.assign(static_cast<size_t>(rows), std::string(static_cast<size_t>(columns), '.'));
+  std::vector<std::string>& map = result_->map;
+  if (result_->wrong_elements == 0 || result_->wrong["array"] == name)
+    map.at(static_cast<size_t>(row)).at(static_cast<size_t>(column)) = '#';
   if (result_->wrong_elements++ > 0) return;
   const auto number = [](double value) { return std::isfinite(value) ? Json(value) : Json("NaN"); };
   result_->wrong = {{"array", name},
@@ -276,6 +283,7 @@ std::string Exercise::result(const Entry& entry, uint64_t seed, int runs) {
       json["stray"] = result.stray;
       json["wrong"] = result.wrong;
       json["wrong_elements"] = result.wrong_elements;
+      json["map"] = entry.timed ? std::vector<std::string>{} : result.map;
     }
     if (failed) break;
   }

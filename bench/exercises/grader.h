@@ -176,7 +176,8 @@ class Case {
   static void copy_to_host(void* to, const void* from, size_t bytes);
   void run(const std::function<void()>& launch, size_t smem_bytes);
   static void thread_ends();  // on the CPU device, in the thread
-  void wrong_element(const std::string& name, int row, int column, double got, double expected);
+  void wrong_element(const std::string& name, int rows, int columns, int row, int column,
+                     double got, double expected);
   void stray_write(const std::string& name, const std::string& where);
   static double product_bound(int k, double magnitude, double value, bool half_out);
   static bool is_poison(const void* bytes, size_t count);
@@ -244,7 +245,7 @@ class Case {
       for (int j = 0; j < output.columns; j += column_step) {
         const double value = expected(i, j), got = to_double(row[j]);
         if (!(std::abs(got - value) <= bound(i, j, value)))
-          wrong_element(output.name, i, j, got, value);
+          wrong_element(output.name, output.rows, output.columns, i, j, got, value);
       }
       const size_t width = static_cast<size_t>(output.columns);
       if (!is_poison(row + width, (pitch - width) * sizeof(T)))

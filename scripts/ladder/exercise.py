@@ -3,6 +3,7 @@
 ladder exercise                 all exercises, with what is done
 ladder exercise 07              grades exercises/07_*; also 7, or a part of its name
 ladder exercise 07 my.cuh       grades a file of one's own instead; of a prediction, my.yaml
+ladder exercise 07 --all        with all findings, and the lines of a bug without asking for them
 ladder exercise 07 --watch      again whenever the file is saved, until Ctrl-C
 ladder exercise 07 --hint       the next hint
 ladder exercise 07 --solution   the reference, after asking
@@ -42,7 +43,7 @@ def act(options: argparse.Namespace) -> int:
         protect()
         return 0
     progress = Progress()
-    of_one = ("watch", "hint", "solution", "wrong", "test", "write")
+    of_one = ("all", "watch", "hint", "solution", "wrong", "test", "write")
     wanted = [name for name in of_one if getattr(options, name)]
     if options.exercise is None and wanted:
         raise BadInput(f"--{wanted[0]} of which exercise? ./scripts/exercise.sh 01 --{wanted[0]}")
@@ -71,7 +72,9 @@ def act(options: argparse.Namespace) -> int:
         for line in objections:
             print(f"{exercise.name}: {line}", file=sys.stderr)
         return 1 if objections else 0
-    return (watch if options.watch else grade_and_show)(exercise, mine, build, progress)
+    if options.watch:
+        return watch(exercise, mine, build, progress)
+    return grade_and_show(exercise, mine, build, progress, "all" if options.all else "ask")
 
 
 def main(arguments: list[str]) -> int:
@@ -84,7 +87,7 @@ def main(arguments: list[str]) -> int:
     )
     parser.add_argument("exercise", nargs="?", metavar="NN")
     parser.add_argument("file", nargs="?", type=Path)
-    for option in ("watch", "hint", "solution", "test", "rest", "protect", "valid"):
+    for option in ("all", "watch", "hint", "solution", "test", "rest", "protect", "valid"):
         parser.add_argument(f"--{option}", action="store_true", help=argparse.SUPPRESS)
     # Where the shell script was called.
     parser.add_argument(

@@ -1,6 +1,8 @@
 """The stages' names, one a line, in the order of the ladder.
 
 ladder stages                    all of stages/manifest.json
+ladder stages 04d 05_cp_async    these, by number or name
+ladder stages --core             the six levels: 01 to 06 without what lies between
 ladder stages --built FOLDER     those of which FOLDER has the executable
 
 Exit code: 0 all right, 2 bad input.
@@ -16,6 +18,7 @@ from pathlib import Path
 from ladder.files import a_name, one_line, read_json
 from ladder.project import ROOT, BadInput
 
+CORE = ("01", "02", "03", "04", "05", "06")
 MANIFEST = ROOT / "stages/manifest.json"
 
 
@@ -146,6 +149,14 @@ def stage(name: str) -> Stage:
     return load()[name]
 
 
+def chosen(wanted: list[str]) -> list[str]:
+    """Those that are called by their labels or their names. Raises BadInput."""
+    for name in wanted:
+        if not any(name in (s.name, s.label) for s in load().values()):
+            raise BadInput(f"no stage '{name}'; there are: {' '.join(load())}")
+    return [s.name for s in load().values() if s.name in wanted or s.label in wanted]
+
+
 def place(name: str) -> int:
     """In the ladder; what is no stage comes last."""
     names = list(load())
@@ -167,10 +178,13 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
+    parser.add_argument("stages", nargs="*", metavar="STAGE")
+    parser.add_argument("--core", action="store_true")
     parser.add_argument("--built", type=Path, metavar="FOLDER")
     options = parser.parse_args(arguments)
+    wanted = options.stages + list(CORE) * options.core
     try:
-        names = built(options.built) if options.built else load()
+        names = built(options.built) if options.built else chosen(wanted) if wanted else load()
     except BadInput as error:
         print(f"ladder stages: {error}", file=sys.stderr)
         return 2

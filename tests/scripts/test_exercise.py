@@ -19,6 +19,7 @@ from ladder.exercises import (
     learner,
     mistakes,
     refusals,
+    wrong_map,
 )
 from ladder.exercises.compiling import Build
 from ladder.exercises.judging import Verdict
@@ -208,6 +209,7 @@ BEFORE = [
     ('extern "C" void __tsan_read4(void*);', "`extern`"),
     ("void __tsan_read4(void*) {}", "`__tsan_read4`"),
     ("void f() { __builtin_trap(); }", "`__builtin_trap`"),
+    ("void f() { __syncthread(); }", "is `__syncthreads` meant?"),
     ("const char* f() { return __FILE__; }", "`__FILE__`"),
     ("__attribute__((constructor)) void f() {}", "`__attribute__`"),
     ("[[gnu::constructor]] void f() {}", "attributes"),
@@ -418,6 +420,7 @@ def copied(tmp_path, monkeypatch):
     [
         ("01_thread_mapping/exercise.yaml", "8192", "99999"),
         ("01_thread_mapping/check.cpp", "1e-6", "1e6"),
+        ("01_thread_mapping/solution.cuh", "factor", "factor "),
         ("02_predict_sectors/exercise.cuh", "in[40]", "in[lane]"),
     ],
 )
@@ -425,7 +428,7 @@ def test_an_edited_limit_is_bad_input(copied, capsys, file, old, new):
     path = copied / file
     text = path.read_text()
     assert old in text
-    path.write_text(text.replace(old, new))
+    path.write_text(text.replace(old, new, 1))
     assert exercise.main([file[:2], "--build", str(ROOT / "build")]) == 2
     assert f"{path.name}: not as the grader has it" in capsys.readouterr().err
 
@@ -539,13 +542,204 @@ def test_an_exercise_of_the_wrong_shape_is_bad_input(copied, capsys, entry):
 
 def test_a_deadlock_shows_all_who_wait():
     cause = "deadlock: threads wait here, for a phase of an mbarrier that never completes"
-    consumer = finding(cause=cause, line=37, text="wait(full)")
+    consumer = finding(cause=cause, line=37, text="wait(full)", who="warps 0 to 3 of block 0")
     producer = finding(
-        cause=cause, line=26, text="wait(empty)", example="phase 0, 0 of 64 arrivals"
+        cause=cause, line=26, text="wait(empty)", example="phase 0, 0 of 64 arrivals", who="warp 4"
     )
-    said = judging.correctness([case(findings=[consumer, producer])])
-    assert "Others wait, x.cuh:26: phase 0, 0 of 64 arrivals" in said.details
-    assert "    wait(empty)" in said.details
+    race = finding(line=3)
+    said = judging.correctness([case(findings=[consumer, producer, race])])
+    others = next(i for i, line in enumerate(said.details) if line.startswith("Others wait"))
+    assert said.details[others].startswith(
+        "Others wait, x.cuh:26: for a phase of an mbarrier that never completes: phase 0, 0 of 64"
+    )
+    assert said.details[others + 1 :] == ["    wait(empty)", "Here waits: warp 4"]
+    assert said.details[:others] == ["    wait(full)", "Here waits: warps 0 to 3 of block 0"]
+    assert [one[0][:9] for one in said.more] == ["x.cuh:3: "]
+    assert said.places == [{37, 26}, {26}, {3}]
+
+
+def rows_of(rows, columns, is_wrong):
+    return ["".join(".#"[bool(is_wrong(i, j))] for j in range(columns)) for i in range(rows)]
+
+
+@pytest.mark.parametrize(
+    "rows, columns, is_wrong, said",
+    [
+        (64, 64, lambda i, j: j % 16 >= 8, "columns 8 to 15 of every 16, in all rows"),
+        (64, 60, lambda i, j: i % 8 == 3, "row 3 of every 8, in all columns"),
+        (50, 70, lambda i, j: i >= 48, "rows 48 to 49, the last 2, in all columns"),
+        (50, 70, lambda i, j: i < 16 and j == 69, "rows 0 to 15 of 50, in column 69, the last"),
+        (50, 70, lambda i, j: i in (4, 9, 10), "rows 4 and 9 to 10 of 50, in all columns"),
+        (1, 256, lambda i, j: j % 4 == 3, "element 3 of every 4"),
+        (
+            64,
+            64,
+            lambda i, j: i != j,
+            "all columns, in all rows, but not on the diagonal: are rows and columns exchanged?",
+        ),
+        (
+            64,
+            64,
+            lambda i, j: j >= 32 and (i, j) != (5, 40),
+            "columns 32 to 63, the last 32, in all rows, but for 1 that are right, by accident "
+            "perhaps",
+        ),
+        (32, 32, lambda i, j: (i // 2 + j // 4) % 2, "the same in every 4 rows and 8 columns"),
+        (32, 32, lambda i, j: i * j % 7 == 3, "no simple pattern"),
+    ],
+)
+def test_what_wrong_elements_have_in_common_is_said(rows, columns, is_wrong, said):
+    assert wrong_map.map_of(rows_of(rows, columns, is_wrong))[0] == f"wrong: {said}"
+
+
+def test_wrong_elements_are_drawn():
+    halves = wrong_map.map_of(rows_of(64, 64, lambda i, j: j % 16 >= 8))
+    assert halves[1:9] == ["    " + "....####" * 4] * 8
+    assert halves[9] == "    . right, # wrong; a sign is 8 x 2 elements"
+    # Where a sign would be of both kinds, the first elements stand for all that are the same.
+    one = wrong_map.map_of(rows_of(64, 64, lambda i, j: i % 8 == 3))
+    assert one[1:9] == ["    " + ".#"[i == 3] * 32 for i in range(8)]
+    assert one[9] == "    . right, # wrong; the first 8 rows and 32 columns"
+    last = wrong_map.map_of(rows_of(50, 70, lambda i, j: i >= 49))
+    assert last[7:9] == [
+        "    " + "+" * 18,
+        "    . right, # wrong, + some of them wrong; a sign is 8 x 4 elements",
+    ]
+    for few in (lambda i, j: True, lambda i, j: i == j == 0):
+        assert wrong_map.map_of(rows_of(4, 4, few)) == []
+
+
+RACE = Verdict(
+    False,
+    "exercise.cuh:18: race (in a)",
+    ["the report"],
+    [["exercise.cuh:9: another"]],
+    "race (in a)",
+    [{18, 22}, {9}],
+)
+
+
+@pytest.fixture
+def answers(copied, capsys, monkeypatch):
+    """Shows RACE in an exercise of a kind, to somebody who types these lines."""
+
+    def of(*lines, kind="bug", how="ask", verdict=RACE):
+        typed = iter(lines)
+
+        def read(question):
+            line = next(typed, None)
+            if line is None:
+                raise EOFError
+            return line
+
+        monkeypatch.setattr("builtins.input", read)
+        one = replace(catalogue.find("01"), kind=kind)
+        learner.show(one, one.edited, verdict, learner.Progress(), how)
+        assert next(typed, None) is None
+        return capsys.readouterr().out
+
+    return of
+
+
+def test_the_lines_of_a_bug_are_asked_for_before_they_are_shown(answers):
+    hidden = answers()
+    assert hidden.startswith("NOT YET  01_thread_mapping: race (in a)\n")
+    assert "18" not in hidden and "the report" not in hidden and "--all shows the lines" in hidden
+    assert "18" not in answers(how="quietly")
+    out = answers("1", "22 23", "22, 18")
+    assert re.search("No[.].*No, but 22 is part of it.*Yes.*cuh:18:\n  the report", out, re.DOTALL)
+    assert answers().startswith("NOT YET  01_thread_mapping: exercise.cuh:18: race (in a)\n")
+
+
+@pytest.mark.parametrize("line, said", [("9", "Yes."), ("", "exercise.cuh:18:\n  the report")])
+def test_another_finding_is_an_answer_and_nobody_has_to_answer(answers, line, said):
+    assert said in answers(line)
+
+
+def test_lines_are_asked_for_where_a_bug_is_to_be_found_alone(answers):
+    assert "the report" in answers(kind="write")
+    told = answers(how="all")
+    assert "the report" in told and "exercise.cuh:9: another" in told
+    assert "another" not in answers() and "1 more finding" in answers()
+
+
+@pytest.fixture
+def user(build, tmp_path):
+    """./scripts/exercise.sh of a clone, in which nothing is built anew: its code and its output."""
+    root = tmp_path / "clone"
+    (root / "scripts").mkdir(parents=True)
+    for name in ("ladder", "scripts/exercise.sh", "scripts/lib.sh"):
+        (root / name).write_bytes((ROOT / name).read_bytes())
+        (root / name).chmod(0o755)
+    with open(root / "scripts/lib.sh", "a") as lib:
+        lib.write("set_up() { :; }\nbuild() { :; }\n")
+    subprocess.run(["cp", "-r", ROOT / "scripts/ladder", root / "scripts"], check=True)
+    subprocess.run(["cp", "-r", ROOT / "exercises", root], check=True)
+    for name in ("build", "bench", "kernels", "cpu_device", "docs", ".venv"):
+        (root / name).symlink_to(ROOT / name)
+    (root / "exercises/progress.json").unlink(missing_ok=True)
+
+    def run(*arguments, typed="", folder=root):
+        done = subprocess.run(
+            [root / "scripts/exercise.sh", *arguments],
+            cwd=folder,
+            input=typed,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        return done.returncode, done.stdout
+
+    run.root = root
+    return run
+
+
+@pytest.mark.slow
+def test_a_user_looks_for_a_race_and_finds_it(user):
+    code, out = user("06", typed="18 19\n18 22\n")
+    assert code == 1
+    before, _, after = out.partition("Yes.")
+    assert "NOT YET  06_missing_barrier: race: " in before and "exercise.cuh:" not in before
+    assert "No, but 18 is part of it" in before
+    assert "exercise.cuh:18:\n" in after and "The other access, exercise.cuh:22:" in after
+    assert "1 more finding, for when this is mended; --all shows all" in after
+    code, out = user("06", "--all")
+    assert code == 1 and len(re.findall("exercise.cuh:[0-9]+: race", out)) == 2
+
+
+@pytest.mark.slow
+def test_a_user_sees_who_waits_in_a_deadlock(user):
+    code, out = user("35", "--all")
+    assert code == 1
+    assert re.search(
+        r"cuh:26: deadlock: .*\n.*\n  Here waits: warp 0 of block \(0, 0, 0\)\n"
+        r"  Others wait, exercise.cuh:30: .*\n.*\n  Here waits: warp 1 of block \(0, 0, 0\)\n",
+        out,
+    ), out
+    assert "more finding" not in out
+
+
+@pytest.mark.slow
+def test_a_user_sees_which_elements_are_wrong(user):
+    code, out = user("30")
+    assert code == 1
+    assert "wrong: rows 1 to 7 of every 8, in all columns\n" in out
+    assert "\n      ................................\n      ########" in out
+
+
+@pytest.mark.slow
+def test_a_users_file_is_graded_without_what_lies_beside_it(user, tmp_path):
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    (mine / "my.cuh").write_text(kernel(RIGHT))
+    (mine / "exercise.h").write_text("#error of the learner's\n")
+    code, out = user("01", "my.cuh", folder=mine)
+    assert code == 0, out
+    # Nor does a solution that somebody has edited become the grader's.
+    with open(user.root / "exercises/01_thread_mapping/solution.cuh", "a") as solution:
+        solution.write("// mine\n")
+    code, out = user("01", "my.cuh", folder=mine)
+    assert code == 2 and "solution.cuh: not as the grader has it" in out
 
 
 def test_hints_come_one_at_a_time(copied, capsys):
@@ -571,11 +765,13 @@ def test_a_learner_sees_the_way_from_the_starter_to_done(build, copied, capsys, 
     assert exercise.main(arguments) == 1
     out = capsys.readouterr().out
     assert out.startswith("NOT YET  01_thread_mapping: wrong result: out at row 0, column 0 is NaN")
+    assert "(in 128 x 256, all 32768 elements wrong)" in out
     assert "next: edit exercises/01_thread_mapping/exercise.cuh" in out
     mine = copied / "01_thread_mapping/exercise.cuh"
     mine.write_text(kernel(RIGHT.replace("int row", "int rwo")))
     assert exercise.main(arguments) == 1
-    assert re.search("exercise.cuh:6: .row. was not declared", capsys.readouterr().out)
+    out = capsys.readouterr().out
+    assert re.search("exercise.cuh:6: .row. was not declared.*\n      if \\(row < rows", out), out
     mistake = mistakes.find_mistake(catalogue.find("01"), "columns_of_a_tile")
     mine.write_text(mistake.shown())
     assert exercise.main(arguments) == 1
@@ -747,6 +943,7 @@ def finding(**changes):
         "text": "y = s[0];",
         "cause": "race: reads what another thread has written since the last barrier",
         "example": "",
+        "who": "",
         "count": 1,
     } | changes
 

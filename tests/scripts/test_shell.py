@@ -67,6 +67,11 @@ def test_help_from_any_directory(script, tmp_path):
         (["ladder", "measure", "--out", "x", "--only", ","], MEASURE),
         (["run_all.sh", "--size", "64", "--json", "x"], ONE_FILE.format("--json")),
         (["run_all.sh", "--trace=x"], ONE_FILE.format("--trace")),
+        (["run_all.sh", "--bogus"], "run_all.sh: a stage has no option '--bogus'\n"),
+        (["run_all.sh", "05", "--siez=64"], "run_all.sh: a stage has no option '--siez'\n"),
+        (["run_all.sh", "05", "nope", "--size", "64"], NO_STAGE.format("run_all.sh")),
+        (["run_all.sh", "--core", "nope"], NO_STAGE.format("run_all.sh")),
+        (["ladder", "stages", "nope"], NO_STAGE.format("ladder stages")),
         (["ladder", "measure", "--out", "--thin"], MEASURE),
         (["docs.sh", "build", "now"], "docs.sh: write ./scripts/docs.sh serve, build or update\n"),
         (["ladder", "profile", "01_naive", "nope"], NO_STAGE.format("ladder profile")),
@@ -102,7 +107,13 @@ def test_without_a_gpu_is_one_line_and_code_77(command, tmp_path):
     assert (done.returncode, done.stderr, done.stdout) == (77, message, "")
 
 
-# What run_all.sh takes from lib.sh, for a stage that takes --size alone.
+def test_the_core_are_the_six_levels():
+    command = [ROOT / "ladder", "stages", "--core"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert [name.split("_")[0] for name in done.stdout.split()] == [f"0{i}" for i in range(1, 7)]
+
+
+# What run_all.sh takes from lib.sh, for stages that take --size alone.
 LIB = """
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -111,10 +122,11 @@ help() { :; }
 set_up() { :; }
 build() { echo "$@" >>built; }
 have_gpu() { false; }
-all_stages() { echo 01_naive; }
+bad_input() { exit 2; }
+all_stages() { ls "$1"; }
 """
 STAGE = """#!/bin/sh
-case $* in *--szie*) exit 2 ;; *--list | *--version*) exit 0 ;; esac
+case $* in *szie*) exit 2 ;; *--list | *--version*) exit 0 ;; esac
 echo new > "$2"
 """
 
@@ -126,21 +138,27 @@ echo new > "$2"
         (["--size"], 0, "01_naive.json", ["ladder_first_cpu_stage", "ladder_cpu_stages"]),
         (["--list"], 0, "09_wgmma.json", ["ladder_first_cpu_stage", "ladder_cpu_stages"]),
         (["--version"], 0, "09_wgmma.json", ["ladder_first_cpu_stage", "ladder_cpu_stages"]),
-        (["--szie"], 2, "09_wgmma.json", ["ladder_first_cpu_stage"]),
+        (["--data", "szie"], 2, "09_wgmma.json", ["ladder_first_cpu_stage"]),
+        (["--core"], 0, "01_naive.json", ["ladder_first_cpu_stage", "ladder_01_naive_cpu"]),
+        (["--no-such-option"], 2, "09_wgmma.json", []),
     ],
 )
 def test_run_all_keeps_earlier_results_until_there_are_others(options, code, left, built, tmp_path):
-    for name in ("scripts", "build/results", "build/stages/cpu"):
+    for name in ("scripts", "build/results", "build/stages/cpu", "bench/harness"):
         (tmp_path / name).mkdir(parents=True)
     script = tmp_path / "scripts/run_all.sh"
     script.write_text((ROOT / "scripts/run_all.sh").read_text())
     (tmp_path / "scripts/lib.sh").write_text(LIB)
-    (tmp_path / "ladder").write_text("#!/bin/sh\n")
+    options_file = "bench/harness/options.cpp"
+    (tmp_path / options_file).write_text((ROOT / options_file).read_text())
+    (tmp_path / "ladder").write_text("#!/bin/sh\necho 01_naive\n")
     (tmp_path / "ladder").chmod(0o755)
     (tmp_path / "build/results/09_wgmma.json").write_text("old")
-    stage = tmp_path / "build/stages/cpu/01_naive"
-    stage.write_text(STAGE)
-    stage.chmod(0o755)
+    for name in ("01_naive", "07_not_asked_for"):
+        stage = tmp_path / "build/stages/cpu" / name
+        stage.write_text(STAGE)
+        stage.chmod(0o755)
+    (tmp_path / "built").touch()
     assert subprocess.run(["bash", script, *options]).returncode == code
     assert [file.name for file in (tmp_path / "build/results").iterdir()] == [left]
     assert (tmp_path / "built").read_text().split() == built

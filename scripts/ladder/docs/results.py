@@ -54,11 +54,24 @@ def idea(stage: manifest.Stage) -> str:
     return " ".join(found[1].split()).split(". ")[0].rstrip(".")
 
 
+# Whose own speed does not show what they are for.
+FIRST_STEPS = {"05_cp_async": "05b_split_barrier", "06_wmma": "06c_fragments_ahead"}
+
+
+def step_to(name: str) -> str:
+    """What a first step leads to."""
+    then = manifest.stage(name)
+    percent = own(sources.report(name, DOCUMENTED[0]))["percent_of_cublas"]
+    return f". It is the first step to {then.label}, {percent:.0f}% of cuBLAS"
+
+
 def stages() -> str:
     rows, missing, best = [], [], []
     for stage in map(manifest.stage, manifest.at_squares()):
         try:
             row = [page_of(stage), idea(stage)]
+            if stage.name in FIRST_STEPS:
+                row[1] += step_to(FIRST_STEPS[stage.name])
         except BadInput as error:
             missing += error.args
             continue

@@ -125,7 +125,7 @@ def checksum(path: Path) -> str:
 
 def of_the_grader(exercise: Exercise) -> list[str]:
     """The files that a learner must not edit."""
-    return ["check.cpp", "exercise.yaml"] + ["exercise.cuh"] * exercise.is_predict
+    return ["check.cpp", "exercise.yaml", exercise.kernels.name]
 
 
 def checksums() -> dict:

@@ -128,8 +128,11 @@ def compile_errors(said: str, solution: Path) -> str:
     )
     if not errors or os.strerror(errno.ENOSPC) in said:
         raise BadInput(f"the compiler fails: {said.strip()[-500:]}")
+    code = dict(enumerate(solution.read_text().splitlines(), 1))
     own = [
-        f"{solution.name}:{line}: {text}" for file, line, text in errors if file == str(solution)
+        f"{solution.name}:{line}: {text}\n    {code.get(int(line), '').strip()}"
+        for file, line, text in errors
+        if file == str(solution)
     ]
     if own:
         return "does not compile: " + "\n".join(own[:3])

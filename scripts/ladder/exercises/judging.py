@@ -7,6 +7,7 @@ from pathlib import Path
 from ladder.exercises.catalogue import Exercise
 from ladder.exercises.costs import cost_lines, cost_of
 from ladder.exercises.refusals import SHARED
+from ladder.exercises.wrong_map import map_of
 from ladder.project import BadInput
 
 DRAWN = "a drawn shape"  # the case of check.cpp with sizes that no kernel can know
@@ -17,6 +18,11 @@ class Verdict:
     ok: bool
     line: str  # what the regular expressions of wrong solutions are looked for in
     details: list[str] = field(default_factory=list)
+    more: list[list[str]] = field(default_factory=list)  # further findings, their lines
+    # Of findings: what the line says without its place, and the lines of the solution that stand in
+    # the report; of each other finding, too, which are as good an answer.
+    unplaced: str = ""
+    places: list[set[int]] = field(default_factory=list)
 
 
 # What a learner can look for. A pattern of the cause, and what stands below it.
@@ -32,7 +38,8 @@ ADVICE = {
     "race: writes what another thread has written": "Both write one element: which of the two "
     "should, or is a barrier or a wait missing between them?",
     "^(reads|writes) (past the end|before)": "What comes here that has no element: a thread, "
-    "a turn of a loop, a box?",
+    "a turn of a loop, a box? Or are row and column exchanged, or the width and the distance of "
+    "rows?",
 }
 
 
@@ -43,6 +50,8 @@ def place_line(place: dict) -> str:
 def finding_details(finding: dict) -> list[str]:
     """The line, the other one that it conflicts with, and what to look for."""
     details = [f"    {finding['text']}"]
+    if finding["who"]:
+        details.append(f"Here waits: {finding['who']}")
     other = finding.get("other")
     if other and place_line(other) == place_line(finding):
         same = "The other access is in the same line, by another thread: do both take one element, "
@@ -53,10 +62,19 @@ def finding_details(finding: dict) -> list[str]:
     return details + advice[:1]
 
 
-def finding_line(finding: dict, case: dict) -> str:
-    what = f"{place_line(finding)}: {finding['cause']}"
-    what += f": {finding['example']}" if finding["example"] else ""
+def without_place(finding: dict, case: dict) -> str:
+    what = finding["cause"] + (f": {finding['example']}" if finding["example"] else "")
     return f"{what} (in {case['name']}, {counted(finding['count'], 'time')})"
+
+
+def finding_line(finding: dict, case: dict) -> str:
+    return f"{place_line(finding)}: {without_place(finding, case)}"
+
+
+def lines_of(*findings: dict) -> set[int]:
+    """In the file of the first."""
+    places = [p for f in findings for p in (f, f.get("other")) if p]
+    return {p["line"] for p in places if p["file"] == findings[0]["file"]}
 
 
 def number(value) -> str:
@@ -64,11 +82,12 @@ def number(value) -> str:
 
 
 def wrong_line(case: dict) -> str:
-    w = case["wrong"]
+    w, n = case["wrong"], case["wrong_elements"]
+    every = "all " * (n > 1 and n == sum(map(len, case["map"])))
     return (
         f"wrong result: {w['array']} at row {w['row']}, column {w['column']} is "
         f"{number(w['got'])}, not {number(w['expected'])} "
-        f"(in {case['name']}, {counted(case['wrong_elements'], 'element')} wrong)"
+        f"(in {case['name']}, {every}{counted(n, 'element')} wrong)"
     )
 
 
@@ -85,33 +104,48 @@ def within(cost: int, limit) -> bool:
 NAN = "An output is NaN before the launch: was this element written at all, and from what?"
 
 
+def found_in(cases: list[dict]) -> Verdict | None:
+    """The first finding, with the others for who wants them; or None."""
+    different = {}
+    for case in cases:
+        for finding in case["findings"]:
+            different.setdefault((finding["line"], finding["cause"]), (finding, case))
+    if not different:
+        return None
+    (first, case), *others = different.values()
+    details, shown = finding_details(first), [first]
+    if "deadlock" in first["cause"]:  # whoever it is that should have gone on
+        stand = [f for f, its in others if its is case and "deadlock" in f["cause"]]
+        for other in stand:
+            said = f"Others wait, {finding_line(other, case)}"
+            details += [said.replace("deadlock: threads wait here, ", ""), *finding_details(other)]
+        shown += stand
+    more = [
+        [finding_line(finding, its), *finding_details(finding)]
+        for finding, its in others
+        if finding not in shown
+    ]
+    places = [lines_of(*shown), *(lines_of(f) for f, _ in others)]
+    return Verdict(
+        False, finding_line(first, case), details, more, without_place(first, case), places
+    )
+
+
 def correctness(cases: list[dict]) -> Verdict | None:
     """What is wrong with the results, or None."""
     for case in cases:
         if case["error"]:
             return Verdict(False, f"cannot be launched: {case['error']} (in {case['name']})")
-    findings = [(f, c) for c in cases for f in c["findings"]]
     wrong = [c for c in cases if c["wrong"]]
-    details = finding_details(findings[0][0]) if findings else []
-    if findings and "deadlock" in findings[0][0]["cause"]:  # whoever it is that should have gone on
-        others = [f for f, case in findings[1:] if case is findings[0][1]]
-        for other in [f for f in others if "deadlock" in f["cause"]]:
-            details += [
-                f"Others wait, {place_line(other)}: {other['example']}",
-                f"    {other['text']}",
-            ]
-    if findings and wrong:
-        details.append(wrong_line(wrong[0]))
-    if findings:
-        more = len({(f["line"], f["cause"]) for f, _ in findings}) - 1
-        details += [f"{counted(more, 'more finding')}, for when this is mended"] * (more > 0)
-        return Verdict(False, finding_line(*findings[0]), details)
+    found = found_in(cases)
+    if found:
+        found.details += [wrong_line(wrong[0])] if wrong else []
+        return found
     if wrong:
         good = [c["name"] for c in cases if not c["wrong"]]
         details = [NAN] if wrong[0]["wrong"]["got"] == "NaN" else []
-        return Verdict(
-            False, wrong_line(wrong[0]), details + [f"right in {', '.join(good)}"] * bool(good)
-        )
+        details += [f"right in {', '.join(good)}"] * bool(good)
+        return Verdict(False, wrong_line(wrong[0]), details + map_of(wrong[0]["map"]))
     stray = [c for c in cases if c["stray"]]
     if stray:
         return Verdict(False, f"stray write: {stray[0]['stray']} (in {stray[0]['name']})")

@@ -3,8 +3,11 @@
 import fcntl
 import json
 import os
+import re
 import secrets
+import shutil
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -12,24 +15,25 @@ from ladder.exercises import catalogue
 from ladder.exercises.catalogue import KINDS, Exercise, all_exercises, edited_files
 from ladder.exercises.compiling import Build
 from ladder.exercises.grading import gpu_verdict, grade
-from ladder.exercises.judging import Verdict
+from ladder.exercises.judging import Verdict, counted
 from ladder.exercises.mistakes import mistakes_of
 from ladder.files import read_json
 from ladder.project import BadInput
 
-PROGRESS = {str: {"done": bool, "hints": int, "solution": bool}}
+PROGRESS = {str: {"done": bool, "hints": int, "solution": bool, "told?": bool}}
 
 
 class Progress:
     """exercises/progress.json: of each exercise that was begun, the hints seen, and whether it is
-    done and the solution was asked for."""
+    done, the solution was asked for, and the lines of its bug are known."""
 
     def __init__(self):
         self.path = catalogue.EXERCISES / "progress.json"
         self.all = read_json(self.path, PROGRESS) if self.path.is_file() else {}
 
     def of(self, exercise: Exercise) -> dict:
-        return {"done": False, "hints": 0, "solution": False} | self.all.get(exercise.name, {})
+        nothing = {"done": False, "hints": 0, "solution": False, "told": False}
+        return nothing | self.all.get(exercise.name, {})
 
     def note(self, exercise: Exercise, **changes) -> None:
         """Beside what others have noted by now. The old file stays until the new one is whole."""
@@ -67,14 +71,58 @@ def printed() -> str:
     return "\n".join(["```", *lines[:2], "...", lines[-1], "```"])
 
 
-def show(exercise: Exercise, mine: Path, verdict: Verdict, progress: Progress) -> None:
-    print(f"{'PASSED' if verdict.ok else 'NOT YET'}  {exercise.name}: {verdict.line}")
+def is_answered(verdict: Verdict, mine: Path) -> bool:
+    """Asks where a bug is, until that is right or somebody wants to be told; False where nobody is
+    there."""
+    wanted, *others = verdict.places
+    number = f"{len(wanted)} lines" if len(wanted) > 1 else "line"
+    question = f"  In which {number} of {mine.name}? (Enter shows the report) "
+    while True:
+        try:
+            said = {int(word) for word in re.findall(r"\d+", input(question))}
+        except EOFError:
+            print()
+            return False
+        if not said or said in verdict.places:
+            print("  Yes." if said else "")
+            return True
+        right = [str(n) for n in sorted(said & wanted.union(*others))]
+        print(f"  No, but {' and '.join(right)} is part of it." if right else "  No.")
+
+
+def show_report(exercise: Exercise, mine: Path, verdict: Verdict, progress: Progress, how) -> None:
+    known = progress.of(exercise)
+    head, its = f"{'PASSED' if verdict.ok else 'NOT YET'}  {exercise.name}: ", verdict.line
+    is_riddle = exercise.kind == "bug" and verdict.places and not (known["done"] or known["told"])
+    if is_riddle and how != "all":
+        print(head + verdict.unplaced)
+        if how == "quietly" or not is_answered(verdict, mine):
+            print("  --all shows the lines; in a terminal, without --watch, you are asked for them")
+            return
+        head, its = "  ", its.removesuffix(verdict.unplaced).strip()
+    print(head + its)
     for line in verdict.details:
         print(f"  {line}")
+    if how == "all":
+        for line in (line for finding in verdict.more for line in finding):
+            print(f"  {line}")
+    elif verdict.more:
+        n = counted(len(verdict.more), "more finding")
+        print(f"  {n}, for when this is mended; --all shows all")
+    if is_riddle:
+        progress.note(exercise, told=True)
+
+
+def show(
+    exercise: Exercise, mine: Path, verdict: Verdict, progress: Progress, how: str = "ask"
+) -> None:
+    """With all findings where `how` is "all". Where a bug is to be found, its lines are asked for
+    before they are shown, the first time; where `how` is "quietly" they are not shown."""
+    show_report(exercise, mine, verdict, progress, how)
+    again = f"./scripts/exercise.sh {exercise.number}"
     if verdict.ok:
         left = [e.number for e in all_exercises() if not progress.of(e)["done"]]
         following = [number for number in left if number > exercise.number] + left
-        again = f"./scripts/exercise.sh {exercise.number}"
         first, *others = [mistake.id for mistake in mistakes_of(exercise)]
         print(f"compare: {again} --solution")
         print(f"         {again} --wrong {first} (refused, and why); or {', '.join(others)}")
@@ -87,7 +135,9 @@ def show(exercise: Exercise, mine: Path, verdict: Verdict, progress: Progress) -
     print(f"./scripts/exercise.sh {exercise.number} {more}")
 
 
-def grade_and_show(exercise: Exercise, mine: Path, build: Build, progress: Progress) -> int:
+def grade_and_show(
+    exercise: Exercise, mine: Path, build: Build, progress: Progress, how: str = "ask"
+) -> int:
     edited = edited_files(exercise)
     if edited:
         names = ", ".join(edited)
@@ -98,16 +148,20 @@ def grade_and_show(exercise: Exercise, mine: Path, build: Build, progress: Progr
             f"{exercise.name}: {names}: not as the grader has it; `git restore {paths}` brings "
             "it back"
         )
-    verdict = grade(exercise, mine, build, secrets.randbits(32))
-    if verdict.ok and not exercise.is_predict:
-        on_gpu = gpu_verdict(exercise, mine, build)
-        if on_gpu is not None:
-            verdict = Verdict(on_gpu.ok, on_gpu.line, verdict.details + on_gpu.details)
+    with tempfile.TemporaryDirectory() as folder:
+        # As it is now, and with nothing beside it that it could include.
+        copy = Path(folder) / mine.name
+        shutil.copyfile(mine, copy)
+        verdict = grade(exercise, copy, build, secrets.randbits(32))
+        if verdict.ok and not exercise.is_predict:
+            on_gpu = gpu_verdict(exercise, copy, build)
+            if on_gpu is not None:
+                verdict = Verdict(on_gpu.ok, on_gpu.line, verdict.details + on_gpu.details)
     try:
         if verdict.ok or not progress.of(exercise)["done"]:
             progress.note(exercise, done=verdict.ok)
     finally:  # also where it cannot be noted
-        show(exercise, mine, verdict, progress)
+        show(exercise, mine, verdict, progress, how)
     return 0 if verdict.ok else 1
 
 
@@ -120,7 +174,7 @@ def watch(exercise: Exercise, mine: Path, build: Build, progress: Progress) -> i
                 seen = now
                 print("\033[2J\033[H" if sys.stdout.isatty() else "", end="")
                 try:
-                    code = grade_and_show(exercise, mine, build, progress)
+                    code = grade_and_show(exercise, mine, build, progress, "quietly")
                 except BadInput as error:
                     code = 2
                     print(f"exercise.sh: {error}")

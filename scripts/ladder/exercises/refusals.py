@@ -3,6 +3,7 @@
 import re
 import subprocess
 from collections import Counter
+from difflib import get_close_matches
 from pathlib import Path
 
 from ladder.project import BadInput
@@ -25,6 +26,8 @@ CUDA = re.compile(
     r"|(low|high|lows|highs|halves|floats|float2|bfloat162)2\w+|half22\w+|lowhigh2highlow"
     r"|cvta_generic_to_shared|nanosleep|trap|isnan)"
 )
+# What somebody means who mistypes it.
+USUAL = ["__global__", "__device__", "__shared__", "__restrict__", "__syncthreads", "__syncwarp"]
 REFUSED = {
     "a name of the grader's; take another one": "grader checked cpu_device ladder "
     "solution kernels yours SOLUTION SOLUTION_FILE CHECK_FILE this_block",
@@ -106,7 +109,9 @@ def refused_token(tokens: list[tuple[str, int]]) -> str:
         if HOST_NAMES.fullmatch(token):
             return where + "functions of the host"
         if token.startswith("_") and not CUDA.fullmatch(token):
-            return where + "names that begin with an underscore are the compiler's"
+            close = get_close_matches(token, USUAL, 1, 0.8)
+            meant = f"; is `{close[0]}` meant?" if close else ""
+            return where + f"names that begin with an underscore are the compiler's{meant}"
         if token in "\\$@`":
             return where + "no such character in a kernel"
         if words[i : i + 2] == ["[", "["]:
