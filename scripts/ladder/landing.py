@@ -14,10 +14,6 @@ from ladder.project import RESULTS, ROOT
 from ladder.results import own, read_report
 from ladder.sweep_records import SWEEP, merge, read_lines, rows_of
 
-SHOWN = (
-    *("01_naive", "02_smem_tiled", "04_register_blocked", "04b_vectorized", "04c_warp_tiled"),
-    *("05b_split_barrier", "06_wmma", "06b_wmma_pipelined", "07b_swizzle", "08_tma", "09_wgmma"),
-)
 SIZE, DEPTH = 512, 256  # of the part of C, and of K, that is drawn
 UNIT = 132 / SIZE  # of an element of a matrix
 ZOOM = 0.5  # of an element of the tile by itself
@@ -28,22 +24,37 @@ LEGEND = (
     "dark blue the part of these that it has at one time. The bar is the speed at 4096."
 )
 BUTTONS = (
-    ("Start at 01", "01_naive.html"),
+    ("Start at 01", f"{next(iter(manifest.load()))}.html"),
     ("I have no GPU", "cpu_device.html"),
     ("Use the library", "library.html"),
 )
 
 
+def shown() -> list[str]:
+    """Up to the first stage with wgmma, those that are faster than all before them."""
+    found: list[str] = []
+    for name, stage in manifest.load().items():
+        if not found or speed_of(name) > speed_of(found[-1]):
+            found.append(name)
+        if "wgmma" in stage.features:
+            break
+    return found
+
+
+def speed_of(stage: str) -> float:
+    return own(read_report(RESULTS, stage, 4096))["tflops"]
+
+
 def frame(stage: str) -> dict:
     """What differs from stage to stage: rectangles as x, y, width and height, lines, and words."""
     t, report = tiles.of_stage(stage), read_report(RESULTS, stage, 4096)
-    middle, speed = SIZE / 2 * UNIT, own(report)["tflops"]
+    middle, speed = SIZE / 2 * UNIT, speed_of(stage)
     width, height, deep = t.bn * UNIT, t.bm * UNIT, max((t.bk or 1) * UNIT, 1.5)
     tall = [y * t.wm * ZOOM for y in range(1, t.bm // t.wm)] if t.group else []
     wide = [x * t.wn * ZOOM for x in range(1, t.bn // t.wn)] if t.group else []
     lines = [f"M{RIGHT} {40 + y:g}h{t.bn * ZOOM:g}" for y in tall if t.wm * ZOOM >= 3]
     lines += [f"M{RIGHT + x:g} 40v{t.bm * ZOOM:g}" for x in wide]
-    depth = f"{t.bk} of K per step" if t.bk else "no shared memory"
+    depth = f"steps of {t.bk} along K" if t.bk else "no shared memory"
     return {
         "strip-a": (16, TOP + middle, DEPTH * UNIT, height),
         "strip-b": (LEFT + middle, 22, width, DEPTH * UNIT),
@@ -61,7 +72,7 @@ def frame(stage: str) -> dict:
 
 
 def fastest() -> float:
-    return max(own(read_report(RESULTS, stage, 4096))["tflops"] for stage in SHOWN)
+    return speed_of(shown()[-1])
 
 
 def rect(name: str, place: tuple) -> str:
@@ -75,7 +86,7 @@ def text(x: float, y: float, content: str, name: str = "") -> str:
 
 
 def drawing() -> str:
-    frames = [frame(stage) for stage in SHOWN]
+    frames = [frame(stage) for stage in shown()]
     last, c = frames[-1], SIZE * UNIT
     parts = [
         text(16, 92, "A"),

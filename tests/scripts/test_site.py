@@ -315,10 +315,10 @@ def test_axe_finds_nothing_and_nothing_moves_while_a_page_loads(site, browser, s
 
 
 def test_the_first_page_shows_the_tiles_and_speeds_of_the_ladder():
-    first, *_, last = [landing.frame(stage) for stage in landing.SHOWN]
+    first, *_, last = [landing.frame(stage) for stage in landing.shown()]
     assert (first["what"], last["what"]) == (
         "32 x 32, no shared memory",
-        "128 x 256, 64 of K per step",
+        "128 x 256, steps of 64 along K",
     )
     assert last["parts"] == "tile and warpgroups" and last["lines"].count("M") == 1
     speed = own(read_report(RESULTS, "09_wgmma", 4096))["tflops"]

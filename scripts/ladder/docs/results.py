@@ -55,14 +55,14 @@ def idea(stage: manifest.Stage) -> str:
 
 
 # Whose own speed does not show what they are for.
-FIRST_STEPS = {"05_cp_async": "05b_split_barrier", "06_wmma": "06c_fragments_ahead"}
+FIRST_STEPS = {"05": "05b", "06": "06c"}
 
 
-def step_to(name: str) -> str:
+def step_to(label: str) -> str:
     """What a first step leads to."""
-    then = manifest.stage(name)
+    (name,) = manifest.chosen([label])
     percent = own(sources.report(name, DOCUMENTED[0]))["percent_of_cublas"]
-    return f". It is the first step to {then.label}, {percent:.0f}% of cuBLAS"
+    return f". It is the first step to {label}, {percent:.0f}% of cuBLAS"
 
 
 def stages() -> str:
@@ -70,8 +70,8 @@ def stages() -> str:
     for stage in map(manifest.stage, manifest.at_squares()):
         try:
             row = [page_of(stage), idea(stage)]
-            if stage.name in FIRST_STEPS:
-                row[1] += step_to(FIRST_STEPS[stage.name])
+            if stage.label in FIRST_STEPS:
+                row[1] += step_to(FIRST_STEPS[stage.label])
         except BadInput as error:
             missing += error.args
             continue
