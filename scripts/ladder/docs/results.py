@@ -58,20 +58,20 @@ def idea(stage: manifest.Stage) -> str:
 FIRST_STEPS = {"05": "05b", "06": "06c"}
 
 
-def step_to(label: str) -> str:
-    """What a first step leads to."""
-    (name,) = manifest.chosen([label])
-    percent = own(sources.report(name, DOCUMENTED[0]))["percent_of_cublas"]
-    return f". It is the first step to {label}, {percent:.0f}% of cuBLAS"
+def step_from(label: str) -> str:
+    """What a first step leads to; "" for another stage."""
+    for then in manifest.load().values():
+        if then.label == FIRST_STEPS.get(label):
+            percent = own(sources.report(then.name, DOCUMENTED[0]))["percent_of_cublas"]
+            return f". It is the first step to {then.label}, {percent:.0f}% of cuBLAS"
+    return ""
 
 
 def stages() -> str:
     rows, missing, best = [], [], []
     for stage in map(manifest.stage, manifest.at_squares()):
         try:
-            row = [page_of(stage), idea(stage)]
-            if stage.label in FIRST_STEPS:
-                row[1] += step_to(FIRST_STEPS[stage.label])
+            row = [page_of(stage), idea(stage) + step_from(stage.label)]
         except BadInput as error:
             missing += error.args
             continue
