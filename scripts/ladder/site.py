@@ -3,11 +3,11 @@ exercises. Stages have titles in words. The kernels become pages, with numbered 
 kernels/README.md and what each kernel has changed against its parent; links to files of the project
 go there. The reference gets what Doxygen reads in the public headers. A stage's page begins with
 links to its kernel. The first use of a term on a page leads to the glossary. A figure and the
-italics below it become a figure with a caption. Formulas become MathML, which needs no script.
+italics below it become a figure with a caption. On a phone the table of stages is cards. Formulas become MathML, which needs no script.
 Search knows how each section begins, and nothing of sources.
 """
 
-import difflib
+import itertools
 import json
 import logging
 import posixpath
@@ -26,6 +26,7 @@ from ladder import api, landing, manifest, reading
 from ladder.exercises import catalogue
 from ladder.files import read_json, read_text
 from ladder.project import ROOT, BadInput
+from ladder.side_by_side import side_by_side
 from ladder.twins import twin_of
 
 # A link to another file, with lines or without: ](../kernels/01_naive.cuh#L24-L35)
@@ -62,6 +63,7 @@ LEGEND, LEGEND_PAGE = "kernels/README.md", "kernels.md"
 GLOSSARY = "glossary.md"
 REFERENCE = "reference.md"
 EXERCISES = "exercises.md"
+STAGES = "stages.md"
 SEARCH_DIALOG = 'data-md-component="search" role="dialog"'
 SEARCHED = 350  # characters of a section
 # By how a page's path begins. What explains an idea comes first; sources are not found at all.
@@ -142,10 +144,10 @@ def diff_page(stage: str) -> str:
     return f"source/diff_{stage.split('_')[0]}.md"
 
 
-def difference(parent: str, stage: str) -> str:
+def difference(stage: str, parent: str) -> str:
     names = [f"kernels/{name}.cuh" for name in (parent, stage)]
-    texts = [read_text(ROOT / name).splitlines() for name in names]
-    return "\n".join(difflib.unified_diff(*texts, *names, lineterm=""))
+    texts = [read_text(ROOT / name) for name in names]
+    return side_by_side(names, texts, [f"{name}.html" for name in names])
 
 
 NOT_FOUND = "{: data-search-exclude }"  # of a heading
@@ -182,9 +184,7 @@ def generated_pages() -> dict[str, str]:
     for stage, parent in parents().values():
         if parent is not None:
             command = f"`diff kernels/{parent}.cuh kernels/{stage}.cuh`"
-            code = f"```diff\n{difference(parent, stage)}\n```\n"
-            title = f"{stage} against {parent}"
-            pages[diff_page(stage)] = f"# {title}\n\n{command}\n\n{code}"
+            pages[diff_page(stage)] = f"# {stage} against {parent}\n\n{command}\n"
     return pages
 
 
@@ -348,6 +348,18 @@ def with_drawings(html: str, folder: str) -> str:
     return IMAGE.sub(drawing, html)
 
 
+def with_cards(html: str) -> str:
+    """The rows of a table as cards on a phone: each cell knows the name of its column."""
+
+    def named(table: re.Match) -> str:
+        names = re.findall(r"<th[^>]*>(.*?)</th>", table[0])
+        columns = itertools.cycle(names)
+        cells = re.sub("<td", lambda _: f'<td data-column="{next(columns)}"', table[0])
+        return cells.replace("<table", "<table data-cards", 1)
+
+    return re.sub(r"<table>.*?</table>", named, html, flags=re.DOTALL)
+
+
 def accessible(html: str) -> str:
     """With what the theme and its Markdown leave out: numbers of lines are no links to be read, an
     empty head of a table is a cell."""
@@ -385,6 +397,11 @@ def on_page_content(html, page, config, files):
     folder = posixpath.dirname(page.file.dest_uri)
     html = accessible(with_drawings(with_captions(html), folder))
     source = page.file.src_uri
+    if source == STAGES:
+        html = with_cards(html)
+    pair = next((pair for pair in parents().values() if diff_page(pair[0]) == source), None)
+    if pair:
+        html += difference(*pair)
     if source == GLOSSARY or source.startswith("source/"):
         return html
     address = posixpath.relpath(GLOSSARY.replace(".md", ".html"), folder or ".")

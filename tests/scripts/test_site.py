@@ -22,6 +22,7 @@ from ladder import landing, reading  # noqa: E402
 from ladder import site as hooks  # noqa: E402
 from ladder.project import RESULTS  # noqa: E402
 from ladder.results import own, read_report  # noqa: E402
+from ladder.side_by_side import AROUND, side_by_side  # noqa: E402
 
 PHONE, DESKTOP = 390, 1280
 COLUMNS = 101  # of code that is never cut: a kernel's 100, and the + of a difference
@@ -186,12 +187,57 @@ def test_figures_and_pages_are_there(site):
     assert "stepper.html?stage" not in (site / "12_tensor_parallel.html").read_text()
 
 
+CARDS = """() => ({
+  beyond: document.documentElement.scrollWidth - innerWidth,
+  rows: new Set([...document.querySelectorAll("[data-cards] tbody tr:first-child td")].map(
+    cell => cell.getBoundingClientRect().top)).size,
+  names: [...document.querySelectorAll("[data-cards] tbody tr:first-child td")].map(
+    cell => getComputedStyle(cell, "::before").content),
+})"""
+
+
+@pytest.mark.slow
+def test_the_stages_are_cards_on_a_phone_and_a_table_elsewhere(site, browser):
+    page = browser.new_page(viewport={"width": PHONE, "height": 844})
+    page.goto((site / "stages.html").as_uri())
+    cards = page.evaluate(CARDS)
+    assert cards["beyond"] <= 0 and cards["rows"] > 4
+    assert {'"% of cuBLAS"', '"% on H100, 8192"'} <= set(cards["names"])
+    page.set_viewport_size({"width": DESKTOP, "height": 800})
+    table = page.evaluate(CARDS)
+    assert set(table["names"]) == {"none"} and table["rows"] < cards["rows"]
+    page.close()
+
+
 @pytest.mark.slow
 def test_the_differences_are_pages(site):
-    text = re.sub("<[^>]+>", "", (site / "source/diff_03.html").read_text())
-    assert "+++ kernels/03_transposed_b.cuh" in text
-    assert "--- kernels/02_smem_tiled.cuh" in text
+    text = (site / "source/diff_03.html").read_text()
+    assert "<pre>kernels/02_smem_tiled.cuh</pre><pre>kernels/03_transposed_b.cuh</pre>" in text
+    assert 'href="kernels/02_smem_tiled.cuh.html#__codelineno-0-15"' in text
     assert not (site / "source/diff_01.html").exists()
+
+
+def sides(html, kind):
+    """Of the rows of a kind, the numbers and the words of the lines on both sides."""
+    rows = re.findall(rf'<div class="row {kind}"><pre>(.*?)</pre><pre>(.*?)</pre>', html, re.DOTALL)
+    number, words = re.compile(r'data-line="(\d+)"'), re.compile("<[^>]+>")
+    return [
+        [[*map(int, number.findall(side))] + words.sub("", side).split("\n")[:-1] for side in row]
+        for row in rows
+    ]
+
+
+def test_differences_stand_side_by_side_and_equal_lines_are_folded():
+    same = [f"int x{i};" for i in range(20)]
+    codes = ["\n".join([*same, old, "/* a", "b */", *more]) for old, *more in (("a",), ("b", "c"))]
+    html = side_by_side(["<old>", "new"], codes, ["old.html", "new.html"])
+    assert sides(html, "replace") == [[[21, "a"], [21, "b"]]]
+    assert sides(html, "insert") == [[[], [24, "c"]]]
+    opened = [18, 19, 20, *same[-AROUND:]]
+    assert sides(html, "equal")[1:] == [[opened] * 2, [[22, 23, "/* a", "b */"]] * 2]
+    assert "<details><summary>17 lines are the same</summary>" in html
+    assert "&lt;old&gt;" in html and '<span class="kt">int</span>' in html
+    assert html.count('<span class="cm">b */</span>') == 2  # a comment of several lines
 
 
 def pages_in(nav):
