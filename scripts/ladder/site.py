@@ -3,7 +3,8 @@ exercises. Stages have titles in words. The kernels become pages, with numbered 
 kernels/README.md and what each kernel has changed against its parent; links to files of the project
 go there. The reference gets what Doxygen reads in the public headers. A stage's page begins with
 links to its kernel. The first use of a term on a page leads to the glossary. A figure and the
-italics below it become a figure with a caption. On a phone the table of stages is cards. Formulas become MathML, which needs no script.
+italics below it become a figure with a caption. On a phone the table of stages is cards. A line
+that is a link into the stepper becomes the stepper. Formulas become MathML, which needs no script.
 Search knows how each section begins, and nothing of sources.
 """
 
@@ -17,6 +18,7 @@ import textwrap
 from functools import cache
 from html import escape
 from pathlib import Path
+from urllib.parse import parse_qsl
 
 from latex2mathml.converter import convert
 from markdown.extensions.toc import slugify
@@ -32,6 +34,9 @@ from ladder.twins import twin_of
 # A link to another file, with lines or without: ](../kernels/01_naive.cuh#L24-L35)
 LINK = re.compile(r"\]\((?P<path>[\w./]+?)(?:#L(?P<line>\d+)(?:-L\d+)?|(?P<heading>#[\w-]+))?\)")
 FORMULA = re.compile(r"^\$\$(.+?)\$\$$", re.DOTALL | re.MULTILINE)
+STEPPER = re.compile(
+    r"^\[(?P<text>.+)\]\((?P<up>(?:\.\./)*)stepper\.md\?(?P<query>\S+)\)$", re.MULTILINE
+)
 COMMAND = re.compile(r"`diff kernels/(?P<parent>\w+)\.cuh kernels/(?P<stage>\w+)\.cuh`")
 HEADING = re.compile(r"^# .*\n", re.MULTILINE)
 BEGINNING = re.compile(r"\A# .*\n\n(?:.+\n)+")
@@ -153,6 +158,10 @@ def difference(stage: str, parent: str) -> str:
 NOT_FOUND = "{: data-search-exclude }"  # of a heading
 
 
+def in_html(words: str) -> str:
+    return re.sub("`([^`]*)`", r"<code>\1</code>", escape(words, quote=False))
+
+
 def with_starter(exercise: catalogue.Exercise) -> str:
     """Of an exercise's page what is below the statement: the starter, and the hints, folded."""
     text = ""
@@ -163,8 +172,7 @@ def with_starter(exercise: catalogue.Exercise) -> str:
         )
     text += f"\n## Hints {NOT_FOUND}\n\n"
     for number, hint in enumerate(exercise.hints, 1):
-        words = re.sub("`([^`]*)`", r"<code>\1</code>", escape(hint, quote=False))
-        text += f"<details><summary>Hint {number}</summary><p>{words}</p></details>\n"
+        text += f"<details><summary>Hint {number}</summary><p>{in_html(hint)}</p></details>\n"
     return text
 
 
@@ -234,6 +242,16 @@ def folder_of(source: str) -> Path:
     return ROOT / ("kernels" if source == LEGEND_PAGE else f"docs/{source}/..")
 
 
+def stepper_here(link: re.Match) -> str:
+    """Folded; site.js loads it when it is opened. One for each page."""
+    choice = "".join(f' data-{name}="{escape(value)}"' for name, value in parse_qsl(link["query"]))
+    address = f"{link['up']}stepper.html?{escape(link['query'])}"
+    return (
+        f'<details class="stepper-here"><summary>{in_html(link["text"])}</summary>'
+        f'<div id="stepper"{choice}><a href="{address}">The stepper</a></div></details>'
+    )
+
+
 def on_page_markdown(markdown, page, config, files):
     source = page.file.src_uri
     up = "../" * source.count("/")
@@ -272,7 +290,7 @@ def on_page_markdown(markdown, page, config, files):
         pair = (match["stage"], match["parent"])
         return f"[{match[0]}]({up}{diff_page(pair[0])})" if pair in parents().values() else match[0]
 
-    markdown = LINK.sub(to_page, markdown)
+    markdown = LINK.sub(to_page, STEPPER.sub(stepper_here, markdown))
     if not source.startswith("source/"):
         markdown = COMMAND.sub(to_difference, markdown)
     if source in parents():

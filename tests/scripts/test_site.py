@@ -222,7 +222,7 @@ def sides(html, kind):
     rows = re.findall(rf'<div class="row {kind}"><pre>(.*?)</pre><pre>(.*?)</pre>', html, re.DOTALL)
     number, words = re.compile(r'data-line="(\d+)"'), re.compile("<[^>]+>")
     return [
-        [[*map(int, number.findall(side))] + words.sub("", side).split("\n")[:-1] for side in row]
+        [[*map(int, number.findall(side)), *words.sub("", side).split("\n")[:-1]] for side in row]
         for row in rows
     ]
 
