@@ -4,7 +4,8 @@ kernels/README.md and what each kernel has changed against its parent; links to 
 go there. The reference gets what Doxygen reads in the public headers. A stage's page begins with
 links to its kernel. The first use of a term on a page leads to the glossary. A figure and the
 italics below it become a figure with a caption. On a phone the table of stages is cards. A line
-that is a link into the stepper becomes the stepper. Formulas become MathML, which needs no script.
+that is a link into the stepper becomes the stepper. On a stage's page what was measured is asked
+for first. Formulas become MathML, which needs no script.
 Search knows how each section begins, and nothing of sources.
 """
 
@@ -343,12 +344,13 @@ def with_captions(html: str) -> str:
 
 
 def with_drawings(html: str, folder: str) -> str:
-    """Drawings that have links stand in the page itself: an image's links lead nowhere. Their rules
-    hold for them alone, and dark is what the page says. `folder` is the page's."""
+    """Drawings that have links, or points with words, stand in the page itself: an image's links
+    lead nowhere. Their rules hold for them alone, and dark is what the page says. `folder` is the
+    page's."""
 
     def drawing(match: re.Match) -> str:
         svg = read_text(ROOT / "docs/figures" / match["name"])
-        if "<a " not in svg:  # its place is kept before it is loaded
+        if "<a " not in svg and "data-kind" not in svg:  # its place is kept before it is loaded
             size = re.search(r'width="([\d.]+)" height="([\d.]+)"', svg)
             width, height = (round(float(number)) for number in size.groups())
             return f'<img width="{width}" height="{height}"{match[0].removeprefix("<img")}'
@@ -361,7 +363,9 @@ def with_drawings(html: str, folder: str) -> str:
         svg = svg.replace("@media (prefers-color-scheme: dark)", "[data-md-color-scheme=slate] &")
         svg = re.sub(r"<style>(.*?)</style>", r"<style>.drawing { \1 }</style>", svg)
         svg = svg.replace('role="img"', 'role="group"', 1).replace("\n", "")
-        return f'<div class="drawing">{svg}</div>'
+        script = posixpath.relpath("assets/points.js", folder or ".")
+        points = f'<script src="{script}"></script>' if "data-kind" in svg else ""
+        return f'<div class="drawing">{svg}</div>{points}'
 
     return IMAGE.sub(drawing, html)
 
@@ -417,6 +421,8 @@ def on_page_content(html, page, config, files):
     source = page.file.src_uri
     if source == STAGES:
         html = with_cards(html)
+    if source in parents():
+        html += '<script src="assets/predict.js"></script>'
     pair = next((pair for pair in parents().values() if diff_page(pair[0]) == source), None)
     if pair:
         html += difference(*pair)

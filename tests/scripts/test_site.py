@@ -389,6 +389,77 @@ def test_the_first_page_moves_but_not_for_readers_who_want_no_motion(site, brows
     window.close()
 
 
+def measured_cells(page):
+    return page.locator("#prediction-and-measurement ~ * td:nth-child(3)").all_inner_texts()[:3]
+
+
+@pytest.mark.slow
+def test_what_was_measured_is_hidden_until_a_number_is_written(site, browser):
+    address = (site / "07b_swizzle.html").as_uri()
+    text = re.sub("<!--.*?-->", "", (site / "07b_swizzle.html").read_text())
+    table = text[text.index('id="prediction-and-measurement"') :]
+    percents = re.findall(r"<td[^>]*>([\d.]+)</td>\s*<td[^>]*>[\d.]+</td>\s*</tr>", table)[:3]
+    window = browser.new_context()
+    page = window.new_page()
+    page.goto(address)
+    asked = page.locator("td.predict input")
+    assert asked.count() == 3 and measured_cells(page) == [""] * 3
+    asked.first.fill("much")
+    asked.first.press("Enter")
+    assert asked.count() == 3
+    asked.first.fill("17,5")
+    asked.first.press("Enter")
+    page.reload()  # the browser remembers
+    assert measured_cells(page) == [f"{percents[0]} you: 17.5", "", ""]
+    page.click("p.predict button")
+    assert [text.split()[0] for text in measured_cells(page)] == percents
+    assert page.locator(".predict input, p.predict").count() == 0
+    window.close()
+    for name, count in (("04b_vectorized", 2), ("02_smem_tiled", 0)):  # a row; nothing of the kind
+        page = browser.new_page()
+        page.goto((site / f"{name}.html").as_uri())
+        assert page.locator("td.predict input").count() == count
+        page.close()
+    window = browser.new_context(java_script_enabled=False)
+    page = window.new_page()
+    page.goto(address)
+    assert measured_cells(page) == percents
+    window.close()
+
+
+@pytest.mark.slow
+def test_the_sweep_says_what_a_dot_is_and_hides_kinds_of_shapes(site, browser):
+    page = browser.new_page(viewport={"width": PHONE, "height": 844})
+    page.goto((site / "peers.html").as_uri())
+    drawing = page.locator(".drawing:has([data-kind])")
+    dots = drawing.locator("[data-kind] circle")
+    assert dots.count() > 300
+    dot = drawing.locator("[data-kind='up to 128 rows'] circle").nth(5)
+    words = dot.locator("title").text_content()
+    assert re.fullmatch(r"\d+(x\d+x\d+)?: [\d.]+%", words)
+    dot.hover(force=True)
+    assert drawing.locator("output").inner_text() == words
+    boxes = drawing.locator("label")
+    assert re.fullmatch(r"up to 128 rows \(\d+\)", boxes.nth(0).inner_text().strip())
+    boxes.nth(0).click()
+    assert not dot.is_visible()
+    dot_place = drawing.locator("svg").bounding_box()
+    page.mouse.move(dot_place["x"] + 2, dot_place["y"] + 2)  # far from all of them
+    assert "Point at a dot" in drawing.locator("output").inner_text()
+    assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+    page.close()
+
+
+SCRIPTS = ("landing.js", "points.js", "predict.js", "search_from_disk.js", "site.js")
+
+
+def test_scripts_of_pages_are_small():
+    sizes = {name: (ROOT / "docs/assets" / name).stat().st_size for name in SCRIPTS}
+    assert sum(sizes.values()) < 15_000, sizes
+    loaded_when_opened = {"stepper.js"}
+    assert {p.name for p in (ROOT / "docs/assets").glob("*.js")} == {*SCRIPTS, *loaded_when_opened}
+
+
 LARGEST_INDEX = 400_000  # bytes
 FIRST_FOUND = """page => {
   const first = document.querySelector(".md-search-result__item a");

@@ -202,6 +202,7 @@ def test_a_bad_layout_is_one_clear_line(opened, layout, said):
     assert (opened.text("request"), opened.text("step")) == ("request 1 of 4", "wavefront 2 of 32")
     opened.fill("layout", "row * 33 + col")
     assert (opened.cost(), opened.text("message")) == ("1 wavefront", "")
+    assert opened.text("request") == "request 1 of 4"
     assert opened.page.locator("#stepper-panel.stale").count() == 0
 
 
