@@ -384,7 +384,10 @@ def with_cards(html: str) -> str:
 
 def accessible(html: str) -> str:
     """With what the theme and its Markdown leave out: numbers of lines are no links to be read, an
-    empty head of a table is a cell."""
+    empty head of a table is a cell, and a long name in one may be broken behind a "_"."""
+    html = re.sub(
+        r"(<th[^>]*><code>)([^<]*)", lambda head: head[1] + head[2].replace("_", "_<wbr>"), html
+    )
     html = html.replace(
         '<a href="#__codelineno', '<a aria-hidden="true" tabindex="-1" href="#__codelineno'
     )

@@ -20,6 +20,7 @@ if os.environ.get("CI") != "true":  # where all of it is installed
     pytest.importorskip("material", reason="MkDocs Material is not installed")
 from ladder import landing, reading  # noqa: E402
 from ladder import site as hooks  # noqa: E402
+from ladder.figures.svg import SIZES, WIDTH  # noqa: E402
 from ladder.project import RESULTS  # noqa: E402
 from ladder.results import own, read_report  # noqa: E402
 from ladder.side_by_side import AROUND, side_by_side  # noqa: E402
@@ -458,6 +459,43 @@ def test_scripts_of_pages_are_small():
     assert sum(sizes.values()) < 15_000, sizes
     loaded_when_opened = {"stepper.js"}
     assert {p.name for p in (ROOT / "docs/assets").glob("*.js")} == {*SCRIPTS, *loaded_when_opened}
+
+
+LABEL = SIZES["label"] / WIDTH  # of a figure's width
+FIGURES = """label => [...document.querySelectorAll("img[src*='figures/'], article div > svg")]
+  .filter(figure => figure.closest("details") === null).map(figure => {
+    const text = [...document.querySelectorAll("article > p")].find(p => p.innerText.length > 100);
+    const place = figure.getBoundingClientRect(), around = text.getBoundingClientRect();
+    return [place.left - around.left, place.right - around.right,
+            place.width * label - parseFloat(getComputedStyle(text).fontSize)];
+  })"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [DESKTOP, PHONE])
+@pytest.mark.parametrize("name", ["index", "03_transposed_b", "stages", "peers"])
+def test_figures_are_flush_with_the_text_and_no_larger(site, browser, name, width):
+    page = browser.new_page(viewport={"width": width, "height": 800})
+    page.goto((site / f"{name}.html").as_uri())
+    figures = page.evaluate(FIGURES, LABEL)
+    page.close()
+    assert figures
+    for left, right, label in figures:
+        assert abs(left) < 1 and right < 1 and label < 0.1
+
+
+@pytest.mark.slow
+def test_on_a_phone_what_is_predicted_is_not_cut_off(site, browser):
+    page = browser.new_page(viewport={"width": PHONE, "height": 844})
+    cut = []
+    for path in sorted(site.glob("[01]*_*.html")):
+        page.goto(path.as_uri())
+        for cell in page.locator("td.predict").all():
+            place = cell.bounding_box()
+            if place["x"] + place["width"] > PHONE:
+                cut.append(path.name)
+    page.close()
+    assert sorted(set(cut)) == []
 
 
 LARGEST_INDEX = 400_000  # bytes
