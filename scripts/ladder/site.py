@@ -70,6 +70,7 @@ GLOSSARY = "glossary.md"
 REFERENCE = "reference.md"
 EXERCISES = "exercises.md"
 STAGES = "stages.md"
+FIT_A_PHONE = 4  # columns
 SEARCH_DIALOG = 'data-md-component="search" role="dialog"'
 SEARCHED = 350  # characters of a section
 # By how a page's path begins. What explains an idea comes first; sources are not found at all.
@@ -371,10 +372,12 @@ def with_drawings(html: str, folder: str) -> str:
 
 
 def with_cards(html: str) -> str:
-    """The rows of a table as cards on a phone: each cell knows the name of its column."""
+    """The rows of a wide table as cards on a phone: each cell knows the name of its column."""
 
     def named(table: re.Match) -> str:
         names = re.findall(r"<th[^>]*>(.*?)</th>", table[0])
+        if len(names) <= FIT_A_PHONE:
+            return table[0]
         columns = itertools.cycle(names)
         cells = re.sub("<td", lambda _: f'<td data-column="{next(columns)}"', table[0])
         return cells.replace("<table", "<table data-cards", 1)

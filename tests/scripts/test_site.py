@@ -203,6 +203,7 @@ def test_the_stages_are_cards_on_a_phone_and_a_table_elsewhere(site, browser):
     page.goto((site / "stages.html").as_uri())
     cards = page.evaluate(CARDS)
     assert cards["beyond"] <= 0 and cards["rows"] > 4
+    assert page.locator("table").count() > page.locator("[data-cards]").count() == 1
     assert {'"% of cuBLAS"', '"% on H100, 8192"'} <= set(cards["names"])
     page.set_viewport_size({"width": DESKTOP, "height": 800})
     table = page.evaluate(CARDS)
