@@ -276,6 +276,7 @@ const ladderTrace = trace => { LADDER_TRACES.of[trace.stage] = trace; };
   const where = make("a");
   const button = (id, text, label, press) =>
     make("button", { id, type: "button", ariaLabel: label, title: label, onclick: press }, text);
+  const play = make("button", { id: "stepper-play", type: "button", onclick: () => startOrStop() }, "Play");
   const requestText = make("output", { id: "stepper-request" });
   const stepText = make("output", { id: "stepper-step" });
   const pitch = make("input", { id: "stepper-pitch", type: "number", min: "1", step: "1" });
@@ -290,8 +291,11 @@ const ladderTrace = trace => { LADDER_TRACES.of[trace.stage] = trace; };
   const panel = make("div", { id: "stepper-panel", tabIndex: 0, role: "group",
                               ariaLabel: "One request: arrow keys step through it" });
 
-  let line = null, request = 0, step = 0;
+  const PACE = 700;  // ms for each step
+
+  let line = null, request = 0, step = 0, timer = 0;
   let offsets = [], to, steps = [];  // of the request; `to` where a cp.async puts them
+  let valid = true;  // else what is drawn is the last layout that was valid
 
   // ---- Choosing.
 
@@ -308,6 +312,9 @@ const ladderTrace = trace => { LADDER_TRACES.of[trace.stage] = trace; };
   const lines = () => variants()[variant.selectedIndex].lines;
   const unit = () => line.space === "global" ? "sector" : "wavefront";
   const arrayName = l => l.array === "dynamic" ? "shared memory" : l.array;
+  const least = () => Math.ceil(line.ideal);  // steps; what is beyond them is red
+  const keyOf = l => `${l.line}-${l.op}-${l.array}`;
+  const ownLayout = () => line.pitch ? `row * ${line.pitch / line.element} + col` : "col";
   const digits = value => Number.isInteger(value) ? value : value.toFixed(2);
 
   async function chooseStage(wantedVariant) {
@@ -335,6 +342,7 @@ const ladderTrace = trace => { LADDER_TRACES.of[trace.stage] = trace; };
   }
 
   function chooseLine() {
+    stop();
     line = lines()[source.selectedIndex];
     request = step = 0;
     code.textContent = line.text;
@@ -349,11 +357,39 @@ const ladderTrace = trace => { LADDER_TRACES.of[trace.stage] = trace; };
 
   function reset() {
     pitch.value = line.pitch ? line.pitch / line.element : "";
-    layout.value = line.pitch ? `row * ${pitch.value} + col` : "col";
+    layout.value = ownLayout();
     show();
   }
 
+  // What the reader looks at, in the address; `layout` where it is not the kernel's.
+  function remember() {
+    const state = { stage: stage.value, variant: variant.value, line: keyOf(line),
+                    request: request + 1, step: step + 1 };
+    if (layout.value !== ownLayout()) state.layout = layout.value;
+    history.replaceState(null, "", `?${new URLSearchParams(state)}${location.hash}`);
+  }
+
+  function restore(wanted) {
+    const found = lines().findIndex(l => keyOf(l).endsWith(wanted.get("line") ?? " "));
+    if (found >= 0) {
+      source.selectedIndex = found;
+      chooseLine();
+    }
+    const within = (name, count) => {
+      const value = Number(wanted.get(name) ?? 1);
+      return Number.isInteger(value) && value >= 1 && value <= count ? value - 1 : 0;
+    };
+    request = within("request", line.first.length);
+    layout.value = wanted.get("layout") ?? layout.value;
+    show();
+    if (valid) {
+      step = within("step", steps.length);
+      draw();
+    }
+  }
+
   function changePitch() {
+    stop();
     layout.value = `row * ${pitch.value} + col`;
     const value = Number(pitch.value);
     if (!Number.isInteger(value) || value < 1) {
@@ -367,7 +403,7 @@ const ladderTrace = trace => { LADDER_TRACES.of[trace.stage] = trace; };
 
   function turnRequest(by, toLastStep = false) {
     const wanted = request + by;
-    if (wanted < 0 || wanted >= line.first.length) return;
+    if (!valid || wanted < 0 || wanted >= line.first.length) return;
     request = wanted;
     step = 0;
     show();
@@ -386,6 +422,29 @@ const ladderTrace = trace => { LADDER_TRACES.of[trace.stage] = trace; };
     }
   }
 
+  function stop() {
+    clearInterval(timer);
+    timer = 0;
+    play.textContent = "Play";
+  }
+
+  const atEnd = () => step + 1 >= steps.length && request + 1 >= line.first.length;
+
+  // All steps of all requests, from where the reader is to the last.
+  function startOrStop() {
+    if (timer) return stop();
+    if (!valid) return;
+    if (atEnd()) {
+      request = step = 0;
+      show();
+    }
+    play.textContent = "Pause";
+    timer = setInterval(() => {
+      turnStep(1);
+      if (atEnd()) stop();
+    }, PACE);
+  }
+
   function pressed(event) {
     const keys = { ArrowRight: () => turnStep(1), ArrowLeft: () => turnStep(-1),
                    ArrowDown: () => turnRequest(1), ArrowUp: () => turnRequest(-1) };
@@ -400,18 +459,16 @@ const ladderTrace = trace => { LADDER_TRACES.of[trace.stage] = trace; };
     message.textContent = text;
     message.className = "wrong";
     layout.setAttribute("aria-invalid", "true");
-    for (const part of [result, now, all, lanes]) part.replaceChildren();
-    steps = [];
-    stepText.textContent = "";
+    panel.classList.add("stale");
+    valid = false;
   }
 
   // What the request takes with the layout that the page shows.
   function show() {
-    requestText.textContent = `request ${request + 1} of ${line.first.length}`;
-    let total = 0;
+    let total = 0, wanted;
     try {
       const place = parseLayout(layout.value);
-      offsets = relaid(line, request, place);
+      wanted = relaid(line, request, place);
       for (let r = 0; r < line.first.length; ++r)
         total += stepsOf(line, r, relaid(line, r, place)).length;
     } catch (error) {
@@ -419,6 +476,10 @@ const ladderTrace = trace => { LADDER_TRACES.of[trace.stage] = trace; };
       refuse(error.message);
       return;
     }
+    offsets = wanted;
+    valid = true;
+    panel.classList.remove("stale");
+    requestText.textContent = `request ${request + 1} of ${line.first.length}`;
     layout.setAttribute("aria-invalid", "false");
     message.textContent = doubt(line, request, offsets);
     message.className = message.textContent ? "doubtful" : "";
@@ -426,15 +487,17 @@ const ladderTrace = trace => { LADDER_TRACES.of[trace.stage] = trace; };
     steps = stepsOf(line, request, offsets);
     const was = line.first.reduce((sum, [, recorded]) => sum + recorded, 0);
     const recorded = line.first[request][1];
+    const beyond = steps.length - least();
     result.replaceChildren(
       make("strong", {}, plural(steps.length, unit())),
       ` for this request; as the kernel has it: ${recorded}, the fewest possible: ` +
       `${digits(line.ideal)}. All ${line.first.length} recorded: ${total}, ` +
-      `as the kernel has it: ${was}.`);
+      `as the kernel has it: ${was}.` + (beyond > 0 ? ` Red: the ${beyond} beyond the fewest.` : ""));
     step = Math.min(step, steps.length - 1);
     draw();
   }
 
+  const kindOf = index => index < least() ? "served" : "served beyond";
   const laneText = list => list.length === 0 ? "" : list.length === 1 ? `${list[0]}`
                                                                       : `${list[0]}+`;
   const cell = (head, list, kind) => make("span", { className: `cell ${kind}`,
@@ -453,14 +516,14 @@ const ladderTrace = trace => { LADDER_TRACES.of[trace.stage] = trace; };
     now.className = "banks";
     now.replaceChildren(...Array.from({ length: BANKS }, (_, bank) => {
       const list = wavefront.get(bank)?.lanes ?? [];
-      return cell(`bank ${bank}`, list, list.length > 0 ? "served" : "");
+      return cell(`bank ${bank}`, list, list.length > 0 ? kindOf(step) : "");
     }));
     all.className = "wavefronts";
     all.setAttribute("aria-label", `all ${plural(steps.length, "wavefront")}, a row for each`);
     all.replaceChildren(...steps.map((row, i) => make("div", {
       className: i === step ? "row current" : "row", onclick: () => { step = i; draw(); } },
       ...Array.from({ length: BANKS }, (_, bank) =>
-        make("span", { className: row.has(bank) ? "served" : "" })))));
+        make("span", { className: row.has(bank) ? kindOf(i) : "" })))));
     return new Set([...wavefront.values()].flatMap(entry => entry.lanes));
   }
 
@@ -470,14 +533,14 @@ const ladderTrace = trace => { LADDER_TRACES.of[trace.stage] = trace; };
     now.className = "words";
     now.replaceChildren(...row(steps[step]).map(word => {
       const list = lanesOfWord(steps[step], word);
-      return cell(`byte ${word * WORD_BYTES}`, list, list.length > 0 ? "served" : "");
+      return cell(`byte ${word * WORD_BYTES}`, list, list.length > 0 ? kindOf(step) : "");
     }));
     all.className = "sectors";
     all.setAttribute("aria-label", `all ${plural(steps.length, "sector")}, a row of words for each`);
     all.replaceChildren(...steps.map((one, i) => make("div", {
       className: i === step ? "row current" : "row", onclick: () => { step = i; draw(); } },
       ...row(one).map(word =>
-        make("span", { className: lanesOfWord(one, word).length > 0 ? "served" : "" })))));
+        make("span", { className: lanesOfWord(one, word).length > 0 ? kindOf(i) : "" })))));
     return new Set(steps[step].lanes);
   }
 
@@ -499,6 +562,7 @@ const ladderTrace = trace => { LADDER_TRACES.of[trace.stage] = trace; };
     stepText.textContent = `${unitName} ${step + 1} of ${steps.length}`;
     const served = line.space === "global" ? drawSector() : drawWavefront();
     lanes.replaceChildren(...offsets.map((offset, lane) => laneCard(offset, lane, served)));
+    remember();
   }
 
   // ---- Putting it together.
@@ -507,7 +571,7 @@ const ladderTrace = trace => { LADDER_TRACES.of[trace.stage] = trace; };
   variant.onchange = chooseVariant;
   source.onchange = chooseLine;
   pitch.oninput = changePitch;
-  layout.oninput = show;
+  layout.oninput = () => { stop(); show(); };
   panel.onkeydown = pressed;
   panel.append(
     make("div", { className: "bar" },
@@ -515,16 +579,18 @@ const ladderTrace = trace => { LADDER_TRACES.of[trace.stage] = trace; };
                               () => turnRequest(-1)),
         requestText, button("stepper-next-request", "▼", "next request", () => turnRequest(1))),
       make("span", {}, button("stepper-previous", "◀", "step back", () => turnStep(-1)), stepText,
-        button("stepper-next", "▶", "step forward", () => turnStep(1)))),
+        button("stepper-next", "▶", "step forward", () => turnStep(1)), play)),
     result, now, all, lanes);
 
   async function start() {
     await load("index");
     options(stage, LADDER_TRACES.stages.map(name => [name, name]));
-    const wanted = new URLSearchParams(location.search);
-    stage.value = wanted.get("stage") ?? "03_transposed_b";
+    const address = new URLSearchParams(location.search);
+    const wanted = address.has("stage") ? address : new URLSearchParams({ ...root.dataset });
+    stage.value = wanted.get("stage");
     if (stage.selectedIndex < 0) stage.selectedIndex = 0;
-    await chooseStage(wanted.get("variant") ?? (wanted.has("stage") ? undefined : "conflicted"));
+    await chooseStage(wanted.get("variant"));
+    restore(wanted);
     root.replaceChildren(
       make("div", { className: "choice" }, labelled("stage", stage), labelled("variant", variant),
         labelled("source line and array", source)),

@@ -3,11 +3,13 @@ exercises. Stages have titles in words. The kernels become pages, with numbered 
 kernels/README.md and what each kernel has changed against its parent; links to files of the project
 go there. The reference gets what Doxygen reads in the public headers. A stage's page begins with
 links to its kernel. The first use of a term on a page leads to the glossary. A figure and the
-italics below it become a figure with a caption. Formulas become MathML, which needs no script.
+italics below it become a figure with a caption. On a phone the table of stages is cards. A line
+that is a link into the stepper becomes the stepper. On a stage's page what was measured is asked
+for first. Formulas become MathML, which needs no script.
 Search knows how each section begins, and nothing of sources.
 """
 
-import difflib
+import itertools
 import json
 import logging
 import posixpath
@@ -17,6 +19,7 @@ import textwrap
 from functools import cache
 from html import escape
 from pathlib import Path
+from urllib.parse import parse_qsl
 
 from latex2mathml.converter import convert
 from markdown.extensions.toc import slugify
@@ -26,11 +29,15 @@ from ladder import api, landing, manifest, reading
 from ladder.exercises import catalogue
 from ladder.files import read_json, read_text
 from ladder.project import ROOT, BadInput
+from ladder.side_by_side import side_by_side
 from ladder.twins import twin_of
 
 # A link to another file, with lines or without: ](../kernels/01_naive.cuh#L24-L35)
 LINK = re.compile(r"\]\((?P<path>[\w./]+?)(?:#L(?P<line>\d+)(?:-L\d+)?|(?P<heading>#[\w-]+))?\)")
 FORMULA = re.compile(r"^\$\$(.+?)\$\$$", re.DOTALL | re.MULTILINE)
+STEPPER = re.compile(
+    r"^\[(?P<text>.+)\]\((?P<up>(?:\.\./)*)stepper\.md\?(?P<query>\S+)\)$", re.MULTILINE
+)
 COMMAND = re.compile(r"`diff kernels/(?P<parent>\w+)\.cuh kernels/(?P<stage>\w+)\.cuh`")
 HEADING = re.compile(r"^# .*\n", re.MULTILINE)
 BEGINNING = re.compile(r"\A# .*\n\n(?:.+\n)+")
@@ -62,6 +69,8 @@ LEGEND, LEGEND_PAGE = "kernels/README.md", "kernels.md"
 GLOSSARY = "glossary.md"
 REFERENCE = "reference.md"
 EXERCISES = "exercises.md"
+STAGES = "stages.md"
+FIT_A_PHONE = 4  # columns
 SEARCH_DIALOG = 'data-md-component="search" role="dialog"'
 SEARCHED = 350  # characters of a section
 # By how a page's path begins. What explains an idea comes first; sources are not found at all.
@@ -142,13 +151,17 @@ def diff_page(stage: str) -> str:
     return f"source/diff_{stage.split('_')[0]}.md"
 
 
-def difference(parent: str, stage: str) -> str:
+def difference(stage: str, parent: str) -> str:
     names = [f"kernels/{name}.cuh" for name in (parent, stage)]
-    texts = [read_text(ROOT / name).splitlines() for name in names]
-    return "\n".join(difflib.unified_diff(*texts, *names, lineterm=""))
+    texts = [read_text(ROOT / name) for name in names]
+    return side_by_side(names, texts, [f"{name}.html" for name in names])
 
 
 NOT_FOUND = "{: data-search-exclude }"  # of a heading
+
+
+def in_html(words: str) -> str:
+    return re.sub("`([^`]*)`", r"<code>\1</code>", escape(words, quote=False))
 
 
 def with_starter(exercise: catalogue.Exercise) -> str:
@@ -161,8 +174,7 @@ def with_starter(exercise: catalogue.Exercise) -> str:
         )
     text += f"\n## Hints {NOT_FOUND}\n\n"
     for number, hint in enumerate(exercise.hints, 1):
-        words = re.sub("`([^`]*)`", r"<code>\1</code>", escape(hint, quote=False))
-        text += f"<details><summary>Hint {number}</summary><p>{words}</p></details>\n"
+        text += f"<details><summary>Hint {number}</summary><p>{in_html(hint)}</p></details>\n"
     return text
 
 
@@ -182,9 +194,7 @@ def generated_pages() -> dict[str, str]:
     for stage, parent in parents().values():
         if parent is not None:
             command = f"`diff kernels/{parent}.cuh kernels/{stage}.cuh`"
-            code = f"```diff\n{difference(parent, stage)}\n```\n"
-            title = f"{stage} against {parent}"
-            pages[diff_page(stage)] = f"# {title}\n\n{command}\n\n{code}"
+            pages[diff_page(stage)] = f"# {stage} against {parent}\n\n{command}\n"
     return pages
 
 
@@ -234,6 +244,16 @@ def folder_of(source: str) -> Path:
     return ROOT / ("kernels" if source == LEGEND_PAGE else f"docs/{source}/..")
 
 
+def stepper_here(link: re.Match) -> str:
+    """Folded; site.js loads it when it is opened. One for each page."""
+    choice = "".join(f' data-{name}="{escape(value)}"' for name, value in parse_qsl(link["query"]))
+    address = f"{link['up']}stepper.html?{escape(link['query'])}"
+    return (
+        f'<details class="stepper-here"><summary>{in_html(link["text"])}</summary>'
+        f'<div id="stepper"{choice}><a href="{address}">The stepper</a></div></details>'
+    )
+
+
 def on_page_markdown(markdown, page, config, files):
     source = page.file.src_uri
     up = "../" * source.count("/")
@@ -272,7 +292,7 @@ def on_page_markdown(markdown, page, config, files):
         pair = (match["stage"], match["parent"])
         return f"[{match[0]}]({up}{diff_page(pair[0])})" if pair in parents().values() else match[0]
 
-    markdown = LINK.sub(to_page, markdown)
+    markdown = LINK.sub(to_page, STEPPER.sub(stepper_here, markdown))
     if not source.startswith("source/"):
         markdown = COMMAND.sub(to_difference, markdown)
     if source in parents():
@@ -325,12 +345,13 @@ def with_captions(html: str) -> str:
 
 
 def with_drawings(html: str, folder: str) -> str:
-    """Drawings that have links stand in the page itself: an image's links lead nowhere. Their rules
-    hold for them alone, and dark is what the page says. `folder` is the page's."""
+    """Drawings that have links, or points with words, stand in the page itself: an image's links
+    lead nowhere. Their rules hold for them alone, and dark is what the page says. `folder` is the
+    page's."""
 
     def drawing(match: re.Match) -> str:
         svg = read_text(ROOT / "docs/figures" / match["name"])
-        if "<a " not in svg:  # its place is kept before it is loaded
+        if "<a " not in svg and "data-kind" not in svg:  # its place is kept before it is loaded
             size = re.search(r'width="([\d.]+)" height="([\d.]+)"', svg)
             width, height = (round(float(number)) for number in size.groups())
             return f'<img width="{width}" height="{height}"{match[0].removeprefix("<img")}'
@@ -343,14 +364,33 @@ def with_drawings(html: str, folder: str) -> str:
         svg = svg.replace("@media (prefers-color-scheme: dark)", "[data-md-color-scheme=slate] &")
         svg = re.sub(r"<style>(.*?)</style>", r"<style>.drawing { \1 }</style>", svg)
         svg = svg.replace('role="img"', 'role="group"', 1).replace("\n", "")
-        return f'<div class="drawing">{svg}</div>'
+        script = posixpath.relpath("assets/points.js", folder or ".")
+        points = f'<script src="{script}"></script>' if "data-kind" in svg else ""
+        return f'<div class="drawing">{svg}</div>{points}'
 
     return IMAGE.sub(drawing, html)
 
 
+def with_cards(html: str) -> str:
+    """The rows of a wide table as cards on a phone: each cell knows the name of its column."""
+
+    def named(table: re.Match) -> str:
+        names = re.findall(r"<th[^>]*>(.*?)</th>", table[0])
+        if len(names) <= FIT_A_PHONE:
+            return table[0]
+        columns = itertools.cycle(names)
+        cells = re.sub("<td", lambda _: f'<td data-column="{next(columns)}"', table[0])
+        return cells.replace("<table", "<table data-cards", 1)
+
+    return re.sub(r"<table>.*?</table>", named, html, flags=re.DOTALL)
+
+
 def accessible(html: str) -> str:
     """With what the theme and its Markdown leave out: numbers of lines are no links to be read, an
-    empty head of a table is a cell."""
+    empty head of a table is a cell, and a long name in one may be broken behind a "_"."""
+    html = re.sub(
+        r"(<th[^>]*><code>)([^<]*)", lambda head: head[1] + head[2].replace("_", "_<wbr>"), html
+    )
     html = html.replace(
         '<a href="#__codelineno', '<a aria-hidden="true" tabindex="-1" href="#__codelineno'
     )
@@ -385,6 +425,13 @@ def on_page_content(html, page, config, files):
     folder = posixpath.dirname(page.file.dest_uri)
     html = accessible(with_drawings(with_captions(html), folder))
     source = page.file.src_uri
+    if source == STAGES:
+        html = with_cards(html)
+    if source in parents():
+        html += '<script src="assets/predict.js"></script>'
+    pair = next((pair for pair in parents().values() if diff_page(pair[0]) == source), None)
+    if pair:
+        html += difference(*pair)
     if source == GLOSSARY or source.startswith("source/"):
         return html
     address = posixpath.relpath(GLOSSARY.replace(".md", ".html"), folder or ".")

@@ -20,8 +20,10 @@ if os.environ.get("CI") != "true":  # where all of it is installed
     pytest.importorskip("material", reason="MkDocs Material is not installed")
 from ladder import landing, reading  # noqa: E402
 from ladder import site as hooks  # noqa: E402
+from ladder.figures.svg import SIZES, WIDTH  # noqa: E402
 from ladder.project import RESULTS  # noqa: E402
 from ladder.results import own, read_report  # noqa: E402
+from ladder.side_by_side import AROUND, side_by_side  # noqa: E402
 
 PHONE, DESKTOP = 390, 1280
 COLUMNS = 101  # of code that is never cut: a kernel's 100, and the + of a difference
@@ -186,12 +188,58 @@ def test_figures_and_pages_are_there(site):
     assert "stepper.html?stage" not in (site / "12_tensor_parallel.html").read_text()
 
 
+CARDS = """() => ({
+  beyond: document.documentElement.scrollWidth - innerWidth,
+  rows: new Set([...document.querySelectorAll("[data-cards] tbody tr:first-child td")].map(
+    cell => cell.getBoundingClientRect().top)).size,
+  names: [...document.querySelectorAll("[data-cards] tbody tr:first-child td")].map(
+    cell => getComputedStyle(cell, "::before").content),
+})"""
+
+
+@pytest.mark.slow
+def test_the_stages_are_cards_on_a_phone_and_a_table_elsewhere(site, browser):
+    page = browser.new_page(viewport={"width": PHONE, "height": 844})
+    page.goto((site / "stages.html").as_uri())
+    cards = page.evaluate(CARDS)
+    assert cards["beyond"] <= 0 and cards["rows"] > 4
+    assert page.locator("table").count() > page.locator("[data-cards]").count() == 1
+    assert {'"% of cuBLAS"', '"% on H100, 8192"'} <= set(cards["names"])
+    page.set_viewport_size({"width": DESKTOP, "height": 800})
+    table = page.evaluate(CARDS)
+    assert set(table["names"]) == {"none"} and table["rows"] < cards["rows"]
+    page.close()
+
+
 @pytest.mark.slow
 def test_the_differences_are_pages(site):
-    text = re.sub("<[^>]+>", "", (site / "source/diff_03.html").read_text())
-    assert "+++ kernels/03_transposed_b.cuh" in text
-    assert "--- kernels/02_smem_tiled.cuh" in text
+    text = (site / "source/diff_03.html").read_text()
+    assert "<pre>kernels/02_smem_tiled.cuh</pre><pre>kernels/03_transposed_b.cuh</pre>" in text
+    assert 'href="kernels/02_smem_tiled.cuh.html#__codelineno-0-15"' in text
     assert not (site / "source/diff_01.html").exists()
+
+
+def sides(html, kind):
+    """Of the rows of a kind, the numbers and the words of the lines on both sides."""
+    rows = re.findall(rf'<div class="row {kind}"><pre>(.*?)</pre><pre>(.*?)</pre>', html, re.DOTALL)
+    number, words = re.compile(r'data-line="(\d+)"'), re.compile("<[^>]+>")
+    return [
+        [[*map(int, number.findall(side)), *words.sub("", side).split("\n")[:-1]] for side in row]
+        for row in rows
+    ]
+
+
+def test_differences_stand_side_by_side_and_equal_lines_are_folded():
+    same = [f"int x{i};" for i in range(20)]
+    codes = ["\n".join([*same, old, "/* a", "b */", *more]) for old, *more in (("a",), ("b", "c"))]
+    html = side_by_side(["<old>", "new"], codes, ["old.html", "new.html"])
+    assert sides(html, "replace") == [[[21, "a"], [21, "b"]]]
+    assert sides(html, "insert") == [[[], [24, "c"]]]
+    opened = [18, 19, 20, *same[-AROUND:]]
+    assert sides(html, "equal")[1:] == [[opened] * 2, [[22, 23, "/* a", "b */"]] * 2]
+    assert "<details><summary>17 lines are the same</summary>" in html
+    assert "&lt;old&gt;" in html and '<span class="kt">int</span>' in html
+    assert html.count('<span class="cm">b */</span>') == 2  # a comment of several lines
 
 
 def pages_in(nav):
@@ -341,6 +389,114 @@ def test_the_first_page_moves_but_not_for_readers_who_want_no_motion(site, brows
     assert page.text_content("[data-part=name]") == "09"
     assert page.locator("svg.moves").count() == 0
     window.close()
+
+
+def measured_cells(page):
+    return page.locator("#prediction-and-measurement ~ * td:nth-child(3)").all_inner_texts()[:3]
+
+
+@pytest.mark.slow
+def test_what_was_measured_is_hidden_until_a_number_is_written(site, browser):
+    address = (site / "07b_swizzle.html").as_uri()
+    text = re.sub("<!--.*?-->", "", (site / "07b_swizzle.html").read_text())
+    table = text[text.index('id="prediction-and-measurement"') :]
+    percents = re.findall(r"<td[^>]*>([\d.]+)</td>\s*<td[^>]*>[\d.]+</td>\s*</tr>", table)[:3]
+    window = browser.new_context()
+    page = window.new_page()
+    page.goto(address)
+    asked = page.locator("td.predict input")
+    assert asked.count() == 3 and measured_cells(page) == [""] * 3
+    asked.first.fill("much")
+    asked.first.press("Enter")
+    assert asked.count() == 3
+    asked.first.fill("17,5")
+    asked.first.press("Enter")
+    page.reload()  # the browser remembers
+    assert measured_cells(page) == [f"{percents[0]} you: 17.5", "", ""]
+    page.click("p.predict button")
+    assert [text.split()[0] for text in measured_cells(page)] == percents
+    assert page.locator(".predict input, p.predict").count() == 0
+    window.close()
+    for name, count in (("04b_vectorized", 2), ("02_smem_tiled", 0)):  # a row; nothing of the kind
+        page = browser.new_page()
+        page.goto((site / f"{name}.html").as_uri())
+        assert page.locator("td.predict input").count() == count
+        page.close()
+    window = browser.new_context(java_script_enabled=False)
+    page = window.new_page()
+    page.goto(address)
+    assert measured_cells(page) == percents
+    window.close()
+
+
+@pytest.mark.slow
+def test_the_sweep_says_what_a_dot_is_and_hides_kinds_of_shapes(site, browser):
+    page = browser.new_page(viewport={"width": PHONE, "height": 844})
+    page.goto((site / "peers.html").as_uri())
+    drawing = page.locator(".drawing:has([data-kind])")
+    dots = drawing.locator("[data-kind] circle")
+    assert dots.count() > 300
+    dot = drawing.locator("[data-kind='up to 128 rows'] circle").nth(5)
+    words = dot.locator("title").text_content()
+    assert re.fullmatch(r"\d+(x\d+x\d+)?: [\d.]+%", words)
+    dot.hover(force=True)
+    assert drawing.locator("output").inner_text() == words
+    boxes = drawing.locator("label")
+    assert re.fullmatch(r"up to 128 rows \(\d+\)", boxes.nth(0).inner_text().strip())
+    boxes.nth(0).click()
+    assert not dot.is_visible()
+    dot_place = drawing.locator("svg").bounding_box()
+    page.mouse.move(dot_place["x"] + 2, dot_place["y"] + 2)  # far from all of them
+    assert "Point at a dot" in drawing.locator("output").inner_text()
+    assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+    page.close()
+
+
+SCRIPTS = ("landing.js", "points.js", "predict.js", "search_from_disk.js", "site.js")
+
+
+def test_scripts_of_pages_are_small():
+    sizes = {name: (ROOT / "docs/assets" / name).stat().st_size for name in SCRIPTS}
+    assert sum(sizes.values()) < 15_000, sizes
+    loaded_when_opened = {"stepper.js"}
+    assert {p.name for p in (ROOT / "docs/assets").glob("*.js")} == {*SCRIPTS, *loaded_when_opened}
+
+
+LABEL = SIZES["label"] / WIDTH  # of a figure's width
+FIGURES = """label => [...document.querySelectorAll("img[src*='figures/'], article div > svg")]
+  .filter(figure => figure.closest("details") === null).map(figure => {
+    const text = [...document.querySelectorAll("article > p")].find(p => p.innerText.length > 100);
+    const place = figure.getBoundingClientRect(), around = text.getBoundingClientRect();
+    return [place.left - around.left, place.right - around.right,
+            place.width * label - parseFloat(getComputedStyle(text).fontSize)];
+  })"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [DESKTOP, PHONE])
+@pytest.mark.parametrize("name", ["index", "03_transposed_b", "stages", "peers"])
+def test_figures_are_flush_with_the_text_and_no_larger(site, browser, name, width):
+    page = browser.new_page(viewport={"width": width, "height": 800})
+    page.goto((site / f"{name}.html").as_uri())
+    figures = page.evaluate(FIGURES, LABEL)
+    page.close()
+    assert figures
+    for left, right, label in figures:
+        assert abs(left) < 1 and right < 1 and label < 0.1
+
+
+@pytest.mark.slow
+def test_on_a_phone_what_is_predicted_is_not_cut_off(site, browser):
+    page = browser.new_page(viewport={"width": PHONE, "height": 844})
+    cut = []
+    for path in sorted(site.glob("[01]*_*.html")):
+        page.goto(path.as_uri())
+        for cell in page.locator("td.predict").all():
+            place = cell.bounding_box()
+            if place["x"] + place["width"] > PHONE:
+                cut.append(path.name)
+    page.close()
+    assert sorted(set(cut)) == []
 
 
 LARGEST_INDEX = 400_000  # bytes

@@ -194,11 +194,42 @@ def test_a_bad_layout_is_one_clear_line(opened, layout, said):
     opened.choose("03_transposed_b", "conflicted", "store sB")
     opened.fill("layout", layout)
     assert opened.text("message") == said
-    assert opened.text("cost") == ""
+    assert opened.cost() == "32 wavefronts"  # the last one that was valid stays, and only that
+    assert opened.page.locator("#stepper-panel.stale #stepper-all .row").count() == 32
     opened.page.focus("#stepper-panel")
-    opened.page.keyboard.press("ArrowRight")  # there is nothing to step through
+    opened.page.keyboard.press("ArrowRight")
+    opened.page.keyboard.press("ArrowDown")
+    assert (opened.text("request"), opened.text("step")) == ("request 1 of 4", "wavefront 2 of 32")
     opened.fill("layout", "row * 33 + col")
     assert (opened.cost(), opened.text("message")) == ("1 wavefront", "")
+    assert opened.text("request") == "request 1 of 4"
+    assert opened.page.locator("#stepper-panel.stale").count() == 0
+
+
+def test_red_is_what_exceeds_the_least(opened):
+    opened.choose("07b_swizzle", "unswizzled", "load shared memory")
+    rows = opened.page.locator("#stepper-all .row:has(.beyond)")
+    assert opened.page.locator("#stepper-all .row").count() - rows.count() == 4
+    assert "Red: the 28 beyond the fewest." in opened.text("cost")
+    opened.fill("layout", "col ^ (col / 64 % 8 * 8)")
+    assert rows.count() == 0 and "Red" not in opened.text("cost")
+
+
+def test_it_plays_to_the_last_step_and_begins_anew(opened):
+    opened.choose("03_transposed_b", "conflicted", "store C")
+    opened.page.clock.install()
+    opened.page.click("#stepper-play")
+    assert opened.text("play") == "Pause"
+    opened.page.clock.run_for(1500)
+    assert opened.text("step") == "sector 3 of 4"
+    opened.page.clock.run_for(60_000)
+    last = opened.text("request")
+    assert re.fullmatch(r"request (\d+) of \1", last) and opened.text("step") == "sector 4 of 4"
+    assert opened.text("play") == "Play"
+    opened.page.click("#stepper-play")
+    assert (opened.text("request")[:9], opened.text("step")) == ("request 1", "sector 1 of 4")
+    opened.fill("pitch", "1")  # another drawing: it stops
+    assert opened.text("play") == "Play"
 
 
 def test_it_steps_by_keyboard(opened):
@@ -272,6 +303,57 @@ def test_a_link_chooses_the_stage(site, browser):
     assert page.input_value("#stepper-stage") == "07b_swizzle"
     assert page.input_value("#stepper-variant") == "unswizzled"
     page.close()
+
+
+def test_the_address_has_the_state(opened, browser):
+    opened.choose("03_transposed_b", "conflicted", "load sB")
+    opened.fill("layout", "row * 36 + col + 4")
+    opened.page.click("#stepper-next-request")
+    opened.page.click("#stepper-next")
+    shown = {part: opened.text(part) for part in ("request", "step", "cost", "lanes")}
+    page = browser.new_page()
+    page.goto(opened.page.url)
+    page.wait_for_selector("#stepper-panel")
+    again = Stepper(page)
+    assert {part: again.text(part) for part in shown} == shown
+    assert shown["step"] == "wavefront 2 of 4" and shown["request"].startswith("request 2 ")
+    assert page.input_value("#stepper-layout") == "row * 36 + col + 4"
+    page.close()
+
+
+@pytest.mark.parametrize(
+    ("name", "cost"),
+    [
+        ("concepts/bank_conflicts", "32 wavefronts"),
+        ("concepts/coalescing", "32 sectors"),
+        ("concepts/swizzle", "32 wavefronts"),
+        ("03_transposed_b", "32 wavefronts"),
+        ("07b_swizzle", "32 wavefronts"),
+    ],
+)
+def test_it_is_inside_pages_and_costs_nothing_until_it_is_opened(site, browser, name, cost):
+    page = browser.new_page(viewport={"width": 390, "height": 844})
+    loaded = []
+    page.on("request", lambda asked: loaded.append(asked.url.rpartition("/assets/")[2]))
+    page.goto((site / f"{name}.html").as_uri())
+    page.wait_for_load_state("networkidle")
+    own = [asset for asset in loaded if asset == "site.js" or "stepper" in asset]
+    assert own == ["site.js"] and (site / "assets/site.js").stat().st_size < 15_000
+    page.click(".stepper-here summary")
+    page.wait_for_selector("#stepper-panel")
+    assert Stepper(page).cost() == cost
+    assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+    page.goto(page.url)  # an address with a state opens it
+    page.wait_for_selector("#stepper-panel")
+    page.close()
+
+
+@pytest.mark.parametrize("name", ["concepts/bank_conflicts", "07b_swizzle"])
+def test_without_script_a_link_is_there(site, name):
+    text = (site / f"{name}.html").read_text()
+    inside = text[text.index('<div id="stepper"') :]
+    link = re.search(r'href="([^"?]+)\?[^"]*"', inside[: inside.index("</details>")])[1]
+    assert (site / f"{name}.html").parent.joinpath(link).resolve() == site / "stepper.html"
 
 
 def test_the_traces_are_small():

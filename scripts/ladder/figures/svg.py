@@ -79,8 +79,11 @@ class Canvas:
         where = f'x1="{x1:.5g}" y1="{y1:.5g}" x2="{x2:.5g}" y2="{y2:.5g}"'
         self.parts.append(f'<line class="{kind}" {where}/>')
 
-    def circle(self, x: float, y: float, radius: float, kind: str) -> None:
-        self.parts.append(f'<circle class="{kind}" cx="{x:.5g}" cy="{y:.5g}" r="{radius:g}"/>')
+    def circle(self, x: float, y: float, radius: float, kind: str, words: str = "") -> None:
+        """`words` are for a reader who points at it."""
+        shape = f'<circle class="{kind}" cx="{x:.5g}" cy="{y:.5g}" r="{radius:g}"'
+        title = f"><title>{html.escape(words)}</title></circle>" if words else "/>"
+        self.parts.append(shape + title)
 
     def path(self, points: list[tuple[float, float]], kind: str = "") -> None:
         d = "M" + " L".join(f"{x:.5g} {y:.5g}" for x, y in points)
@@ -93,6 +96,13 @@ class Canvas:
         self.line(x1, y1, bx, by, kind)
         points = [(x2, y2), (bx - 4 * uy, by + 4 * ux), (bx + 4 * uy, by - 4 * ux)]
         self.path(points, f"head {kind.replace('dash', '')}".strip())
+
+    @contextmanager
+    def kind(self, words: str) -> Iterator[None]:
+        """What is drawn meanwhile can be hidden on the site, by its name."""
+        self.parts.append(f'<g data-kind="{html.escape(words)}">')
+        yield
+        self.parts.append("</g>")
 
     @contextmanager
     def link(self, to: str) -> Iterator[None]:

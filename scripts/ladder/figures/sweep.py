@@ -80,10 +80,13 @@ def percent_of_best(rows: list[Row], gpu: str) -> Figure:
             x = place(10**power)
             canvas.text(x, TOP + HEIGHT + 17, f"1e{power}", "small soft", "middle")
     models = model_shapes()
-    for row, volume in zip(there, volumes, strict=True):
-        color = KINDS[kind_of(row.shape)][0]
-        radius = 3 if row.shape in models else 2
-        canvas.circle(place(volume), level(row.percent_of_best(stage)), radius, f"{color} thin")
+    for kind, (color, words) in KINDS.items():
+        with canvas.kind(words):
+            for row, volume in zip(there, volumes, strict=True):
+                if kind_of(row.shape) == kind:
+                    percent = row.percent_of_best(stage)
+                    where = (place(volume), level(percent), 3 if row.shape in models else 2)
+                    canvas.circle(*where, f"{color} thin", f"{short(row.shape)}: {percent:.1f}%")
     x = float(LEFT)
     for color, words in KINDS.values():
         canvas.circle(x + 4, TOP + HEIGHT + 34, 3, color)
