@@ -52,6 +52,7 @@ struct Options {
   bool sustained = false;  // the stages of tensor cores do it anyway, but do not sample power
   bool profile = false;
   bool memory = true;  // CPU: report memory accesses
+  bool digest = false;  // CPU: of all accesses, in the report
   std::string json;    // path, empty for none
   std::string trace;   // CPU: path for requests with their offsets, empty for none
   bool list = false;
