@@ -61,6 +61,7 @@ def test_what_is_assumed_is_read_from_the_kernel():
     of = {name: " ".join(prove.assumptions(name)) for name in manifest.load()}
     assert all("as good as random" in said for said in of.values())
     assert "st.async" in of["14_few_rows"]
+    assert "mbarriers" in of["10_warp_specialized"]
     assert "st.async" not in of["02_smem_tiled"]
     assert "early start" in of["13_fit_the_waves"]
     assert not [name for name, said in of.items() if "atomics" in said]
