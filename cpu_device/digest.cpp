@@ -73,8 +73,7 @@ AccessDigest take_digest() {
                                   : std::pair{line.file, line.line}] += sum;
   }
   for (const auto& [line, sum] : by_line)
-    result.lines.push_back(
-        {line.first, line.second, source_text({line.first, line.second}), sum});
+    result.lines.push_back({line.first, line.second, source_text({line.first, line.second}), sum});
   all_digest = all_events = 0;
   all_sites.clear();
   return result;

@@ -20,7 +20,8 @@ struct LineDigest {
 
 struct AccessDigest {
   uint64_t digest = 0, events = 0;
-  std::vector<LineDigest> lines;  // by file and line; the order among a line's accesses is not in it
+  std::vector<LineDigest>
+      lines;  // by file and line; the order among a line's accesses is not in it
 };
 
 // Of everything since the last call, with settings().digest.

@@ -132,8 +132,8 @@ void Tracer::digest(const Place& place, uintptr_t address, unsigned bytes, Opera
     const bool is_static = shared == &static_shared_;
     array = is_static ? 1 : 2 + static_cast<uint64_t>(shared - dynamic_shared_.data());
     const Block& owner = team_->block(is_static ? 0 : static_cast<unsigned>(array - 2));
-    offset = address - (is_static ? arrays_.static_begin()
-                                  : reinterpret_cast<uintptr_t>(owner.at(0)));
+    offset =
+        address - (is_static ? arrays_.static_begin() : reinterpret_cast<uintptr_t>(owner.at(0)));
   } else if (const Allocation* allocation = arrays_.allocation_at(address)) {
     array = std::hash<std::string>{}(allocation->name);
     offset = address - allocation->begin;

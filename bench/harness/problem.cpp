@@ -35,10 +35,10 @@ Problem<In, Out>::Problem(Shape shape, Data data, uint64_t seed, Padding padding
       ends(groups.size()),
       a(draw_matrix<In>(layout.transposed_a ? shape.k : shape.m,
                         layout.transposed_a ? shape.m : shape.k, lda, data, seed, Stream::A,
-                       wide.magnitude)),
+                        wide.magnitude)),
       b(draw_matrix<In>(layout.transposed_b ? shape.n : shape.k * std::max(1, int(groups.size())),
                         layout.transposed_b ? shape.k : shape.n, ldb, data, seed, Stream::B,
-                       wide.magnitude)),
+                        wide.magnitude)),
       epilogue(epilogue, shape.m, shape.n, ldc, data, seed),
       row_norms(static_cast<size_t>(shape.m)),
       column_norms(std::max(size_t{1}, groups.size()) * static_cast<size_t>(shape.n)) {

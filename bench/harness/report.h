@@ -100,7 +100,7 @@ struct VariantReport {
   std::optional<PowerReport> power;
   std::optional<KernelFacts> kernel;             // GPU
   std::optional<std::vector<MemoryRow>> memory;  // CPU
-  std::optional<AccessDigest> digest;  // CPU, with --digest
+  std::optional<AccessDigest> digest;            // CPU, with --digest
   std::vector<std::string> findings;             // CPU: races, accesses out of bounds, ...
 
   bool ok() const;  // nothing was found and the check, where there was one, succeeded

@@ -22,7 +22,8 @@ LADDER_UNTRACED uint8_t float_to_fp8(float value, float largest) {
     // Below the normal numbers all have the same distance. Beside `large` floats have it as well,
     // and the sum is rounded to it.
     const float large = std::ldexp(1.0f, 1 - BIAS - FRACTION + 23);
-    return static_cast<uint8_t>(sign | (bits_as<uint32_t>(magnitude + large) - bits_as<uint32_t>(large)));
+    return static_cast<uint8_t>(sign |
+                                (bits_as<uint32_t>(magnitude + large) - bits_as<uint32_t>(large)));
   }
   constexpr int DROPPED = 23 - FRACTION;
   uint32_t u = bits_as<uint32_t>(magnitude);

@@ -84,7 +84,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Proof:
-    """`values`: of which A and B are made; `too_large`: the probability that a result is rounded."""
+    """`values`: of which A and B are made; `too_large`: how likely a result is rounded."""
 
     values: int
     too_large: float
