@@ -14,6 +14,7 @@
 #include <tuple>
 #include <utility>
 
+#include "digest.h"
 #include "symbols.h"
 #include "trace.h"
 #include "wgmma.h"
@@ -172,6 +173,7 @@ void Block::release_barrier() {
 
 void Block::named_barrier(unsigned id, unsigned count, bool wait, const Place& place) {
   Thread& thread = current();
+  trace_event(place, id * 4096 + count);
   if (id >= NAMED_BARRIERS || count % WARP != 0 || count == 0)
     return report_finding(
         place, "a named barrier that does not exist: there are 16, each for whole warps",

@@ -35,6 +35,7 @@ struct Settings {
   bool reverse = false;        // run the threads of a block from the last to the first
   bool trace = true;           // look at memory accesses: for races, stray ones and
   bool count = true;           // the requests of warps they are, and what these cost
+  bool digest = false;         // and make a number of all of them; see digest.h
   unsigned kept_requests = 1;  // of each source line, with the offsets of their lanes
   // CPU time that the blocks of a cluster may take before they are given up: an endless loop. It is
   // only known to be one by its time, which has to be far above what the largest takes. 0: for

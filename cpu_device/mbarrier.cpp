@@ -3,10 +3,12 @@
 #include <algorithm>
 
 #include "block.h"
+#include "digest.h"
 
 namespace cpu_device {
 
 void Mbarriers::init(uint64_t* barrier, uint32_t count, const Place& place) {
+  trace_event(place, uint64_t{count} << 32 | block_.shared_address(barrier));
   Team& team = block_.team();
   if (reinterpret_cast<uintptr_t>(barrier) % sizeof(uint64_t) != 0)
     report_finding(place, "an mbarrier at an address that is no multiple of 8");
@@ -48,6 +50,7 @@ Mbarrier* Mbarriers::find(uint64_t* address, const Place& place) {
 }
 
 void Mbarriers::arrive(uint64_t* address, uint32_t bytes, const Place& place) {
+  trace_event(place, uint64_t{bytes} << 32 | block_.shared_address(address));
   Thread& thread = block_.team().current();
   if (thread.block != &block_) block_.touched_by_another(thread.moment(), place);
   Mbarrier* const barrier = find(address, place);
@@ -89,6 +92,7 @@ void Mbarriers::complete_if(Mbarrier& barrier) {
 }
 
 void Mbarriers::wait(uint64_t* address, uint32_t parity, const Place& place, bool cluster) {
+  trace_event(place, uint64_t{parity} << 32 | block_.shared_address(address));
   Team& team = block_.team();
   Thread& thread = team.current();
   Mbarrier* const barrier = find(address, place);
@@ -111,6 +115,7 @@ void Mbarriers::begins(Mbarrier& barrier, const Place& place) {
 }
 
 Mbarrier* Mbarriers::copy_begins(uint64_t* address, const Place& place) {
+  trace_event(place, block_.shared_address(address));
   Mbarrier* const barrier = find(address, place);
   if (barrier == nullptr) return nullptr;
   begins(*barrier, place);
@@ -124,6 +129,7 @@ Mbarrier* Mbarriers::copy_begins(uint64_t* address, const Place& place) {
 }
 
 Mbarrier* Mbarriers::store_begins(uint64_t* address, const Place& place) {
+  trace_event(place, block_.shared_address(address));
   Mbarrier* const barrier = find(address, place);
   if (barrier == nullptr) return nullptr;
   begins(*barrier, place);

@@ -34,6 +34,7 @@ const char* name_of(Operation operation) {
 
 void Tracer::worker_begins(Team& team, size_t dynamic_bytes) {
   counts_ = settings().count;
+  digests_ = settings().digest;
   team_ = &team;
   dynamic_bytes_ = dynamic_bytes;
   arrays_.cover(team);
@@ -57,6 +58,7 @@ void Tracer::team_ends(Team& team) {
     most = std::max(most, block.barriers());
   }
   static_shared_.forget(most);
+  digest_.team_ends();
 }
 
 SharedMemory* Tracer::shared_at(uintptr_t address) {
@@ -123,7 +125,27 @@ void Tracer::check_bounds(const Place& place, const Allocation& allocation, uint
   report_finding(place, cause, position);
 }
 
+void Tracer::digest(const Place& place, uintptr_t address, unsigned bytes, Operation operation) {
+  if (!digests_) return;
+  uint64_t array = 0, offset = 0;
+  if (const SharedMemory* shared = shared_at(address)) {
+    const bool is_static = shared == &static_shared_;
+    array = is_static ? 1 : 2 + static_cast<uint64_t>(shared - dynamic_shared_.data());
+    const Block& owner = team_->block(is_static ? 0 : static_cast<unsigned>(array - 2));
+    offset =
+        address - (is_static ? arrays_.static_begin() : reinterpret_cast<uintptr_t>(owner.at(0)));
+  } else if (const Allocation* allocation = arrays_.allocation_at(address)) {
+    array = std::hash<std::string>{}(allocation->name);
+    offset = address - allocation->begin;
+  } else {
+    return;  // the thread's own
+  }
+  const uint64_t kind = bytes * 16 + static_cast<unsigned>(operation);
+  digest_.add(place, Digest::mixed(array + Digest::mixed(offset)) + kind);
+}
+
 void Tracer::access(const Place& place, uintptr_t address, unsigned bytes, Operation operation) {
+  digest(place, address, bytes, operation);
   if (SharedMemory* shared = shared_at(address)) {
     if (operation != Operation::LOAD ||
         !shared->is_settled(address, bytes, this_block->barriers())) {
@@ -149,6 +171,8 @@ void Tracer::access(const Place& place, uintptr_t address, unsigned bytes, Opera
 
 void Tracer::async_copy(const Place& place, uintptr_t to, uintptr_t from, unsigned bytes,
                         unsigned source_bytes) {
+  digest(place, from, source_bytes, Operation::LOAD);
+  digest(place, to, bytes, Operation::COPY);
   const Allocation* const allocation = source_bytes > 0 ? arrays_.allocation_at(from) : nullptr;
   if (allocation != nullptr) {
     check_bounds(place, *allocation, from, source_bytes, false);
@@ -172,11 +196,13 @@ void Tracer::box(const Place& place, const TensorMap& map, const int* at, Operat
                  unsigned blocks) {
   const bool is_store = operation == Operation::BOX_STORE;
   unsigned bytes_moved = 0;
+  event(place, blocks);
   for_each_piece(map, at, 0, [&](const Piece& piece) {
     const unsigned bytes = is_store ? piece.stored : piece.inside;
     if (bytes == 0) return;
     const uintptr_t begin = piece.global + piece.before;
     bytes_moved += bytes;
+    digest(place, begin, bytes, operation);
     if (const Allocation* allocation = arrays_.allocation_at(begin))
       check_bounds(place, *allocation, begin, bytes, is_store);
     else
@@ -196,6 +222,8 @@ void Tracer::box_in_shared_memory(const Place& place, const TensorMap& map,
   if (memory == nullptr) return report_finding(place, "a box that does not lie in shared memory");
   const Viewer v = viewer(as);
   const unsigned bytes = box_bytes(map);
+  digest(place, begin, bytes,
+         as.kind == Kind::TMA_LOAD ? Operation::BOX_LOAD : Operation::BOX_STORE);
   report(place, as.kind == Kind::TMA_LOAD ? memory->store(begin, bytes, v)
                                           : memory->load(begin, bytes, v));
   if (!counts_) return;
@@ -219,6 +247,7 @@ bool Tracer::read_beside(const Place& place, const Block& block, uint32_t shared
       return false;
     }
   }
+  digest(place, address, bytes, Operation::OPERAND);
   const Conflict conflict = memory->load(address, bytes, viewer(as));
   report(place, conflict);
   return conflict.what == nullptr;
@@ -230,6 +259,7 @@ void Tracer::store_beside(const Place& place, const unsigned char* to, unsigned 
   SharedMemory* const memory = shared_at(address);
   if (memory == nullptr) return report_finding(place, "st.async to what is not shared memory");
   check_limit(place, address, bytes);
+  digest(place, address, bytes, Operation::REMOTE_STORE);
   report(place, memory->store(address, bytes, viewer(as)));
   if (counts_)
     requests_.count(place, in_first_block(address), bytes, Operation::REMOTE_STORE, Space::SHARED,

@@ -6,6 +6,7 @@
 
 #include "arrays.h"
 #include "block.h"
+#include "digest.h"
 #include "place.h"
 #include "requests.h"
 #include "shared_memory.h"
@@ -24,15 +25,23 @@ class Tracer {
   // What the compiler reports of the current thread's way through its code; see Turns.
   void enter_block(const void* pc) {
     if (counts_) requests_.turns().enter_block(reinterpret_cast<uintptr_t>(pc));
+    if (digests_) digest_.enter_block(reinterpret_cast<uintptr_t>(pc));
   }
-  void publish() { requests_.publish(); }
+  void publish() {
+    requests_.publish();
+    digest_.publish();
+  }
+  // What is no access and depends on operands: a wait for a phase, a copy's coordinates.
+  void event(const Place& place, uint64_t what) {
+    if (digests_) digest_.add(place, what);
+  }
 
   // Of the current thread. What is its own, its stack and its parameters, is not looked at.
   void access(const Place& place, uintptr_t address, unsigned bytes, Operation operation);
   // As the compiler reports it, instruction by instruction; most are loads of shared memory.
   template <unsigned BYTES>
   void access(const void* pc, uintptr_t address, Operation operation) {
-    if (operation == Operation::LOAD && !counts_ && is_settled<BYTES>(address)) return;
+    if (operation == Operation::LOAD && !counts_ && !digests_ && is_settled<BYTES>(address)) return;
     if (this_block->team().on_stack(address)) {
       Thread& thread = this_block->current();
       if (!thread.accumulators.empty())
@@ -81,13 +90,17 @@ class Tracer {
   uintptr_t in_first_block(uintptr_t address) const;
   static void report(const Place& place, const Conflict& conflict);
 
-  bool counts_ = true;
+  // An access's kind, width and address, the same in another run of the program.
+  void digest(const Place& place, uintptr_t address, unsigned bytes, Operation operation);
+
+  bool counts_ = true, digests_ = false;
   Team* team_ = nullptr;
   size_t dynamic_bytes_ = 0;
   Arrays arrays_;
   SharedMemory static_shared_;
   std::vector<SharedMemory> dynamic_shared_;  // by block of the cluster
   Requests requests_;
+  Digest digest_;
 };
 
 // Null while nothing is to be traced. (__thread: see this_block.)

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "cpu_device/digest.h"
 #include "cpu_device/symbols.h"
 #include "launch.cuh"
 #include "ptx/cp_async.cuh"
@@ -81,6 +82,43 @@ TEST_P(CpuDevice, FindsNothingInARightKernel) {
   run(right_kernel, A.get(), C.get());
   EXPECT_TRUE(cpu_device::take_findings().empty());
   for (int i = 0; i < SIZE * SIZE; ++i) EXPECT_EQ(3.0f, C.get()[i]);
+}
+
+__global__ void index_of_data_kernel(const float* A, float* C) {
+  C[ROW * SIZE + (COL + static_cast<int>(A[ROW * SIZE])) % SIZE] = 1;
+}
+__global__ void branch_on_data_kernel(const float* A, float* C) {
+  float x = 0;
+  if (A[ROW * SIZE + COL] > 2.0f)
+    for (int i = 0; i < SIZE; ++i) x = x * x + 1;
+  C[ROW * SIZE + COL] = x;
+}
+TEST_P(CpuDevice, DigestChangesWithWhatIsDoneAndNotWithTheData) {
+  cpu_device::settings().digest = true;
+  cpu_device::take_digest();
+  const auto digest = [&](auto kernel, float value) {
+    const Numbers A(SIZE * SIZE, value), C(SIZE * SIZE);
+    run(kernel, A.get(), C.get());
+    return cpu_device::take_digest();
+  };
+  const cpu_device::AccessDigest right = digest(right_kernel, 1.0f);
+  EXPECT_EQ(right.digest, digest(right_kernel, 3.0f).digest);
+  EXPECT_EQ(4 * SIZE * SIZE, right.events);
+  EXPECT_EQ(2, right.lines.size());
+  cpu_device::settings().os_threads = 1;
+  EXPECT_EQ(right.digest, digest(right_kernel, 3.0f).digest);
+  const cpu_device::AccessDigest one = digest(index_of_data_kernel, 1.0f),
+                                 other = digest(index_of_data_kernel, 3.0f);
+  EXPECT_NE(one.digest, other.digest);
+  ASSERT_EQ(1, one.lines.size());
+  EXPECT_NE(one.lines[0].digest, other.lines[0].digest);
+  // The accesses are the same, the way is not.
+  const cpu_device::AccessDigest not_taken = digest(branch_on_data_kernel, 1.0f),
+                                 taken = digest(branch_on_data_kernel, 3.0f);
+  EXPECT_NE(not_taken.digest, taken.digest);
+  EXPECT_EQ(not_taken.lines[0].digest, taken.lines[0].digest);
+  cpu_device::settings().digest = false;
+  EXPECT_EQ(0, digest(right_kernel, 1.0f).events);
 }
 
 __global__ void no_barrier_before_kernel(const float* A, float* C) {

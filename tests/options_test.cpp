@@ -61,6 +61,7 @@ TEST(Options, TheCpuHasItsOwn) {
   EXPECT_EQ(256, o.m);
   EXPECT_TRUE(o.memory);
   EXPECT_FALSE(parse({"--no-memory"}, Target::CPU)->memory);
+  EXPECT_TRUE(parse({"--digest"}, Target::CPU)->digest);
   EXPECT_THROW(parse({"--sustained"}, Target::CPU), UsageError);
   EXPECT_THROW(parse({"--iterations", "3"}, Target::CPU), UsageError);
   EXPECT_THROW(parse({"--memory"}, Target::GPU), UsageError);
@@ -154,7 +155,7 @@ TEST(Options, EachBadInputHasItsMessage) {
       {{"--variant", "fourth"}, "no variant 'fourth'; this stage has: first, second, third"},
       {{"--profile", "--sustained"}, "use one of them"},
       {{"--profile", "--reference", "best"}, "use one of them"},
-      {{"--data", "ones"}, "--data: 'ones' is none of random, exact, zeros, constant"},
+      {{"--data", "ones"}, "--data: 'ones' is none of random, exact, wide, zeros, constant"},
       {{"--data", "zeros", "--exact"}, "--data excludes --exact"},
       {{"--reference", "worst"}, "--reference: 'worst' is none of cublas, best"},
       {{"--reference"}, "--reference"},

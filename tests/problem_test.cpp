@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <set>
+
 namespace ladder::harness {
 namespace {
 
@@ -71,7 +74,7 @@ TEST(Problem, NormsAndReferenceOfKnownMatrices) {
 }
 
 TEST(Problem, CheckAgainstDoubleFindsOneWrongElement) {
-  for (const Data data : {Data::EXACT, Data::ZEROS, Data::CONSTANT, Data::UNIFORM}) {
+  for (const Data data : {Data::EXACT, Data::WIDE, Data::ZEROS, Data::CONSTANT, Data::UNIFORM}) {
     const Problem<half, half> p({5, 6, 70}, data, 1);
     Output<half> output = reference_output(p);
     EXPECT_EQ("", check_against_double(p, output, {0, 4}));
@@ -93,6 +96,34 @@ TEST(Problem, CheckAgainstDoubleFindsNaN) {
               check_against_double(p, output, {0, 89}).find("row 89, column 5: got nan"));
     output.row(89)[5] = INFINITY;
     EXPECT_NE("", check_against_double(p, output, {89}));
+  }
+}
+
+TEST(Problem, WideIntegersAreAsWideAsExactSumsAllow) {
+  EXPECT_EQ(512, (wide<float, float>(64, Sums::FP32).magnitude));  // 64 * 2^9 * 2^9 = 2^24
+  EXPECT_EQ(508, (wide<float, float>(65, Sums::FP32).magnitude));
+  EXPECT_EQ(1, (wide<float, float>(1 << 24, Sums::FP32).magnitude));
+  EXPECT_EQ(127, (wide<int8_t, int32_t>(1000, Sums::FP32).magnitude));
+  EXPECT_EQ(16, (wide<e4m3, bf16>(1, Sums::FAST).magnitude));
+  EXPECT_EQ(8, (wide<e5m2, bf16>(1, Sums::FAST).magnitude));
+  // For certain, and by chance.
+  EXPECT_EQ(0, (wide<half, half>(2, Sums::FP32).too_large));
+  const Wide halves = wide<half, half>(128, Sums::FP32);
+  EXPECT_EQ(5, halves.magnitude);
+  EXPECT_DOUBLE_EQ(2 * std::exp(-0x1p22 / (2.0 * 128 * 625)), halves.too_large);
+  EXPECT_LT(halves.too_large, 0x1p-20);
+  EXPECT_GE((wide<e4m3, bf16>(1 << 14, Sums::FAST).too_large), 0x1p-20);  // even of -1, 0 and 1
+}
+
+TEST(Problem, WideIntegersAreAllInAAndB) {
+  const Problem<float, float> p({300, 300, 64}, Data::WIDE, 1);
+  for (const std::vector<float>& matrix : {p.a, p.b}) {
+    std::set<float> values;
+    for (const float x : matrix)
+      if (!std::isnan(x)) values.insert(x);
+    EXPECT_EQ(1025, values.size());
+    EXPECT_EQ(-512, *values.begin());
+    EXPECT_EQ(512, *values.rbegin());
   }
 }
 

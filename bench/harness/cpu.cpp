@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "buffers.h"
+#include "cpu_device/digest.h"
 #include "execute.h"
 #include "findings.h"
 
@@ -80,6 +81,14 @@ std::vector<MemoryRow> memory_rows(const Gemm<In, Out>& p) {
   return rows;
 }
 
+AccessDigest access_digest() {
+  const cpu_device::AccessDigest taken = cpu_device::take_digest();
+  AccessDigest digest{taken.digest, taken.events, {}};
+  for (const cpu_device::LineDigest& line : taken.lines)
+    digest.lines.push_back({line.file, line.line, line.text, line.digest});
+  return digest;
+}
+
 }  // namespace
 
 template <class In, class Out>
@@ -104,6 +113,8 @@ Report execute(const Stage& stage, const std::vector<Variant<In, Out>>& variants
   device.name = processor_name();
   Report report = describe_run(stage, device, problem, options.seed);
   cpu_device::settings().trace = options.memory;
+  cpu_device::settings().digest = options.digest;
+  if (options.digest) cpu_device::settings().os_threads = 1;
   if (!options.trace.empty()) cpu_device::settings().kept_requests = TRACED_REQUESTS;
   for (const auto& variant : variants) {
     progress("running " + variant.name);
@@ -114,6 +125,7 @@ Report execute(const Stage& stage, const std::vector<Variant<In, Out>>& variants
     if (reference)
       result.check = verify(output, *reference, problem.bound(&*reference, variant.rounds));
     if (options.memory) result.memory = memory_rows(p);
+    if (options.digest) result.digest = access_digest();
     result.findings = finding_texts();
   }
   return report;

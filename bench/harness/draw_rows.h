@@ -31,11 +31,12 @@ std::vector<T> draw_rows(int rows, int columns, int64_t ld, const Element& eleme
 
 template <class T>
 std::vector<T> draw_matrix(int rows, int columns, int64_t ld, Data data, uint64_t seed,
-                           Stream stream) {
+                           Stream stream, int magnitude = EXACT_MAGNITUDE) {
   return draw_rows<T>(rows, columns, ld, [=](uint64_t index) {
-    const float x = draw(data, seed, stream, index);
+    const float x = data == Data::WIDE ? random_integer(seed, stream, index, magnitude)
+                                       : draw(data, seed, stream, index);
     // Of integers what is a fraction else is as many 128ths.
-    const bool is_fraction = std::is_integral_v<T> && data != Data::EXACT;
+    const bool is_fraction = std::is_integral_v<T> && !is_integers(data);
     return Number<T>::from_float(is_fraction ? std::floor(128 * x) : x);
   });
 }

@@ -24,6 +24,7 @@ Report describe_run(const Stage& stage, const Device& device, const Problem<In, 
   report.shape = problem.shape;
   report.data = problem.data;
   report.seed = seed;
+  if (problem.data == Data::WIDE) report.wide = problem.wide;
   report.sums = problem.sums;
   report.layout = problem.layout;
   report.ends = problem.ends;

@@ -33,6 +33,16 @@ Json to_json(const MemoryRow& row) {
   return json;
 }
 
+Json to_json(const AccessDigest& d) {
+  Json lines = Json::array();
+  for (const auto& line : d.lines)
+    lines.push_back({{"file", line.file},
+                     {"line", line.line},
+                     {"text", line.text},
+                     {"digest", fmt::format("{:016x}", line.digest)}});
+  return {{"all", fmt::format("{:016x}", d.all)}, {"events", d.events}, {"lines", lines}};
+}
+
 Json to_json(const PowerRun& run) {
   const PowerUse& use = run.use;
   Json json = {{"tflops", run.tflops}, {"samples", use.samples}};
@@ -84,6 +94,8 @@ std::string to_json(const Report& r) {
                      {"output", r.output},
                      {"data", name(r.data)},
                      {"seed", r.seed}};
+  if (r.wide)
+    json["problem"]["wide"] = {{"values", r.wide->values()}, {"too_large", r.wide->too_large}};
   if (r.layout != Layout{}) json["problem"]["layout"] = name(r.layout);
   if (!r.ends.empty()) json["problem"]["groups"] = rows_of_groups(r.ends);
   if (r.sums != Sums::FP32) json["problem"]["sums"] = name(r.sums);
@@ -131,6 +143,7 @@ std::string to_json(const Report& r) {
       for (const MemoryRow& row : *v.memory) variant["memory"].push_back(to_json(row));
       for (const auto& [name, total] : memory_totals(*v.memory)) variant["totals"][name] = total;
     }
+    if (v.digest) variant["digest"] = to_json(*v.digest);
     if (cpu) variant["findings"] = v.findings;
     json["variants"].push_back(variant);
   }

@@ -263,6 +263,9 @@ std::optional<Options> parse_options(const std::string& stage,
         app, "--device", 0, 1023, [&](int v) { o.device = v; }, "CUDA device number [0]");
   } else {
     app.add_flag("--memory,!--no-memory", o.memory, "count memory accesses by source line [on]");
+    app.add_flag("--digest", o.digest,
+                 "blocks run one after the other, and --json has a number for each line's accesses "
+                 "and one for all in their order, which other data does not change");
     add_output_file(app, "--trace", o.trace,
                     "write the first requests of a warp at each source line to this file");
   }
@@ -276,6 +279,8 @@ std::optional<Options> parse_options(const std::string& stage,
     throw UsageError("--reference is for times and --profile takes none; use one of them");
   if (!o.trace.empty() && !o.memory)
     throw UsageError("--trace needs the accesses that --no-memory does not look at");
+  if (o.digest && !o.memory)
+    throw UsageError("--digest needs the accesses that --no-memory does not look at");
   return o;
 }
 

@@ -51,9 +51,10 @@ struct Options {
   std::string type;                        // of A and B: one of those that the stage has
   bool sustained = false;  // the stages of tensor cores do it anyway, but do not sample power
   bool profile = false;
-  bool memory = true;  // CPU: report memory accesses
-  std::string json;    // path, empty for none
-  std::string trace;   // CPU: path for requests with their offsets, empty for none
+  bool memory = true;   // CPU: report memory accesses
+  bool digest = false;  // CPU: of all accesses, in the report
+  std::string json;     // path, empty for none
+  std::string trace;    // CPU: path for requests with their offsets, empty for none
   bool list = false;
   int device = 0;
 };

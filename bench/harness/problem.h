@@ -11,6 +11,7 @@
 #include "epilogue.h"
 #include "layout.h"
 #include "verify.h"
+#include "wide.h"
 
 namespace ladder::harness {
 
@@ -45,6 +46,7 @@ struct Problem {
   Data data;
   int64_t lda, ldb, ldc;
   Sums sums;
+  Wide wide;  // of Data::WIDE
   Layout layout;
   // The row at which each group ends, as in Gemm; of one product none. With groups, B's matrices
   // are behind each other, and no operand is transposed.

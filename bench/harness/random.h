@@ -36,10 +36,11 @@ constexpr float random_uniform(uint64_t seed, Stream stream, uint64_t i) {
 constexpr int EXACT_MAGNITUDE = 4;
 constexpr int EXACT_MAX_K = (1 << 24) / (EXACT_MAGNITUDE * EXACT_MAGNITUDE);
 static_assert(EXACT_MAGNITUDE <= 8, "e5m2 has no 9");
-inline float random_integer(uint64_t seed, Stream stream, uint64_t i) {
+inline float random_integer(uint64_t seed, Stream stream, uint64_t i,
+                            int magnitude = EXACT_MAGNITUDE) {
   const uint64_t high = random_bits(seed, stream, i) >> 32;
-  return static_cast<float>(static_cast<int>((high * (2 * EXACT_MAGNITUDE + 1)) >> 32) -
-                            EXACT_MAGNITUDE);
+  const auto values = 2 * static_cast<uint64_t>(magnitude) + 1;
+  return static_cast<float>(static_cast<int>((high * values) >> 32) - magnitude);
 }
 
 // Two bits of the significand are set, and 2^20 of its squares still fit a half: 36,864.
@@ -50,15 +51,16 @@ inline int exact_max_k(Data data, Sums sums) {
   // Integers below 2^14 are exact in 14 bits. By Hoeffding's inequality a sum of as many products
   // is further out with a probability of less than 2 exp(-2^14 / 2^9) = 3e-14; multiples of
   // CONSTANT's square, 9 / 256, are for certain up to 2^14 / 9.
-  if (sums == Sums::FAST && data == Data::EXACT) return 1 << 14;
+  if (sums == Sums::FAST && is_integers(data)) return 1 << 14;
   if (sums == Sums::FAST && data == Data::CONSTANT) return (1 << 14) / 9;
-  // Factors up to 2, twice.
+  // Factors up to 2, twice. (Wide integers may be narrower than the others.)
   return sums == Sums::SCALED ? EXACT_MAX_K / 4 : EXACT_MAX_K;
 }
 
 inline float draw(Data data, uint64_t seed, Stream stream, uint64_t i) {
   switch (data) {
     case Data::EXACT:
+    case Data::WIDE:  // what is neither A nor B
       return random_integer(seed, stream, i);
     case Data::ZEROS:
       return 0;
@@ -74,7 +76,7 @@ inline float draw(Data data, uint64_t seed, Stream stream, uint64_t i) {
 // 1 or 2 where all has to be exact.
 inline float draw_scale(Data data, uint64_t seed, Stream stream, uint64_t i) {
   if (data == Data::UNIFORM) return 1 + random_uniform(seed, stream, i) / 2;
-  if (data == Data::EXACT) return static_cast<float>(1 + random_bits(seed, stream, i) % 2);
+  if (is_integers(data)) return static_cast<float>(1 + random_bits(seed, stream, i) % 2);
   return 1;
 }
 

@@ -77,6 +77,18 @@ struct MemoryRow {
   std::vector<RequestRow> first;
 };
 
+// Numbers for what was accessed: by each source line, and by all in the order of each thread.
+struct AccessDigest {
+  struct Line {
+    std::string file;
+    int line;
+    std::string text;
+    uint64_t digest;
+  };
+  uint64_t all, events;
+  std::vector<Line> lines;
+};
+
 struct VariantReport {
   std::string name;
   std::optional<Verdict> check;
@@ -88,6 +100,7 @@ struct VariantReport {
   std::optional<PowerReport> power;
   std::optional<KernelFacts> kernel;             // GPU
   std::optional<std::vector<MemoryRow>> memory;  // CPU
+  std::optional<AccessDigest> digest;            // CPU, with --digest
   std::vector<std::string> findings;             // CPU: races, accesses out of bounds, ...
 
   bool ok() const;  // nothing was found and the check, where there was one, succeeded
@@ -98,6 +111,7 @@ struct Report {
   Device device;
   Shape shape;
   Data data;
+  std::optional<Wide> wide{};  // of Data::WIDE
   uint64_t seed;
   Sums sums = Sums::FP32;
   Layout layout{};

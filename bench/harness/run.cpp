@@ -73,6 +73,9 @@ int run_stage(const Stage& stage, const Contents<In, Out>& contents,
                                  name(options->data), options->k, most));
   const EpilogueChoice epilogue = epilogue_of<Out>(stage, *options);
   if (is_exact(options->data) && !std::is_integral_v<Out>) require_exact(epilogue, options->k);
+  if (options->data == Data::WIDE && !epilogue.is_product_alone())
+    throw UsageError("--data wide: it is for the product alone, as with --alpha 1; asked for was " +
+                     epilogue.formula());
   const Layout layout = layout_of<In>(stage, *options);
   if (!options->groups.empty() && !stage.groups)
     throw UsageError(fmt::format("this stage computes one product; asked for were {} groups",

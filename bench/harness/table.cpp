@@ -29,6 +29,8 @@ std::string data_text(Data data) {
       break;
     case Data::EXACT:
       return "small integers; results must be equal";
+    case Data::WIDE:
+      return "integers as wide as sums allow; results must be equal";
     case Data::ZEROS:
       return "zeros; results must be equal, which proves little";
     case Data::CONSTANT:

@@ -19,7 +19,7 @@ inline half __ushort_as_half(unsigned short bits) {
 }
 
 // Rounds to the nearest, ties to even, as the GPU does.
-inline half __float2half(float value) {
+LADDER_UNTRACED inline half __float2half(float value) {
   auto u = cpu_device::bits_as<uint32_t>(value);
   const auto sign = static_cast<uint16_t>(u >> 16 & 0x8000);
   u &= 0x7FFFFFFF;

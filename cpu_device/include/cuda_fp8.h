@@ -13,24 +13,20 @@ namespace cpu_device {
 // is beyond `largest`, infinities too, becomes it ("satfinite", as the GPU's conversion does). NaN
 // is 0x7F.
 template <int FRACTION>
-uint8_t float_to_fp8(float value, float largest) {
+LADDER_UNTRACED uint8_t float_to_fp8(float value, float largest) {
   constexpr int BIAS = (1 << (6 - FRACTION)) - 1;  // of the exponent
-  const auto bits_of = [](float x) {
-    uint32_t u;
-    std::memcpy(&u, &x, 4);
-    return u;
-  };
   if (std::isnan(value)) return 0x7F;
-  const auto sign = static_cast<uint8_t>(bits_of(value) >> 24 & 0x80);
+  const auto sign = static_cast<uint8_t>(bits_as<uint32_t>(value) >> 24 & 0x80);
   const float magnitude = std::min(std::fabs(value), largest);
   if (magnitude < std::ldexp(1.0f, 1 - BIAS)) {
     // Below the normal numbers all have the same distance. Beside `large` floats have it as well,
     // and the sum is rounded to it.
     const float large = std::ldexp(1.0f, 1 - BIAS - FRACTION + 23);
-    return static_cast<uint8_t>(sign | (bits_of(magnitude + large) - bits_of(large)));
+    return static_cast<uint8_t>(sign |
+                                (bits_as<uint32_t>(magnitude + large) - bits_as<uint32_t>(large)));
   }
   constexpr int DROPPED = 23 - FRACTION;
-  uint32_t u = bits_of(magnitude);
+  uint32_t u = bits_as<uint32_t>(magnitude);
   u += (1u << (DROPPED - 1)) - 1 + (u >> DROPPED & 1);  // to even
   return static_cast<uint8_t>(sign | ((u >> DROPPED) - ((127u - BIAS) << FRACTION)));
 }

@@ -1,0 +1,86 @@
+#include "digest.h"
+
+#include <mutex>
+
+#include "block.h"
+#include "symbols.h"
+#include "tracer.h"
+
+namespace cpu_device {
+namespace {
+
+std::mutex all_mutex;
+uint64_t all_digest = 0, all_events = 0;
+std::map<std::pair<uintptr_t, int>, std::pair<Place, uint64_t>> all_sites;
+
+}  // namespace
+
+uintptr_t Digest::from_program(uintptr_t address) {
+  return address == 0 ? 0 : address - reinterpret_cast<uintptr_t>(&take_digest);
+}
+
+uint64_t& Digest::chain() {
+  const Thread& thread = this_block->current();
+  if (thread.agent >= chains_.size()) chains_.resize(this_block->team().thread_count());
+  uint64_t& chain = chains_[thread.agent];
+  if (chain == 0) chain = mixed(thread.block->number() * 1024 + thread.number + 1);
+  return chain;
+}
+
+void Digest::add(const Place& place, uint64_t what) {
+  const auto of_program = reinterpret_cast<uintptr_t>(place.pc != nullptr ? place.pc : place.file);
+  what = mixed(what ^ mixed(from_program(of_program) + static_cast<unsigned>(place.line)));
+  uint64_t& chain = this->chain();
+  chain = mixed(chain ^ what);
+  ++events_;
+  const Thread& thread = this_block->current();
+  auto& [where, sum] = sites_[{of_program, place.line}];
+  where = place;
+  sum += mixed(what + thread.block->number() * 1024 + thread.number);
+}
+
+void Digest::team_ends() {
+  for (uint64_t& chain : chains_) {
+    digest_ += chain;
+    chain = 0;
+  }
+}
+
+void Digest::publish() {
+  const std::lock_guard lock(all_mutex);
+  all_digest += digest_;
+  all_events += events_;
+  for (const auto& [site, found] : sites_) {
+    auto& [where, sum] = all_sites[site];
+    where = found.first;
+    sum += found.second;
+  }
+  *this = {};
+}
+
+AccessDigest take_digest() {
+  const std::lock_guard lock(all_mutex);
+  AccessDigest result{all_digest, all_events, {}};
+  std::vector<const void*> instructions;
+  for (const auto& [site, found] : all_sites) instructions.push_back(found.first.pc);
+  const std::vector<SourceLine> lines = source_lines(instructions);
+  std::map<std::pair<std::string, int>, uint64_t> by_line;
+  size_t i = 0;
+  for (const auto& [site, found] : all_sites) {
+    const auto& [place, sum] = found;
+    const SourceLine& line = lines[i++];
+    by_line[place.file != nullptr ? std::pair{std::string(place.file), place.line}
+                                  : std::pair{line.file, line.line}] += sum;
+  }
+  for (const auto& [line, sum] : by_line)
+    result.lines.push_back({line.first, line.second, source_text({line.first, line.second}), sum});
+  all_digest = all_events = 0;
+  all_sites.clear();
+  return result;
+}
+
+void trace_event(const Place& place, uint64_t what) {
+  if (tracer != nullptr) tracer->event(place, what);
+}
+
+}  // namespace cpu_device

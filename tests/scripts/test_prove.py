@@ -1,0 +1,167 @@
+"""What ./ladder prove counts and says; and that it refuses mistakes, also those that an ordinary
+small test lets through (tests/proof_edits)."""
+
+import math
+import shutil
+from dataclasses import replace
+
+import pytest
+
+from ladder import manifest, planted, prove
+from ladder.project import ROOT, BadInput
+
+PROOF_EDITS = sorted((ROOT / "tests/proof_edits").glob("*.yaml"))
+SLIP = [edit for path in PROOF_EDITS for edit in planted.read_edits(path)]
+PLANTED = [
+    edit
+    for stage in ("02_smem_tiled", "03_transposed_b")
+    for edit in planted.read_edits(planted.EDITS / f"{stage}.yaml")
+]
+
+
+def test_runs_are_as_many_as_the_bound_needs():
+    assert prove.unseen(1025, 0.0) == 2 / 1025
+    assert prove.unseen(5, 0.25) == 0.65
+    for values, too_large in ((8193, 0), (1025, 0), (11, 7e-12), (5, 2e-7), (3, 0)):
+        runs = prove.runs_needed(values, too_large)
+        chance = 2 / values + too_large
+        assert chance**runs < 2**-60 <= chance ** (runs - 1)
+        assert prove.Proof(values, too_large, runs, 1).bits == pytest.approx(
+            -runs * math.log2(chance)
+        )
+
+
+def test_too_few_values_prove_nothing():
+    for values, too_large in ((2, 0.0), (3, 0.5)):
+        with pytest.raises(BadInput, match="prove nothing"):
+            prove.runs_needed(values, too_large)
+
+
+@pytest.mark.parametrize("tile", [(32, 32, 64), (128, 256, 8), (32, 32, 1)])
+def test_shapes_have_every_pair_of_remainders(tile):
+    found = prove.cases(tile)
+    assert found[0].shape == (1, 1, 1)
+    assert [case.several_waves for case in found].count(True) == 1
+    remainders = {tuple(s % t for s, t in zip(case.shape, tile, strict=True)) for case in found}
+    for one, other in ((0, 1), (0, 2), (1, 2)):
+        wanted = {
+            (a, b)
+            for a in {0, 1 % tile[one], tile[one] - 1}
+            for b in {0, 1 % tile[other], tile[other] - 1}
+        }
+        assert wanted <= {(r[one], r[other]) for r in remainders}
+
+
+def test_a_stage_has_its_own_tile_or_one_that_its_launcher_may_choose():
+    assert prove.own_tile("04c_warp_tiled") == (128, 256, 8)
+    assert prove.own_tile("13_fit_the_waves") == prove.CHOSEN_TILE
+
+
+def test_what_is_assumed_is_read_from_the_kernel():
+    of = {name: " ".join(prove.assumptions(name)) for name in manifest.load()}
+    assert all("as good as random" in said for said in of.values())
+    assert "st.async" in of["14_few_rows"]
+    assert "mbarriers" in of["10_warp_specialized"]
+    assert "st.async" not in of["02_smem_tiled"]
+    assert "early start" in of["13_fit_the_waves"]
+    assert not [name for name, said in of.items() if "atomics" in said]
+
+
+def digest(**lines):
+    listed = [
+        {"file": "/kernels/k.cuh", "line": int(at[1:]), "text": "x", "digest": number}
+        for at, number in lines.items()
+    ]
+    return {"lines": listed}
+
+
+def test_the_line_is_named_whose_accesses_differ():
+    one = digest(_3="a", _5="b")
+    assert prove.difference(one, digest(_3="a", _5="c")) == "k.cuh:5: x"
+    assert prove.difference(one, digest(_3="a")) == "k.cuh:5: x"
+    assert prove.difference(digest(_3="a"), one) == "k.cuh:5: x"
+    assert prove.difference(one, one) == "the way through the code, or the order of accesses"
+
+
+def test_what_is_no_shape_or_stage_is_bad_input(tmp_path, capsys):
+    for wrong in ("64x64", "0x1x1", "64x64x64x64", "axbxc"):
+        with pytest.raises(SystemExit) as ended:
+            prove.main(["--shape", wrong])
+        assert ended.value.code == 2
+        assert "is not MxNxK" in capsys.readouterr().err
+    with pytest.raises(BadInput, match="no stage 'nothing'"):
+        prove.main(["nothing", "--build", str(built_folder())])
+    with pytest.raises(BadInput):
+        prove.main(["02_smem_tiled", "--build", str(tmp_path)])
+
+
+def built_folder():
+    folder = ROOT / "build"
+    if not (folder / "compile_commands.json").is_file():
+        pytest.skip("no stages are configured in build/")
+    return folder
+
+
+@pytest.fixture
+def build():
+    found = planted.Build(built_folder())
+    try:
+        for edit in (*SLIP, *PLANTED):
+            found.command_of(edit.stage)
+    except BadInput as error:
+        pytest.skip(str(error))
+    if not all((found.folder / lib).is_file() for lib in found.libraries if lib.endswith(".a")):
+        pytest.skip("the CPU device's libraries are not built in build/")
+    return found
+
+
+def compiled(edit, build, folder):
+    kernels, program = folder / "kernels", folder / "program"
+    shutil.copytree(ROOT / "kernels", kernels)
+    planted.plant(edit, kernels)
+    assert build.compile(edit, kernels, program) == ""
+    return program
+
+
+def why_refused(program, edit):
+    with pytest.raises(prove.Refused) as refused:
+        prove.prove(prove.Stage(program, edit.variant), prove.Case(edit.shape))
+    return str(refused.value)
+
+
+def named(edit):
+    return f"{edit.stage}-{edit.id}"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("edit", PLANTED, ids=named)
+def test_planted_edits_are_refused(edit, build, tmp_path):
+    said = why_refused(compiled(edit, build, tmp_path), edit)
+    if edit.finds != planted.WRONG_RESULT:
+        assert ".cuh:" in said
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("edit", SLIP, ids=named)
+def test_what_slips_through_an_ordinary_test_is_refused(edit, build, tmp_path):
+    program = compiled(edit, build, tmp_path)
+    for data in ("random", "exact"):
+        ordinary = replace(edit, shape=(64, 64, 64), options=f"--data {data}")
+        assert planted.run(program, ordinary) == planted.Outcome()
+    said = why_refused(program, edit)
+    if edit.finds == planted.WRONG_RESULT:
+        assert said.startswith("wrong result with wide data, seed ")
+    else:
+        assert edit.finds["cause"] in said
+        assert edit.finds["line"] in said
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("stage", ["02_smem_tiled", "03_transposed_b"])
+def test_stages_are_proved(stage, build, capsys):
+    if not (build.folder / "stages/cpu" / stage).is_file():
+        pytest.skip(f"{stage} is not built in build/")
+    assert prove.main([stage, "--build", str(build.folder)]) == 0
+    said = capsys.readouterr().out
+    assert "refused" not in said
+    assert said.count(": proved") == len(prove.cases(prove.own_tile(stage)))
