@@ -185,8 +185,8 @@ def test_the_figure_has_a_dot_for_each_shape():
     dots = [n for n in ElementTree.fromstring(drawing.svg).iter() if n.tag.endswith("circle")]
     assert len(dots) == 3 + len(sweep_figure.KINDS)
     assert "3 shapes" in drawing.caption and "at 9" in drawing.caption
-    heights = [float(dot.get("cy")) for dot in dots[:3]]
-    assert heights[1] < sweep_figure.level(100) < heights[0] < heights[2]
+    heights = {"".join(dot.itertext()).split(":")[0]: float(dot.get("cy")) for dot in dots}
+    assert heights["4096"] < sweep_figure.level(100) < heights["16x8x8"] < heights["9"]
 
 
 # ---- the program ----
