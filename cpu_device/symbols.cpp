@@ -33,6 +33,13 @@ uintptr_t load_offset() {
   return offset;
 }
 
+// For a shell, whatever the path has.
+std::string quoted(const std::string& path) {
+  std::string text = "'";
+  for (const char c : path) text += c == '\'' ? "'\\''" : std::string(1, c);
+  return text + "'";
+}
+
 std::vector<std::string> output_lines(const std::string& command) {
   std::vector<std::string> lines;
   FILE* pipe = popen(command.c_str(), "r");
@@ -94,7 +101,7 @@ std::vector<SourceLine> source_lines(const std::vector<const void*>& instruction
   static std::map<const void*, SourceLine> known;
   // -a repeats each address, so that the frames that follow can be told apart.
   std::ostringstream command;
-  command << "addr2line -a -i -e '" << executable() << "'";
+  command << "addr2line -a -i -e " << quoted(executable());
   std::vector<const void*> asked;
   const uintptr_t offset = load_offset();
   for (const void* pc : instructions) {
@@ -144,7 +151,7 @@ const std::vector<SharedArray>& shared_arrays() {
     // "offset size kind name". Thread-local data has the kinds of other data, but offsets from 0
     // on. What is not the device's own is __shared__, or the guard of such an array.
     const uintptr_t end = thread_local_storage().bytes;
-    for (const std::string& line : output_lines("nm -S '" + executable() + "' 2>/dev/null")) {
+    for (const std::string& line : output_lines("nm -S " + quoted(executable()) + " 2>/dev/null")) {
       std::istringstream words(line);
       std::string kind, mangled;
       uintptr_t offset = 0, bytes = 0;

@@ -16,7 +16,9 @@ cmake --build build --parallel "$(nproc)" --target ladder_03_transposed_b_cpu >/
 ./ladder planted tests/planted_edits/03_transposed_b.yaml
 ./ladder add-stage 05f my_idea --parent 05b
 cmake --build build --parallel "$(nproc)" --target ladder_05f_my_idea_cpu ladder_05f_my_idea_cpu_test >/dev/null
-build/stages/cpu/05f_my_idea --size 64
+if build/stages/cpu/05f_my_idea --size 64 | grep ' :0 '; then # an access whose line is not found
+  exit 1
+fi
 ctest --test-dir build --no-tests=error -R '^05f_my_idea'
 if [ -x .venv/bin/python ]; then
   .venv/bin/python -m pytest -q tests/scripts/test_{claims,figures,glossary,manifest,reading,steps,timeline}.py

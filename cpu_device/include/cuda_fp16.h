@@ -18,19 +18,23 @@ inline half __ushort_as_half(unsigned short bits) {
   return x;
 }
 
-// Rounds to the nearest, ties to even, as the GPU does.
-LADDER_UNTRACED inline half __float2half(float value) {
+// Rounds to the nearest, ties to even, as the GPU does, and as there without a branch: what way a
+// kernel takes does not depend on its numbers.
+inline half __float2half(float value) {
+  const auto all_bits_if = [](bool is_so) { return -static_cast<uint32_t>(is_so); };
   auto u = cpu_device::bits_as<uint32_t>(value);
-  const auto sign = static_cast<uint16_t>(u >> 16 & 0x8000);
+  const uint32_t sign = u >> 16 & 0x8000;
   u &= 0x7FFFFFFF;
-  if (u > 0x7F800000) return __ushort_as_half(0x7FFF);  // NaN, of which the GPU keeps no sign
-  if (u >= 0x477FF000) return __ushort_as_half(sign | 0x7C00);  // rounds to infinity
+  const uint32_t is_nan = all_bits_if(u > 0x7F800000), is_small = all_bits_if(u < 0x38800000),
+                 is_large = all_bits_if(u >= 0x477FF000);  // rounds to infinity
   // Below 2^-14: adding 0.5 leaves the subnormal's bits, rounded, at the end of the sum.
-  if (u < 0x38800000)
-    u = cpu_device::bits_as<uint32_t>(cpu_device::bits_as<float>(u) + 0.5f) - 0x3F000000;
-  else
-    u = (u + 0xFFF + (u >> 13 & 1) - 0x38000000) >> 13;  // to even
-  return __ushort_as_half(static_cast<uint16_t>(sign | u));
+  const uint32_t subnormal =
+      cpu_device::bits_as<uint32_t>(cpu_device::bits_as<float>(u) + 0.5f) - 0x3F000000;
+  const uint32_t normal = (u + 0xFFF + (u >> 13 & 1) - 0x38000000) >> 13;  // to even
+  const uint32_t finite = (subnormal & is_small) | (normal & ~is_small);
+  const uint32_t number = sign | (finite & ~is_large) | (0x7C00 & is_large);
+  // Of NaN the GPU keeps no sign.
+  return __ushort_as_half(static_cast<uint16_t>((number & ~is_nan) | (0x7FFF & is_nan)));
 }
 inline half::half(float value) : half(__float2half(value)) {}
 

@@ -43,7 +43,7 @@ SETS = ("wide", "random", "zeros")
 CHOSEN_TILE = (128, 256, 64)
 BUFFERED = 5  # tiles along K, more than most stages hold
 # The product alone, in the type in which sums are C.
-OPTIONS = {"16_fused_epilogue": ["--alpha", "1"], "20_int8": ["--type", "int32"]}
+OPTIONS = {"16": ("--alpha", "1"), "20": ("--type", "int32")}
 # What the argument about races needs beside the runs, by what a kernel's text has.
 EVERYWHERE = (
     f"accesses that are the same with {len(SETS)} sets of data are the same with all",
@@ -260,7 +260,8 @@ def prove_stage(name: str, build: planted.Build, given: tuple[int, int, int] | N
     built = build.folder / "stages/cpu" / name
     if not built.is_file():
         raise BadInput(f"no {built}: build the stages for the CPU device first")
-    variant, options = name.partition("_")[2], tuple(OPTIONS.get(name, ()))
+    label, _, variant = name.partition("_")
+    options = OPTIONS.get(label, ())
     refused = 0
     with tempfile.TemporaryDirectory() as folder:
         for case in [Case(given)] if given else cases(own_tile(name)):
