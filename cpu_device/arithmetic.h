@@ -13,12 +13,11 @@
 #include <limits>
 
 #include "include/vector_types.h"
-#include "trace.h"
 
 namespace cpu_device {
 
 template <class To, class From>
-inline __attribute__((always_inline)) To bits_as(From from) {
+inline To bits_as(From from) {
   static_assert(sizeof(To) == sizeof(From));
   To to;
   std::memcpy(static_cast<void*>(&to), &from, sizeof to);
@@ -54,7 +53,7 @@ class Opaque {
 
 // What is too large becomes the largest. NaN is 0, but for 64 bits or a double the highest bit.
 template <class To, class From>
-LADDER_UNTRACED inline To to_integer(From x, int mode) {
+inline To to_integer(From x, int mode) {
   if (std::isnan(x))
     return sizeof(To) == 8 || sizeof(From) == 8 ? To(uint64_t{1} << (8 * sizeof(To) - 1)) : 0;
   const Rounding rounding(mode);

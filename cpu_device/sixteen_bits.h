@@ -20,7 +20,7 @@ using IfPair = std::enable_if_t<IS_PAIR<T>>;
 
 // sum + rest, of which a number with fewer bits can be made as if the float were exact: what it
 // cannot hold is cut, and its last bit is 1 then ("to odd").
-LADDER_UNTRACED inline float to_odd(double sum, double rest = 0) {
+inline float to_odd(double sum, double rest = 0) {
   const auto nearest = static_cast<float>(sum);
   if (!std::isfinite(sum)) return nearest;
   const double lost = sum - nearest + rest;

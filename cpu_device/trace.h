@@ -77,8 +77,7 @@ bool tracer_exists();
 void trace_barrier(const Block& block);
 void trace_team_ends(Team& team);
 
-// For device functions that are compiled with a kernel: their own loads and stores do not count,
-// and their branches on what they compute with are none of the kernel's.
+// For device functions that are compiled with a kernel: their own loads and stores do not count.
 #ifdef __clang__
   #define LADDER_UNTRACED __attribute__((noinline, no_sanitize("thread", "coverage")))
 #else

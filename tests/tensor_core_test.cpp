@@ -218,7 +218,7 @@ TEST(TensorCore, EqualsAGpuBitForBit) {
     std::vector<float> d = drawn.c;
     tensor_core_multiply(rows_of(drawn.a, k).data(), rows_of(drawn.b, k).data(), d.data(), M, N, k);
     std::vector<uint32_t> ours(d.size());
-    std::transform(d.begin(), d.end(), ours.begin(), [](float x) { return bits_as<uint32_t>(x); });
+    std::transform(d.begin(), d.end(), ours.begin(), bits_as<uint32_t, float>);
     // One hash, then rows; another one is of units that computed something else.
     std::getline(file, line);
     EXPECT_EQ(line.substr(0, 16), fmt::format("{:016x}", hash_of(ours))) << line;

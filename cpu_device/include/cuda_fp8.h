@@ -13,7 +13,7 @@ namespace cpu_device {
 // is beyond `largest`, infinities too, becomes it ("satfinite", as the GPU's conversion does). NaN
 // is 0x7F.
 template <int FRACTION>
-LADDER_UNTRACED uint8_t float_to_fp8(float value, float largest) {
+uint8_t float_to_fp8(float value, float largest) {
   constexpr int BIAS = (1 << (6 - FRACTION)) - 1;  // of the exponent
   if (std::isnan(value)) return 0x7F;
   const auto sign = static_cast<uint8_t>(bits_as<uint32_t>(value) >> 24 & 0x80);
