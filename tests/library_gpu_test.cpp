@@ -1,8 +1,10 @@
 // The library on a GPU: every type, layout and epilogue against doubles and against cuBLAS; rows
 // that begin anywhere; what it refuses; threads, graphs, and 10,000 calls that leave nothing.
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <random>
 #include <thread>
 
 #include "gemm.h"
@@ -219,6 +221,32 @@ TEST_F(LibraryTest, AsCublasInBf16) {
 }
 TEST_F(LibraryTest, AsCublasInFp32) {
   as_cublas<float>();
+}
+
+// A thousand shapes of each layout, in turn in fp16 and bf16, against cuBLAS, to the bit.
+TEST_F(LibraryTest, RandomShapesAreExact) {
+  harness::Cublas cublas;
+  std::mt19937 random(7);
+  const auto up_to = [&](double most) {
+    const double exponent = std::uniform_real_distribution<>(0, std::log2(most + 1))(random);
+    return static_cast<int>(std::exp2(exponent));
+  };
+  const auto is_right = [&](auto element, Shape shape, Layout layout) {
+    using T = decltype(element);
+    const Problem<T, T> problem(shape, Data::EXACT, random(), {}, harness::Sums::FP32, {}, layout);
+    BufferSets<T, T> sets(problem, 1);
+    expect_right(problem,
+                 sets.run_poisoned([&](const Gemm<T, T>& p) { cublas.gemm(p); }, nullptr));
+  };
+  constexpr int SHAPES_OF_A_LAYOUT = 1000;
+  for (const Layout layout : LAYOUTS)
+    for (int i = 0; i < SHAPES_OF_A_LAYOUT && !HasFailure(); ++i) {
+      const Shape shape = {up_to(3000), up_to(3000), up_to(6000)};
+      if (i % 2 && has_bf16())
+        is_right(bf16{}, shape, layout);
+      else
+        is_right(half{}, shape, layout);
+    }
 }
 
 // ---- Refusals ----------------------------------------------------------------------------------
