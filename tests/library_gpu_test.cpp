@@ -235,8 +235,7 @@ TEST_F(LibraryTest, RandomShapesAreExact) {
     using T = decltype(element);
     const Problem<T, T> problem(shape, Data::EXACT, random(), {}, harness::Sums::FP32, {}, layout);
     BufferSets<T, T> sets(problem, 1);
-    expect_right(problem,
-                 sets.run_poisoned([&](const Gemm<T, T>& p) { cublas.gemm(p); }, nullptr));
+    expect_right(problem, sets.run_poisoned([&](const Gemm<T, T>& p) { cublas.gemm(p); }, nullptr));
   };
   constexpr int SHAPES_OF_A_LAYOUT = 1000;
   for (const Layout layout : LAYOUTS)
