@@ -1,9 +1,8 @@
 #pragma once
 // What a launcher does with the configurations that its stage is compiled for. Of a problem p and a
 // configuration c the stage says cost(p, c), tiles(p, c) and waves(p, c).
-#include <algorithm>
-
 #include "../launch.cuh"
+#include "clusters_held.h"
 
 #ifndef __CUDACC_RTC__
 namespace ladder {
@@ -21,12 +20,9 @@ const auto& first_done(const Configurations& all, const Problem& p) {
   return first_done(all, p, [](const auto&) { return true; });
 }
 
-// Clusters of so many blocks that run at the same time, with one block on a multiprocessor. Of more
-// than two, each within one group of 16 or 18 multiprocessors, or of fewer, not all of these hold
-// one (H200: 66 of 2, 30 of 4, 15 of 8).
+// Clusters of so many blocks that run at the same time, with one block on a multiprocessor.
 inline int clusters_at_once(int blocks) {
-  const int multiprocessors = device_attribute(cudaDevAttrMultiProcessorCount);
-  return std::max(1, (blocks <= 2 ? multiprocessors : multiprocessors * 10 / 11) / blocks);
+  return clusters_held(blocks, device_attribute(cudaDevAttrMultiProcessorCount));
 }
 
 // No more blocks, or clusters, than it takes to be done in as many waves.
