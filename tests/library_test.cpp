@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <random>
 
 #include "library/plan.h"
 
@@ -71,6 +73,35 @@ TEST(Library, TakesTheTileThatIsDoneFirst) {
             << tuned::name(row.candidate);
       }
     }
+}
+
+// What gemm.cpp launches for a way has the tile.
+TEST(Library, TakesNoTileThatTheWayDoesNotHave) {
+  std::mt19937 random(11);
+  const auto up_to = [&](double most) {
+    return static_cast<int>(
+        std::exp2(std::uniform_real_distribution<>(0, std::log2(most + 1))(random)));
+  };
+  for (int i = 0; i < 2000; ++i) {
+    Problem p = problem(up_to(4096), up_to(30000), up_to(30000));
+    if (i % 2 == 1) p = transposed_b(p);
+    if (i % 3 == 2) p.transposed_a = true, p.lda = (p.M + 7) / 8 * 8;
+    Gpu gpu = H200;
+    if (i % 5 == 0) gpu.name = "NVIDIA H100 80GB HBM3";
+    const Plan plan = plan_of(p, gpu);
+    const tuned::Candidate& c = plan.tile->candidate;
+    const bool is_tile =
+        c.kernel == tuned::Kernel::FIT_THE_WAVES || c.kernel == tuned::Kernel::PING_PONG;
+    if (plan.way == Way::LINEAR) {
+      EXPECT_TRUE(is_linear_tile(c)) << tuned::name(c);
+    } else if (plan.way == Way::LAYOUT && p.transposed_a) {
+      EXPECT_TRUE(is_among(c, A_BY_COLUMNS)) << tuned::name(c);
+    } else if (plan.way == Way::LAYOUT || is_tile) {
+      EXPECT_TRUE(is_among(c, TILES)) << tuned::name(c);
+    } else {
+      EXPECT_FALSE(is_large(c)) << tuned::name(c);
+    }
+  }
 }
 
 TEST(Library, SaysWhichKernelAndWhy) {

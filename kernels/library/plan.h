@@ -108,7 +108,7 @@ inline bool is_allowed(const tuned::Candidate& c, Way way, Type type, bool trans
   using tuned::Kernel;
   if (way == Way::FUSED) return is_among(c, FUSED_TILES);
   if (way == Way::LAYOUT && transposed_a) return is_among(c, A_BY_COLUMNS);
-  if (way == Way::LINEAR || is_large(c)) return is_linear_tile(c);
+  if (way == Way::LINEAR || (way == Way::PRODUCT && is_large(c))) return is_linear_tile(c);
   if (c.kernel == Kernel::FIT_THE_WAVES || c.kernel == Kernel::PING_PONG) return is_among(c, TILES);
   // 11c is of halves.
   return way == Way::PRODUCT && (type == Type::FP16 || c.kernel == Kernel::FEW_ROWS);
