@@ -1,18 +1,15 @@
 #pragma once
 // 13c stream_k: C[M,N] = A[M,K] * B[K,N], row-major, fp16 or bf16, fp32 accumulate.
-// Idea    tiles that do not fill a last wave are divided along K, as in 05c, with large tiles and
-// in
-//         one kernel: all clusters get as many steps, even if they are the end of one tile and the
-//         beginning of the next. Who has a tile's end adds the sums of the others and stores C.
+// Idea    tiles that do not fill a last wave are divided along K, as in 05c, but in one kernel: all
+//         clusters get as many steps, even if they are the end of one tile and the beginning of the
+//         next. Who has a tile's end adds the sums of the others and stores C.
 // vs 13   a walk of parts of tiles in place of the loop over tiles; sums that go to the workspace,
-//         and a word for each warpgroup that says they are there.
+//         and a word for each warpgroup that says they are there (parts/sums_left.cuh). Which tile,
+//         and whether it is divided, stream_k_choice.cuh says.
 // Limit   as in 13, to the end on all multiprocessors; and the sums' way through L2.
-#include <algorithm>
-#include <atomic>
-#include <random>
-
 #include "13_fit_the_waves.cuh"
-#include "ptx/signal.cuh"
+#include "parts/division.cuh"
+#include "parts/sums_left.cuh"
 
 namespace ladder::stream_k {
 
@@ -21,17 +18,6 @@ using namespace fit_the_waves;
 // Of a tile the steps `first` to `last` - 1.
 struct Part {
   int tile, first, last;
-};
-
-// Tiles 0 to whole - 1 are done as in 13. All steps of the `divided` tiles after them, in a row,
-// are cut into as many ranges as there are clusters.
-struct Division {
-  int whole, divided, steps;  // steps: of a tile
-
-  // Where the range of a cluster begins, in steps from the first divided tile.
-  __host__ __device__ int64_t begin(int cluster, int clusters) const {
-    return static_cast<int64_t>(divided) * steps * cluster / clusters;
-  }
 };
 
 // The parts of one cluster, one after the other. Of its range the last first: a tile's end comes
@@ -66,69 +52,12 @@ struct Walk {
   }
 };
 
-// What the blocks have in the workspace: of each warpgroup that multiplies a word, which is the
-// launch's token while its sums are there; and the sums.
-constexpr int WORD_BYTES = 128;  // of a block: a line of its own
 template <int BM, int BN>
-struct Parts {
-  static constexpr int QUADS = BM * BN / 4 / (CONSUMERS * WARPGROUP);  // of a thread
-  using Sums = float4[QUADS][CONSUMERS * WARPGROUP];
-
-  char* workspace;
-  uint64_t token;
-
-  __host__ __device__ static constexpr uint64_t bytes(int blocks) {
-    return static_cast<uint64_t>(blocks) * (WORD_BYTES + sizeof(Sums));
-  }
-  __device__ __forceinline__ uint64_t* word(int block, int group) const {
-    return reinterpret_cast<uint64_t*>(workspace + int64_t{block} * WORD_BYTES) + group;
-  }
-  __device__ __forceinline__ float4 (*sums(int block) const)[CONSUMERS * WARPGROUP] {
-    return reinterpret_cast<Sums*>(workspace + int64_t{gridDim.x} * WORD_BYTES)[block];
-  }
-
-  // This warpgroup's sums, for who has the tile's end.
-  template <int BOXES, int SUMS>
-  __device__ __forceinline__ void leave(const float (&acc)[BOXES][SUMS]) const {
-    const int group = warpgroup_of_block();
-    auto* const to = sums(blockIdx.x);
-#pragma unroll
-    for (int w = 0; w < BOXES; ++w)
-#pragma unroll
-      for (int i = 0; i < SUMS; i += 4)
-        to[(w * SUMS + i) / 4][threadIdx.x] =
-            make_float4(acc[w][i], acc[w][i + 1], acc[w][i + 2], acc[w][i + 3]);
-    __threadfence();
-    ptx::named_barrier_sync(1 + group, WARPGROUP);
-    if (threadIdx.x % WARPGROUP == 0) ptx::store_release(word(blockIdx.x, group), token);
-  }
-
-  // Adds what `block` has left, and frees its word for the next launch.
-  template <int BOXES, int SUMS>
-  __device__ __forceinline__ void add(float (&acc)[BOXES][SUMS], int block) const {
-    const int group = warpgroup_of_block();
-    uint64_t* const its = word(block, group);
-    if (threadIdx.x % WARPGROUP == 0) {
-      while (ptx::load_acquire(its) != token) {
-      }
-      *its = 0;
-    }
-    ptx::named_barrier_sync(1 + group, WARPGROUP);
-    const auto* const from = sums(block);
-#pragma unroll
-    for (int w = 0; w < BOXES; ++w)
-#pragma unroll
-      for (int i = 0; i < SUMS; i += 4) {
-        const float4 quad = from[(w * SUMS + i) / 4][threadIdx.x];
-        acc[w][i] += quad.x, acc[w][i + 1] += quad.y;
-        acc[w][i + 2] += quad.z, acc[w][i + 3] += quad.w;
-      }
-  }
-};
+using Parts = SumsLeft<BM * BN / (CONSUMERS * WARPGROUP), CONSUMERS * WARPGROUP>;
 
 template <class T, int BM, int BN, Pairs PAIRS, Major MAJOR_A, Major MAJOR_B, class Finish>
 __global__ void __launch_bounds__(THREADS, 1)
-    gemm_kernel(int M, int N, int K, Division division, const __grid_constant__ CUtensorMap map_A,
+    gemm_kernel(int M, int N, Division division, const __grid_constant__ CUtensorMap map_A,
                 const __grid_constant__ CUtensorMap map_B,
                 const __grid_constant__ CUtensorMap map_C,
                 const __grid_constant__ CUtensorMap map_C_last, T* C, int64_t ldc,
@@ -196,33 +125,6 @@ __global__ void __launch_bounds__(THREADS, 1)
 
 #ifndef __CUDACC_RTC__
 
-// Clusters that there are, and how the steps are divided among them. Where the tiles that are left
-// fill less than half of a wave, so do those of the wave before: then a tile has two or three
-// parts, and not many.
-inline int clusters_of(int tiles, int steps, Pairs pairs) {
-  const int64_t all = static_cast<int64_t>(tiles) * steps;
-  return static_cast<int>(std::min<int64_t>(clusters_at_once(cluster_of(pairs)), all));
-}
-inline Division divided(int tiles, int steps, int clusters) {
-  int left = tiles % clusters;
-  if (left > 0 && 2 * left < clusters && tiles > clusters) left += clusters;
-  return {tiles - left, left, steps};
-}
-
-// A word in the workspace says nothing before this launch, of whose contents nobody knows anything:
-// no two launches of all programs have the same token, but replays of a graph, between which the
-// kernel has freed the words.
-inline uint64_t new_token() {
-  static std::atomic<uint64_t> next{std::random_device()() * 0x100000001ull | 1};
-  return next.fetch_add(0x9E3779B97F4A7C15u);
-}
-
-template <class T, int BM, int BN, Pairs PAIRS>
-uint64_t workspace_bytes_of(const Gemm<T, T>& p) {
-  const int all = tiles(p, Tiling{BM, BN, PAIRS}), steps = ceil_div(p.K, BK);
-  return Parts<BM, BN>::bytes(clusters_of(all, steps, PAIRS) * cluster_of(PAIRS));
-}
-
 // Throws CudaError where there is no TMA.
 template <class T, int BM, int BN, Pairs PAIRS, Major MAJOR_A = Major::K, Major MAJOR_B = Major::MN,
           class Finish>
@@ -230,11 +132,11 @@ void launch_and_finish(const Gemm<T, T>& p, const Finish& finish) {
   using Shared = fit_the_waves::Shared<T, BM, BN, MAJOR_A, MAJOR_B>;
   constexpr int CLUSTER = cluster_of(PAIRS);
   const int all = tiles(p, Tiling{BM, BN, PAIRS}), steps = ceil_div(p.K, BK);
-  const int clusters = clusters_of(all, steps, PAIRS);
+  const int clusters = clusters_of(all, steps, CLUSTER);
   require_workspace(p, Parts<BM, BN>::bytes(clusters * CLUSTER));
   launch_clusters(CLUSTER, gemm_kernel<T, BM, BN, PAIRS, MAJOR_A, MAJOR_B, Finish>,
                   dim3(clusters * CLUSTER), dim3(THREADS), sizeof(Shared),
-                  {p.stream, p.starts_early}, p.M, p.N, p.K, divided(all, steps, clusters),
+                  {p.stream, p.starts_early}, p.M, p.N, divided(all, steps, clusters),
                   Operand<T, BM, MAJOR_A>::map(p.A, p.M, p.K, p.lda),
                   Operand<T, BN, MAJOR_B>::map(p.B, p.N, p.K, p.ldb),
                   ptx::tensor_map(p.C, p.M, p.N, p.ldc, Shared::PIECE),
