@@ -93,7 +93,7 @@ Constants constants_of(const tuned::Row& row) {
 
 // A table has candidates of the library, too.
 constexpr bool is_of_a_stage(const Candidate& c) {
-  return !tuned::is_large(c);
+  return !tuned::is_of_library(c);
 }
 
 // The configuration that is done first.

@@ -12,6 +12,7 @@
 #include "harness/buffers.h"
 #include "harness/cublas.h"
 #include "library/launch.h"
+#include "tuned/choice.h"
 
 namespace ladder {
 
@@ -246,6 +247,32 @@ TEST_F(LibraryTest, RandomShapesAreExact) {
       else
         is_right(half{}, shape, layout);
     }
+}
+
+// Tiles that no stage has, whichever would be chosen: one tile, some, and some waves of them.
+template <class T>
+void more_heights(const Layout& layout) {
+  harness::Cublas cublas;
+  for (const Shape shape : {Shape{1, 128, 64}, Shape{333, 264, 1000}, Shape{3001, 2560, 328}}) {
+    const Problem<T, T> problem(shape, Data::EXACT, 7, {}, harness::Sums::FP32, {}, layout);
+    BufferSets<T, T> sets(problem, 1);
+    const Output<T> reference =
+        sets.run_poisoned([&](const Gemm<T, T>& p) { cublas.gemm(p); }, nullptr);
+    for (const tuned::Candidate& c : tuned::MORE_HEIGHTS) {
+      const auto launch = [&](const Gemm<T, T>& p) {
+        layout.transposed_b ? library::launch_b_by_columns(c, p) : library::launch_product(c, p);
+      };
+      const auto verdict =
+          verify(sets.run_poisoned(launch, nullptr), reference, problem.bound(&reference));
+      EXPECT_TRUE(verdict.ok) << text(shape) << ", " << name(layout) << ", " << tuned::name(c)
+                              << ": " << verdict.message;
+    }
+  }
+}
+TEST_F(LibraryTest, HeightsOfNoStageAreExact) {
+  if (!has_bf16()) GTEST_SKIP() << "the tiles are for sm_90a";
+  for (const Layout layout : LAYOUTS)
+    if (!layout.transposed_a) more_heights<half>(layout), more_heights<bf16>(layout);
 }
 
 // ---- Refusals ----------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-// The library's own kernels: those for a B by columns, and large tiles whose K a cluster divides.
+// The library's own kernels: those for a B by columns, and tiles that no stage has.
 #include "14_few_rows.cuh"
 #include "library/launch.h"
 #include "library/plan.h"
@@ -36,9 +36,11 @@ std::vector<Candidate> linear_candidates(std::index_sequence<I...>) {
 
 std::vector<Tunable> tunables_of_library() {
   std::vector<Tunable> all;
-  for (const Candidate& c : library::ALL_TILES)
+  for (const Candidate& c : library::TILES)
     all.push_back(
         {c, [c](const Gemm<half, half>& p) { library::launch_b_by_columns(c, p); }, true});
+  for (const Candidate& c : tuned::MORE_HEIGHTS)
+    all.push_back({c, [c](const Gemm<half, half>& p) { library::launch_product(c, p); }});
   for (const Candidate& c :
        linear_candidates(std::make_index_sequence<std::size(library::LINEAR_TILES)>())) {
     const auto gemm = [c](const Gemm<half, half>& p) { library::launch_linear(c, p); };

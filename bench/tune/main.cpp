@@ -45,9 +45,12 @@ const std::vector<std::string> USUAL = {
 // Rows that divide by nothing at weights of public models, with which constants are calibrated.
 const std::vector<std::string> AS_USED = [] {
   std::vector<std::string> all;
-  for (const char* rows : {"9", "37", "72", "130", "257", "327", "640", "777", "1537", "3001"})
-    for (const char* weights : {"x4096x4096", "x14336x4096", "x4096x14336", "x2112x7168",
-                                "x7168x16384", "x5760x2880", "x1024x8192", "x3584x18944"})
+  for (const char* rows : {"4", "9", "23", "37", "59", "90", "130", "190", "257", "327", "420",
+                           "555", "777", "1337", "2111", "3001"})
+    for (const char* weights :
+         {"x4096x4096", "x14336x4096", "x4096x14336", "x2112x7168", "x7168x16384", "x5760x2880",
+          "x1024x8192", "x3584x18944", "x6144x4096", "x28672x8192", "x18944x3584", "x3584x14336",
+          "x5120x32768", "x5120x17920"})
       all.push_back(std::string(rows) + weights);
   return all;
 }();
@@ -183,6 +186,7 @@ struct Measured {
 
 struct Roughly {
   size_t candidate;
+  Estimate estimate;
   double predicted, ns;  // ns: what was predicted, until more is known
 };
 
@@ -212,14 +216,14 @@ std::vector<Roughly> roughly(Bench& bench, const std::vector<Tunable>& candidate
     if (candidates[c].b_by_columns == b_by_columns) {
       const Estimate e = tuned::estimate(with_layout(problem_of(shape), b_by_columns),
                                          candidates[c].candidate, constants[c], multiprocessors);
-      all.push_back({c, e.total, e.total});
+      all.push_back({c, e, e.total, e.total});
     }
   const auto by_predicted = [](const Roughly& a, const Roughly& b) {
     return a.predicted < b.predicted;
   };
   std::stable_sort(all.begin(), all.end(), by_predicted);
   all.erase(std::upper_bound(all.begin(), all.end(),
-                             Roughly{0, PREDICTED_FACTOR * all[0].predicted, 0}, by_predicted),
+                             Roughly{0, {}, PREDICTED_FACTOR * all[0].predicted, 0}, by_predicted),
             all.end());
   const auto times = race(bench, all, shape, FIRST_ROUNDS);
   for (size_t i = 0; i < all.size(); ++i) all[i].ns = times[i].median * NS_PER_MS;
@@ -231,26 +235,56 @@ bool has(const std::vector<Tunable>& candidates, bool b_by_columns) {
                      [&](const Tunable& c) { return c.b_by_columns == b_by_columns; });
 }
 
-// Constants::times: the geometric mean of what a candidate takes of what the model says, at all
-// shapes where it is or seems to be near the first. Who is near at few stays near 1.
+// What a candidate takes of what the model says, as a logarithm: `times` and the powers, by least
+// squares. Where a candidate takes more than a tenth longer than the fastest it counts the less,
+// the longer it takes; and what few shapes show is nearly nothing.
+class Calibration {
+ public:
+  void add(const Roughly& r, double least_ns) {
+    constexpr double NEAR = 0.1, FALL = 4;
+    const std::array<double, tuned::POWERS> of = tuned::powered(r.estimate);
+    const std::array<double, UNKNOWNS> row = {1, of[0], of[1], of[2]};
+    const double weight = std::exp(-FALL * std::max(0.0, std::log(r.ns / least_ns) - NEAR));
+    for (size_t i = 0; i < UNKNOWNS; ++i) {
+      for (size_t j = 0; j < UNKNOWNS; ++j) matrix_[i][j] += weight * row[i] * row[j];
+      right_[i] += weight * row[i] * std::log(r.ns / r.predicted);
+    }
+  }
+  void say(Constants& constants) {
+    for (size_t i = 0; i < UNKNOWNS; ++i)  // the matrix is positive: no row need change places
+      for (size_t below = i + 1; below < UNKNOWNS; ++below) {
+        const double factor = matrix_[below][i] / matrix_[i][i];
+        for (size_t j = i; j < UNKNOWNS; ++j) matrix_[below][j] -= factor * matrix_[i][j];
+        right_[below] -= factor * right_[i];
+      }
+    for (size_t i = UNKNOWNS; i-- > 0;) {
+      for (size_t j = i + 1; j < UNKNOWNS; ++j) right_[i] -= matrix_[i][j] * right_[j];
+      right_[i] /= matrix_[i][i];
+    }
+    constants.times = std::exp(right_[0]);
+    constants.by_busy = right_[1], constants.by_steps = right_[2], constants.by_rows = right_[3];
+  }
+
+ private:
+  static constexpr size_t UNKNOWNS = 1 + tuned::POWERS;
+  // As if so many shapes had shown nothing.
+  static constexpr double TIMES = 3, POWER = 10;
+  std::array<std::array<double, UNKNOWNS>, UNKNOWNS> matrix_{
+      {{TIMES}, {0, POWER}, {0, 0, POWER}, {0, 0, 0, POWER}}};
+  std::array<double, UNKNOWNS> right_{};
+};
+
 void calibrate(Bench& bench, const std::vector<Tunable>& candidates,
                std::vector<Constants>& constants, int multiprocessors,
                const std::vector<Shape>& shapes) {
-  constexpr double NEAR = 1.3, AS_IF_RIGHT = 3;
-  std::vector<double> logarithms(candidates.size()), counts(candidates.size(), AS_IF_RIGHT);
+  std::vector<Calibration> all(candidates.size());
   for (const bool b_by_columns : {false, true})
     for (const Shape shape : has(candidates, b_by_columns) ? shapes : std::vector<Shape>{}) {
-      const std::vector<Roughly> all =
+      const std::vector<Roughly> took =
           roughly(bench, candidates, constants, multiprocessors, shape, b_by_columns);
-      const double least = least_ns(all);
-      for (const Roughly& r : all)
-        if (r.ns < NEAR * least || r.predicted < NEAR * all[0].predicted) {
-          logarithms[r.candidate] += std::log(r.ns / r.predicted);
-          ++counts[r.candidate];
-        }
+      for (const Roughly& r : took) all[r.candidate].add(r, least_ns(took));
     }
-  for (size_t c = 0; c < candidates.size(); ++c)
-    constants[c].times = std::exp(logarithms[c] / counts[c]);
+  for (size_t c = 0; c < candidates.size(); ++c) all[c].say(constants[c]);
 }
 
 Measured measure(Bench& bench, const std::vector<Tunable>& candidates, int multiprocessors,
@@ -289,6 +323,9 @@ Measured measure(Bench& bench, const std::vector<Tunable>& candidates, int multi
     json["tile_ns"] = constants.tile;
     json["bytes_per_ns"] = constants.bytes_per_ns;
     json["times"] = constants.times;
+    json["by_busy"] = constants.by_busy;
+    json["by_steps"] = constants.by_steps;
+    json["by_rows"] = constants.by_rows;
     for (size_t probe = 0; probe < PROBES; ++probe) {
       const size_t i = c * PROBES + probe;
       json["probes"][PROBE_NAMES[probe]] = {{"shape", name(contenders[i].shape)},

@@ -2,18 +2,17 @@
 // 18's layouts, A or B by columns: 13's kernel and 13b's, alone and with 16's epilogue. In files of
 // their own, which are compiled at the same time.
 #include "../parts/epilogue.cuh"
-#include "plan.h"
 #include "tiles.cuh"
 
 namespace ladder::library {
 
 template <class T>
 void launch_b_by_columns(const Candidate& c, const Gemm<T, T>& p) {
-  launch_tile<T, Major::K, Major::K, ALL_TILES>(c, p, ProductAlone{});
+  launch_tile<T, Major::K, Major::K, TILES>(c, p, ProductAlone{});
 }
 template <class T>
 void launch_b_by_columns_fused(const Candidate& c, const Gemm<T, T>& p) {
-  launch_tile<T, Major::K, Major::K, ALL_TILES>(c, p, FusedAny<T>{p.epilogue});
+  launch_tile<T, Major::K, Major::K, TILES>(c, p, FusedAny<T>{p.epilogue});
 }
 
 template <class T>

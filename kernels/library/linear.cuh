@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "../14_few_rows.cuh"
+#include "candidates.h"
 #include "launch.h"
-#include "plan.h"
 
 namespace ladder::library {
 

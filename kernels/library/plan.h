@@ -11,6 +11,7 @@
 
 #include "../tuned/choice.h"
 #include "../validate.h"
+#include "candidates.h"
 
 namespace ladder::library {
 
@@ -38,53 +39,6 @@ enum class Way {
   SPLIT_K,   // 05c
   SWIZZLE,   // 07b
 };
-
-// The tiles that 16 has, and those that 18's layouts have where A is by columns, each a candidate
-// of 13's or 13b's: they are expected to take as long. With B alone by columns there are all.
-inline constexpr tuned::Candidate FUSED_TILES[] = {
-    {tuned::Kernel::FIT_THE_WAVES, 64, 128, 1, 1, 1, 1},
-    {tuned::Kernel::FIT_THE_WAVES, 104, 256, 1, 1, 1, 1},
-    {tuned::Kernel::FIT_THE_WAVES, 128, 256, 1, 1, 1, 1},
-    {tuned::Kernel::FIT_THE_WAVES, 168, 256, 1, 1, 1, 1},
-    {tuned::Kernel::FIT_THE_WAVES, 176, 256, 1, 1, 1, 1},
-    {tuned::Kernel::PING_PONG, 128, 128, 1, 1, 1, 1},
-    {tuned::Kernel::PING_PONG, 176, 128, 1, 1, 1, 1}};
-// Of an A by columns: tiles whose rows begin on lines, and some that fit where these do not.
-inline constexpr tuned::Candidate A_BY_COLUMNS[] = {
-    {tuned::Kernel::FIT_THE_WAVES, 64, 128, 1, 1, 1, 1},
-    {tuned::Kernel::FIT_THE_WAVES, 128, 128, 1, 1, 1, 1},
-    {tuned::Kernel::FIT_THE_WAVES, 192, 128, 1, 1, 1, 1},
-    {tuned::Kernel::FIT_THE_WAVES, 256, 128, 1, 1, 1, 1},
-    {tuned::Kernel::FIT_THE_WAVES, 64, 256, 1, 1, 1, 1},
-    {tuned::Kernel::FIT_THE_WAVES, 128, 256, 1, 1, 1, 1},
-    {tuned::Kernel::FIT_THE_WAVES, 160, 256, 1, 1, 1, 1},
-    {tuned::Kernel::FIT_THE_WAVES, 168, 256, 1, 1, 1, 1},
-    {tuned::Kernel::FIT_THE_WAVES, 192, 256, 1, 1, 1, 1},
-    {tuned::Kernel::PING_PONG, 64, 64, 1, 1, 1, 1},
-    {tuned::Kernel::PING_PONG, 128, 64, 1, 1, 1, 1},
-    {tuned::Kernel::PING_PONG, 64, 128, 1, 1, 1, 1},
-    {tuned::Kernel::PING_PONG, 128, 128, 1, 1, 1, 1},
-    {tuned::Kernel::PING_PONG, 128, 192, 1, 1, 1, 1}};
-// Those of the kernel for linear layers: 14's, but for the widest clusters, and larger ones.
-struct LinearTile {
-  int BM, BN, split;
-};
-inline constexpr LinearTile LINEAR_TILES[] = {
-    {8, 64, 1},    {8, 64, 2},    {8, 64, 4},    {16, 64, 1},   {16, 64, 2},   {16, 64, 4},
-    {32, 64, 1},   {32, 64, 2},   {32, 64, 4},   {56, 64, 1},   {56, 64, 2},   {64, 64, 1},
-    {64, 64, 2},   {64, 64, 4},   {72, 64, 1},   {72, 64, 2},   {72, 64, 4},   {104, 64, 1},
-    {104, 64, 2},  {104, 64, 4},  {128, 64, 1},  {128, 64, 2},  {128, 64, 4},  {168, 64, 1},
-    {64, 128, 1},  {64, 128, 2},  {104, 128, 1}, {128, 128, 1}, {72, 128, 2},  {72, 128, 4},
-    {88, 128, 4},  {104, 128, 4}, {120, 128, 2}, {120, 128, 3}, {120, 128, 4}, {144, 128, 4},
-    {152, 128, 2}, {152, 128, 3}, {152, 128, 4}, {168, 128, 2}, {176, 128, 2}, {176, 128, 3},
-    {176, 128, 4}, {192, 128, 4}, {208, 128, 2}, {208, 128, 3}, {208, 128, 4}, {232, 128, 2},
-    {232, 128, 3}, {232, 128, 4}, {256, 128, 2}, {256, 128, 3}, {256, 128, 4}};
-constexpr bool is_linear_tile(const tuned::Candidate& c) {
-  if (c.kernel != tuned::Kernel::FEW_ROWS) return false;
-  for (const LinearTile& tile : LINEAR_TILES)
-    if (tile.BM == c.BM && tile.BN == c.BN && tile.split == c.split) return true;
-  return false;
-}
 
 // A matrix that has a place in the workspace: `rows` of `columns` elements, `ld` apart.
 struct Copy {
@@ -149,22 +103,15 @@ void require_possible(const Gemm<In, Out>& p, Type type, const Gpu& gpu) {
 
 // ---- The choice --------------------------------------------------------------------------------
 
-template <size_t COUNT>
-constexpr bool is_among(const tuned::Candidate& c, const tuned::Candidate (&all)[COUNT]) {
-  for (const tuned::Candidate& other : all)
-    if (c == other) return true;
-  return false;
-}
-
 // Whether a way can take a candidate: what launches it has it.
 inline bool is_allowed(const tuned::Candidate& c, Way way, Type type, bool transposed_a) {
   using tuned::Kernel;
   if (way == Way::FUSED) return is_among(c, FUSED_TILES);
   if (way == Way::LAYOUT && transposed_a) return is_among(c, A_BY_COLUMNS);
-  if (way == Way::LAYOUT) return c.kernel == Kernel::FIT_THE_WAVES || c.kernel == Kernel::PING_PONG;
-  if (way == Way::LINEAR) return is_linear_tile(c);
-  if (is_large(c)) return is_linear_tile(c);
-  return type == Type::FP16 || c.kernel != Kernel::CHOSEN_BY_SHAPE;  // 11c is of halves
+  if (way == Way::LINEAR || is_large(c)) return is_linear_tile(c);
+  if (c.kernel == Kernel::FIT_THE_WAVES || c.kernel == Kernel::PING_PONG) return is_among(c, TILES);
+  // 11c is of halves.
+  return way == Way::PRODUCT && (type == Type::FP16 || c.kernel == Kernel::FEW_ROWS);
 }
 
 // The candidate that is done first, remembered: a table takes 5 us of the host to go through, and

@@ -19,7 +19,7 @@ void launch_product(const Candidate& c, const Gemm<T, T>& p) {
       break;
     case Kernel::FIT_THE_WAVES:
     case Kernel::PING_PONG:
-      return launch_tile<T, Major::K, Major::MN, ALL_TILES>(c, p, ProductAlone{});
+      return launch_tile<T, Major::K, Major::MN, TILES>(c, p, ProductAlone{});
     case Kernel::FEW_ROWS:
       for (const auto& x : few_rows::CONFIGURATIONS<T>)
         if (x.BM == c.BM && x.BN == c.BN && x.split == c.split) return gemm_as(x, p, c.resident);

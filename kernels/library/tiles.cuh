@@ -1,53 +1,17 @@
 #pragma once
 // 13's kernel and 13b's with tiles that the model of 15 knows, for one layout and one epilogue.
-#include <array>
 #include <cstddef>
 #include <utility>
 
 #include "../13_fit_the_waves.cuh"
 #include "../13b_ping_pong.cuh"
-#include "../tuned/gpus.h"
+#include "candidates.h"
 #include "launch.h"
 
 namespace ladder::library {
 
 using fit_the_waves::Tiling;
 using ptx::Major;
-using tuned::Candidate;
-using tuned::Kernel;
-
-// All tiles that the two stages have.
-constexpr auto all_tiles() {
-  std::array<Candidate, std::size(fit_the_waves::TILINGS) + std::size(ping_pong::TILINGS)> all{};
-  size_t count = 0;
-  const auto append = [&](Kernel kernel, const auto& tilings) {
-    for (const Tiling& t : tilings)
-      all[count++] = {kernel, t.BM, t.BN, down_of(t.pairs), across_of(t.pairs), 1, 1};
-  };
-  append(Kernel::FIT_THE_WAVES, fit_the_waves::TILINGS);
-  append(Kernel::PING_PONG, ping_pong::TILINGS);
-  return all;
-}
-inline constexpr auto ALL_TILES = all_tiles();
-
-// plan.h takes what a table has of these kernels.
-constexpr bool has_all_tiles() {
-  bool has_all = true;
-  const auto look_at = [&](const tuned::Row* rows, size_t count) {
-    for (size_t i = 0; i < count; ++i) {
-      const Candidate& c = rows[i].candidate;
-      bool has = c.kernel != Kernel::FIT_THE_WAVES && c.kernel != Kernel::PING_PONG;
-      for (const Candidate& tile : ALL_TILES) has |= tile == c;
-      has_all &= has;
-    }
-  };
-  for (const tuned::Gpu* gpu : tuned::GPUS) {
-    look_at(gpu->rows, gpu->count);
-    look_at(gpu->b_by_columns, gpu->count_by_columns);
-  }
-  return has_all;
-}
-static_assert(has_all_tiles(), "a table has a tile that neither 13 nor 13b has");
 
 constexpr fit_the_waves::Pairs pairs_of(const Candidate& c) {
   using fit_the_waves::Pairs;

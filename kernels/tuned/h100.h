@@ -8,7 +8,7 @@ namespace ladder::tuned {
 
 inline constexpr Row H100_ROWS[] = {
     // BM, BN, down, across, split, resident;
-    // start, alone; step, in a row, off lines, alone; later; tile; bytes/ns; times
+    // start, alone; step, in a row, off lines, alone; later; tile; bytes/ns; times, and how it changes
     {{Kernel::CHOSEN_BY_SHAPE, 128, 256, 1, 1, 1, 1}, {6471, 6855, 643.4, 1428, 1003, 567.1, 1.04, 1400, 3040, 0.9465}},
     {{Kernel::CHOSEN_BY_SHAPE, 128, 192, 1, 1, 1, 1}, {6432, 6549, 485.1, 1069, 846, 425.4, 1.043, 1038, 3051, 0.9704}},
     {{Kernel::CHOSEN_BY_SHAPE, 128, 128, 1, 1, 1, 1}, {6685, 6309, 340.6, 737.1, 677.7, 299.4, 1.271, 212.6, 2956, 0.9812}},
@@ -146,7 +146,7 @@ inline constexpr Row H100_ROWS[] = {
 };
 inline constexpr Row H100_B_BY_COLUMNS[] = {
     // BM, BN, down, across, split, resident;
-    // start, alone; step, in a row, off lines, alone; later; tile; bytes/ns; times
+    // start, alone; step, in a row, off lines, alone; later; tile; bytes/ns; times, and how it changes
     {{Kernel::FIT_THE_WAVES, 64, 128, 1, 1, 1, 1}, {6356, 6139, 188, 767.4, 465.7, 142.6, 1.321, 0, 2829, 0.9454}},
     {{Kernel::FIT_THE_WAVES, 72, 128, 1, 1, 1, 1}, {6142, 6272, 198.6, 771.4, 485.1, 160, 1.363, 320.8, 2815, 0.8885}},
     {{Kernel::FIT_THE_WAVES, 96, 128, 1, 1, 1, 1}, {6388, 6423, 243.1, 766, 564.3, 213.1, 1.351, 294.9, 2839, 0.9498}},

@@ -2,6 +2,8 @@
 // How long a multiplication takes, by the way in which it is done: a model that can be checked by
 // hand. Its constants are measured, GPU by GPU: the tables beside this file. Plain C++.
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -13,8 +15,8 @@
 namespace ladder::tuned {
 
 // The stages whose kernels there are to choose from.
-enum class Kernel { CHOSEN_BY_SHAPE, FIT_THE_WAVES, PING_PONG, FEW_ROWS, STREAM_K };
-inline constexpr const char* STAGES[] = {"11c", "13", "13b", "14", "13c"};
+enum class Kernel { CHOSEN_BY_SHAPE, FIT_THE_WAVES, PING_PONG, FEW_ROWS };
+inline constexpr const char* STAGES[] = {"11c", "13", "13b", "14"};
 
 // One of them with all that its launcher has to be told.
 struct Candidate {
@@ -77,9 +79,6 @@ inline double until_first(double below_each_other, int64_t N, int64_t K, int ele
   return SAME_ROW * below_each_other * static_cast<double>(std::min(K, int64_t{STEP})) /
          static_cast<double>((N * element_bytes + LINE - 1) / LINE);
 }
-// 13c's sums of parts of a tile: to leave them and to wait for those of others takes so many ns,
-// and each part that is added so many for an element (H100).
-constexpr double SUMS_LEFT = 5000, SUM_ADDED = 0.06;
 // What works and what waits for memory run at the same time, and the longer of both hides the
 // shorter, though not all of it where they are nearly as long: then both together take up to 12%
 // more (fitted to the choice at 321 shapes, H200).
@@ -101,7 +100,12 @@ struct Constants {
   double tile;            // from the last step of a tile of C to the first of the next
   double bytes_per_ns;    // that it draws from device memory, and no ns
   double times = 1;       // what products as users have them take, of what the others say: no ns
+  // And how that changes: the powers of Estimate::busy, steps and rows with which it grows.
+  double by_busy = 0, by_steps = 0, by_rows = 0;
 };
+// By the powers `times` changes by no more than a fifth, more or less: shapes may be far from those
+// that were measured.
+constexpr double MOST_CHANGE = 0.2;
 
 struct Row {
   Candidate candidate;
@@ -162,6 +166,7 @@ constexpr T divided_up(T a, T b) {
 }
 
 struct Estimate {
+  int64_t rows;          // of tiles of C
   int64_t waves, steps;  // rounds of one tile for each cluster; of 64 of K, in each
   double busy;           // of the places, the part that has a tile
   // ns, less than of all blocks where those that are not busy leave L2 to them
@@ -172,15 +177,23 @@ struct Estimate {
   double work;
   double memory;  // ns, to read A and B and to write C
   double cut;     // ns, for lanes to store the ends of C's rows
-  double sums;    // ns, for parts of tiles to become tiles, in 13c
   double around;  // ns, start and tile, less where not all multiprocessors have a tile
-  double total;   // times (around + first + work and memory together + cut + sums)
+  double times;   // Constants::times for this product
+  double total;   // times (around + first + work and memory together + cut)
 
   // Where memory is what takes the time, candidates can come out the same.
   bool less_than(const Estimate& other) const {
     return total < other.total || (total == other.total && work < other.work);
   }
 };
+
+// What the powers are of, as logarithms. `times` is as it stands with K of 2048.
+constexpr int POWERS = 3;
+inline std::array<double, POWERS> powered(const Estimate& e) {
+  constexpr double USUAL_STEPS = 32;
+  return {std::log(e.busy), std::log(static_cast<double>(e.steps) / USUAL_STEPS),
+          std::log(static_cast<double>(e.rows))};
+}
 
 template <class In, class Out>
 Estimate estimate(const Gemm<In, Out>& p, const Candidate& c, const Constants& constants,
@@ -195,19 +208,10 @@ Estimate estimate(const Gemm<In, Out>& p, const Candidate& c, const Constants& c
   const double M = p.M, N = p.N, K = p.K;
 
   Estimate e{};
-  const int64_t at_once = places(c, multiprocessors);
-  e.waves = divided_up(tiles, at_once);
+  e.rows = tiles_m;
+  e.waves = divided_up(tiles, int64_t{places(c, multiprocessors)});
   e.steps = divided_up(divided_up(p.K, STEP), c.split);
-  // Waves that are not full, as 13c has them: all clusters have as many steps.
-  double waves = static_cast<double>(e.waves);
-  if (c.kernel == Kernel::STREAM_K && tiles % at_once != 0) {
-    waves = static_cast<double>(tiles) / static_cast<double>(at_once);
-    const int64_t left = 2 * (tiles % at_once) < at_once && tiles > at_once
-                             ? tiles % at_once + at_once
-                             : tiles % at_once;
-    e.sums = SUMS_LEFT + SUM_ADDED * c.BM * c.BN * static_cast<double>(divided_up(at_once, left));
-  }
-  e.busy = static_cast<double>(tiles) / (waves * static_cast<double>(at_once));
+  e.busy = static_cast<double>(tiles) / static_cast<double>(e.waves * places(c, multiprocessors));
   // A step of a row of tiles was timed with all of B from device memory: in the rate it is, too.
   const double on_lines =
       tiles_m == 1 ? std::min(constants.step, constants.step_in_row) : constants.step;
@@ -215,9 +219,9 @@ Estimate estimate(const Gemm<In, Out>& p, const Candidate& c, const Constants& c
   const double alone_off = ALONE_OFF_LINES * off_lines * part_asked_for(c);
   const double alone = (SLOWER_CLOCK + alone_off) * constants.step_alone;
   e.step = std::max(e.busy * of_all, std::min(of_all, alone));
-  const double wave = std::min(1.0, waves) * static_cast<double>(e.steps) * e.step;
+  const double wave = static_cast<double>(e.steps) * e.step;
   const double later = constants.later * (c.kernel == Kernel::PING_PONG ? 1 + IN_TURN : 1);
-  e.work = wave + std::max(0.0, waves - 1) * (constants.tile + later * wave);
+  e.work = wave + static_cast<double>(e.waves - 1) * (constants.tile + later * wave);
   const double reads_of_B = 1 + READ_AGAIN * static_cast<double>(tiles_m - 1);
   const double below_A = static_cast<double>(tiles_m) * c.BM * c.down - M;
   const double bytes =
@@ -225,9 +229,7 @@ Estimate estimate(const Gemm<In, Out>& p, const Candidate& c, const Constants& c
           sizeof(In) +
       M * N * sizeof(Out) + ROW_OF_C * M * static_cast<double>(divided_up(p.N, c.BN));
   const double drawn =
-      c.kernel == Kernel::STREAM_K
-          ? 1
-          : std::min(1.0, static_cast<double>(tiles * c.cluster()) / (DRAWERS * multiprocessors));
+      std::min(1.0, static_cast<double>(tiles * c.cluster()) / (DRAWERS * multiprocessors));
   e.memory = bytes / (drawn * constants.bytes_per_ns);
   // A block of 14 ends with its tile, and the next begins with nothing on its way. Assumed, not
   // measured: it decides where two candidates of 14 tie.
@@ -239,12 +241,14 @@ Estimate estimate(const Gemm<In, Out>& p, const Candidate& c, const Constants& c
                         p.N, p.K, sizeof(In));
   e.cut = c.kernel != Kernel::FEW_ROWS && p.N * int{sizeof(Out)} % 16 != 0 ? CUT_C : 0;
   const double full =
-      c.kernel == Kernel::STREAM_K
-          ? 1
-          : std::min(1.0, static_cast<double>(tiles * c.resident) / places(c, multiprocessors));
+      std::min(1.0, static_cast<double>(tiles * c.resident) / places(c, multiprocessors));
   e.around =
       constants.start_alone + full * (constants.start + constants.tile - constants.start_alone);
-  e.total = constants.times * (e.around + e.first + together(e.work, e.memory) + e.cut + e.sums);
+  const std::array<double, POWERS> of = powered(e);
+  const double change =
+      constants.by_busy * of[0] + constants.by_steps * of[1] + constants.by_rows * of[2];
+  e.times = constants.times * std::exp(std::clamp(change, -MOST_CHANGE, MOST_CHANGE));
+  e.total = e.times * (e.around + e.first + together(e.work, e.memory) + e.cut);
   return e;
 }
 
@@ -257,8 +261,8 @@ inline std::string describe(const Candidate& candidate, const Constants& constan
                 "with %4.1f us to start and to end, times %.2f: %7.1f us",
                 name(candidate).c_str(), static_cast<long long>(e.waves),
                 static_cast<long long>(e.steps), e.step, static_cast<long long>(e.waves - 1),
-                constants.tile, e.work / 1e3, e.memory / 1e3,
-                (e.around + e.first + e.cut + e.sums) / 1e3, constants.times, e.total / 1e3);
+                constants.tile, e.work / 1e3, e.memory / 1e3, (e.around + e.first + e.cut) / 1e3,
+                e.times, e.total / 1e3);
   return text;
 }
 

@@ -48,6 +48,8 @@ CONSTANTS = (
     "bytes_per_ns",
     "times",
 )
+# Powers. Tables that were measured earlier do not have them.
+POWERS = ("by_busy", "by_steps", "by_rows")
 
 
 def named(candidate: dict) -> str:
@@ -74,6 +76,7 @@ CANDIDATE = (
     | dict.fromkeys(SHAPE, at_least_1)
     | dict.fromkeys(CONSTANTS, measured)
     | {"tile_ns": not_negative}
+    | dict.fromkeys([f"{power}?" for power in POWERS], float)
 )
 # What build/tune writes. Its lines stand in a comment of a header.
 TABLE = {
@@ -113,13 +116,15 @@ def row(candidate: dict) -> str:
     while shape[-1] == 0:  # they are 0 anyway
         shape.pop()
     sizes = ", ".join(str(value) for value in shape)
-    constants = ", ".join(number(candidate[key]) for key in CONSTANTS)
+    powers = [power for power in POWERS if power in candidate]
+    constants = ", ".join(number(candidate[key]) for key in (*CONSTANTS, *powers))
     return f"    {{{{Kernel::{KERNELS[candidate['stage']]}, {sizes}}}, {{{constants}}}}},"
 
 
 COLUMNS = (
     "    // BM, BN, down, across, split, resident;",
-    "    // start, alone; step, in a row, off lines, alone; later; tile; bytes/ns; times",
+    "    // start, alone; step, in a row, off lines, alone; later; tile; bytes/ns; times, and how it"
+    " changes",
 )
 
 
