@@ -46,7 +46,7 @@ template <class T>
 inline constexpr auto CONFIGURATIONS = divisible<T>(std::make_index_sequence<std::size(TILINGS)>());
 
 // What sums cost, in the unit of 13's cost, about a nanosecond: to leave them and to wait for those
-// of others, and each part that is added, for an element (as in 15's model; H100).
+// of others, and each part that is added, for an element (fitted to an H100).
 constexpr double SUMS_LEFT = 5000, SUM_ADDED = 0.06;
 
 template <class T>
