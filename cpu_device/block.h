@@ -17,6 +17,7 @@
 #include "place.h"
 #include "registers.h"
 #include "signals.h"
+#include "words.h"
 
 namespace cpu_device {
 
@@ -269,6 +270,7 @@ class Team {
   void barriers_fenced() { current().barriers_fenced = current().clock++; }
   void cluster_wait(const Place& place);
 
+  std::vector<Told> told;          // by words of other clusters
   std::shared_ptr<Tracer> tracer;  // of what runs here; see trace.cpp
 
  private:
