@@ -196,8 +196,13 @@ def join(whole: dict, part: dict, where: str) -> None:
 def read_lines(path: Path, shape: object) -> object:
     """What the lines of a file of JSON Lines, parts of one object, are together. Raises
     BadInput."""
+    return parse_lines(read_text(path), path, shape)
+
+
+def parse_lines(text: str, path: Path, shape: object) -> object:
+    """Raises BadInput."""
     whole = Object([], path)
-    for number, line in enumerate(read_text(path).splitlines(), 1):
+    for number, line in enumerate(text.splitlines(), 1):
         where = f"{path}:{number}"
         try:
             join(whole, parse_json(line, where, {}), where)

@@ -4,9 +4,11 @@ long report has a line for each of its records.
 """
 
 import os
+from copy import deepcopy
+from functools import lru_cache
 from pathlib import Path
 
-from ladder.files import as_lines, check, parts, read_json, read_lines
+from ladder.files import as_lines, check, parse_lines, parts, read_json, read_lines, read_text
 from ladder.project import BadInput
 
 STAGES = "stages"
@@ -50,12 +52,23 @@ def read_all(folder: Path, of: str, shape: object) -> dict[str, dict]:
 
 
 def exists(folder: Path, name: str) -> bool:
-    return os.path.exists(folder / f"{name}.json") or name in committed(folder, kind(name))
+    return os.path.exists(folder / f"{name}.json") or name in known(folder, kind(name))
 
 
 def committed(folder: Path, of: str) -> dict[str, dict]:
+    """Raises BadInput."""
+    return deepcopy(known(folder, of))
+
+
+def known(folder: Path, of: str) -> dict[str, dict]:
+    """The same, not to be changed. Raises BadInput."""
     path = file(folder, of)
-    return read_lines(path, {str: {}}) if path.exists() else {}
+    return parsed(path, read_text(path)) if path.exists() else {}
+
+
+@lru_cache(maxsize=8)  # pages and figures ask for hundreds of reports, one by one
+def parsed(path: Path, text: str) -> dict[str, dict]:
+    return parse_lines(text, path, {str: {}})
 
 
 def read(folder: Path, name: str, shape: object) -> dict:
@@ -63,10 +76,10 @@ def read(folder: Path, name: str, shape: object) -> dict:
     path = folder / f"{name}.json"
     if os.path.exists(path):  # unlike Path's, False for a name that is none
         return read_json(path, shape)
-    found = committed(folder, kind(name))
+    found = known(folder, kind(name))
     if name not in found:
         raise BadInput(f"no {name} in {folder}")
-    return check(found[name], shape, f"{file(folder, kind(name))}: {name}")
+    return check(deepcopy(found[name]), shape, f"{file(folder, kind(name))}: {name}")
 
 
 def texts(folder: Path, content: dict[str, dict]) -> dict[Path, str]:

@@ -70,6 +70,18 @@ def test_committed_reports_are_read_as_those_of_a_measurement(folder):
     assert reports.exists(folder, "a") and not reports.exists(folder, "c")
 
 
+def test_a_committed_file_is_parsed_once_and_what_is_read_may_be_changed(folder, monkeypatch):
+    texts, path = [], folder / "stages.jsonl"
+    parse = reports.parse_lines
+    monkeypatch.setattr(reports, "parse_lines", lambda *of: texts.append(of[0]) or parse(*of))
+    path.write_text('{"x": {"n": [1]}}')
+    for change in (reports.read(folder, "x", {}), reports.committed(folder, "stages")["x"]):
+        change["n"] += [2]
+    assert reports.read(folder, "x", {}) == {"n": [1]} and len(texts) == 1
+    path.write_text('{"x": {"n": [3]}}')  # as large, and perhaps in the same instant
+    assert reports.read(folder, "x", {}) == {"n": [3]} and len(texts) == 2
+
+
 def test_terminal_table_shows_every_variant(folder, capsys):
     assert results.main([str(folder)]) == 0
     text = capsys.readouterr().out

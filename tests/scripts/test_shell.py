@@ -176,7 +176,7 @@ def test_every_group_of_pyproject_is_locked_with_hashes():
         file.name for file in (ROOT / "requirements").iterdir()
     }
     for group, wanted in groups.items():
-        text = (ROOT / f"requirements/{group}.txt").read_text().replace(" \\\n   ", "")
+        text = (ROOT / f"requirements/{group}.txt").read_text()
         lines = [line for line in text.splitlines() if not line.startswith("#")]
         locked = [LOCKED.fullmatch(line) for line in lines]
         assert all(locked), [line for line, its in zip(lines, locked, strict=True) if not its]
@@ -184,6 +184,25 @@ def test_every_group_of_pyproject_is_locked_with_hashes():
             versions = [its[2] for its in locked if its[1] == requirement.name]
             # Otherwise, ./ladder lock.
             assert versions and all(map(requirement.specifier.contains, versions)), requirement
+
+
+UV = """#!/bin/sh
+for file; do true; done  # the last word
+printf '# by %s %s\\nthing==1.0 \\\\\\n    --hash=a \\\\\\n    --hash=b\\n' "${10}" "${11}" >"$file"
+"""
+
+
+def test_lock_writes_a_package_a_line(clone):
+    (clone / "requirements").unlink()
+    (clone / "requirements").mkdir()
+    (clone / "uv").write_text(UV)
+    (clone / "uv").chmod(0o755)
+    path = f"{clone}:{os.environ['PATH']}"
+    subprocess.run([clone / "ladder", "lock"], env={**os.environ, "PATH": path}, check=True)
+    texts = {file.name: file.read_text() for file in (clone / "requirements").iterdir()}
+    assert len(texts) == 7
+    expected = "# by --custom-compile-command ./ladder lock\nthing==1.0 --hash=a --hash=b\n"
+    assert set(texts.values()) == {expected}
 
 
 @pytest.mark.slow

@@ -14,5 +14,6 @@ for group in "${groups[@]}"; do
   # Its headers are all that is used.
   if [ "$group" = cutlass ]; then options=(--no-deps); fi
   uv pip compile -q --universal --python-version 3.10 --generate-hashes --upgrade --no-annotate \
-    --custom-compile-command ./ladder lock --group "$group" "${options[@]}" -o "requirements/$group.txt"
+    --custom-compile-command "./ladder lock" --group "$group" "${options[@]}" -o "requirements/$group.txt"
+  sed -i -z 's/ \\\n */ /g' "requirements/$group.txt" # a line for each package
 done
