@@ -354,7 +354,6 @@ Outcome Team::run(Index first, Index grid, Index size, size_t dynamic_bytes,
   cluster_phases_.assign(count, 0);
   cluster_waited_.assign(count, 0);
   cluster_waiting_.clear();
-  told.clear();
   for (unsigned rank = 0; rank < block_count(); ++rank) {
     Block& block = *blocks_[rank];
     block.block_index = {first.x + rank, first.y, first.z};
@@ -572,12 +571,7 @@ void run_grid(Index grid, Index block, unsigned cluster, size_t smem_bytes,
   const uint64_t clusters = uint64_t{clusters_x} * grid.y * grid.z;
   findings_of_next_launch();
   std::atomic<uint64_t> next{0};
-  std::atomic<bool> all_ended{true};
-  struct Worker {
-    ~Worker() { worker_leaves_words(); }
-  };
   const auto work = [&] {
-    const Worker worker;
     const SignalGuard guard;
     std::unique_ptr<Team> team = take_team(cluster);
     trace_worker_begins(*team, smem_bytes);
@@ -587,7 +581,6 @@ void run_grid(Index grid, Index block, unsigned cluster, size_t smem_bytes,
                                          static_cast<unsigned>(i / clusters_x / grid.y)},
                                         grid, block, smem_bytes, body);
       if (outcome == Outcome::ENDED) continue;
-      all_ended = false;
       next = clusters;  // a GPU ends the launch, too
       if (outcome == Outcome::INTERRUPTED) {
         trace_worker_is_lost();
@@ -600,13 +593,11 @@ void run_grid(Index grid, Index block, unsigned cluster, size_t smem_bytes,
   };
   uint64_t workers = settings().os_threads;
   if (workers == 0) workers = std::max(1u, std::thread::hardware_concurrency());
-  words_of_next_launch(std::min(workers, clusters));
   std::vector<std::future<void>> pool;  // which pass on that there is no memory for a team
   for (uint64_t i = 1; i < std::min(workers, clusters); ++i)
     pool.push_back(std::async(std::launch::async, work));
   work();
   for (std::future<void>& worker : pool) worker.get();
-  if (all_ended) words_of_launch_end();
 }
 
 }  // namespace cpu_device

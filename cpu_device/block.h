@@ -17,7 +17,6 @@
 #include "place.h"
 #include "registers.h"
 #include "signals.h"
-#include "words.h"
 
 namespace cpu_device {
 
@@ -270,7 +269,6 @@ class Team {
   void barriers_fenced() { current().barriers_fenced = current().clock++; }
   void cluster_wait(const Place& place);
 
-  std::vector<Told> told;          // by words of other clusters
   std::shared_ptr<Tracer> tracer;  // of what runs here; see trace.cpp
 
  private:

@@ -316,15 +316,6 @@ void setmaxnreg_inc(cpu_device::Place place = cpu_device::here()) {
   cpu_device::this_block->registers().set(N, true, place);
 }
 
-inline void store_release(uint64_t* word, uint64_t value,
-                          cpu_device::Place place = cpu_device::here()) {
-  cpu_device::release_word(word, value, place);
-}
-inline void wait_for(const uint64_t* word, uint64_t value,
-                     cpu_device::Place place = cpu_device::here()) {
-  cpu_device::wait_for_word(word, value, place);
-}
-
 // One kernel is done when the next is launched.
 inline void let_next_grid_start() {}
 inline void wait_for_grids_before() {}

@@ -129,12 +129,12 @@ void on_fault(int signal, siginfo_t* info, void* context) {
 }
 
 // Whoever holds a lock must not be left: of the C library's, outside the program's own code, and
-// those of the findings and of words. The clock ticks on until it finds a better moment.
+// that of the findings. The clock ticks on until it finds a better moment.
 void on_clock(int, siginfo_t*, void* context) {
   if (guarded == nullptr || guarded->home == nullptr || guarded->signal != 0) return;
   const char* instruction = interrupted(context).instruction;
   const auto address = reinterpret_cast<uintptr_t>(instruction);
-  if (address < code.begin || address >= code.end || is_reporting() || holds_words()) return;
+  if (address < code.begin || address >= code.end || is_reporting()) return;
   guarded->signal = CLOCK;
   keep_instructions(instruction);
   if (guarded->count == 1) {  // in the middle of a switch between fibers

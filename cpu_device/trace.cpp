@@ -164,9 +164,6 @@ void Tracer::access(const Place& place, uintptr_t address, unsigned bytes, Opera
       requests_.count(place, in_first_block(address), bytes, operation, Space::SHARED, arrays_);
   } else if (const Allocation* allocation = arrays_.allocation_at(address)) {
     check_bounds(place, *allocation, address, bytes, operation == Operation::STORE);
-    if (allocation->name == "workspace")
-      operation == Operation::LOAD ? loaded_from_others(address, bytes, place)
-                                   : stored_for_others(address, bytes, place);
     if (counts_) requests_.count(place, address, bytes, operation, Space::GLOBAL, arrays_);
   }
   // Anything else is the thread's own: its stack, its parameters.

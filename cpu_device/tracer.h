@@ -1,7 +1,6 @@
 #pragma once
 // What becomes of one access: the array it belongs to is looked up, shared memory is searched for
-// races, and the workspace for those between clusters, global memory for accesses out of bounds,
-// and the access is counted.
+// races, global memory for accesses out of bounds, and the access is counted.
 #include <cstdint>
 #include <vector>
 

@@ -1,18 +1,16 @@
-// 13, 13b, 13c, 14 and 16 in bf16, which their stages' own tests have in fp16: a tile of each, on
-// the CPU device. The library's tests have all of them on a GPU.
+// 13, 13b, 14 and 16 in bf16, which their stages' own tests have in fp16: a tile of each, on the
+// CPU device. The library's tests have all of them on a GPU.
 #include <gtest/gtest.h>
 
 #include <string>
 
 #include "13_fit_the_waves.cuh"
 #include "13b_ping_pong.cuh"
-#include "13c_stream_k.cuh"
 #include "14_few_rows.cuh"
 #include "16_fused_epilogue.cuh"
 #include "cpu_device/block.h"
 #include "cpu_device/findings.h"
 #include "harness/buffers.h"
-#include "stream_k_choice.cuh"
 
 namespace ladder::harness {
 namespace {
@@ -32,17 +30,15 @@ class Bf16 : public testing::Test {
   // Both kinds of data: small integers show any element that is wrong, and what is rounded has to
   // be rounded to bf16.
   void expect_right(const GemmFunction<bf16, bf16>& gemm, const EpilogueChoice& of_integers = {},
-                    const EpilogueChoice& of_any = {}, Rounds rounds = Rounds::ONCE,
-                    const Variant<bf16, bf16>::WorkspaceBytes& workspace_bytes = nullptr) {
-    const Variant<bf16, bf16> variant("", gemm, workspace_bytes);
+                    const EpilogueChoice& of_any = {}, Rounds rounds = Rounds::ONCE) {
     for (const Shape shape : {Shape{150, 200, 130}, Shape{17, 133, 70}})
       for (const Data data : {Data::EXACT, Data::UNIFORM}) {
         const Problem<bf16, bf16> problem(shape, data, 7, {8, 16, 24}, Sums::FP32,
                                           data == Data::EXACT ? of_integers : of_any);
-        BufferSets<bf16, bf16> sets(problem, 1, {variant});
+        BufferSets<bf16, bf16> sets(problem, 1);
         const Output<bf16> reference = reference_output(problem);
-        const Verdict verdict = verify(sets.run_poisoned(variant, nullptr), reference,
-                                       problem.bound(&reference, rounds));
+        const Verdict verdict =
+            verify(sets.run_poisoned(gemm, nullptr), reference, problem.bound(&reference, rounds));
         EXPECT_TRUE(verdict.ok) << shape.m << " rows: " << verdict.message;
         for (const cpu_device::Finding& finding : cpu_device::take_findings())
           ADD_FAILURE() << finding.text();
@@ -58,10 +54,6 @@ TEST_F(Bf16, PingPong) {
   using namespace ping_pong;
   expect_right(
       [](const Problem16& p) { gemm_as(configuration<bf16, Order::IN_TURN, 56, 64>(), p); });
-}
-TEST_F(Bf16, StreamK) {
-  static constexpr auto TILE = stream_k::divisible<bf16, 88, 128>();
-  expect_right([](const Problem16& p) { gemm_as(TILE, p); }, {}, {}, Rounds::ONCE, TILE.bytes);
 }
 TEST_F(Bf16, FewRows) {
   using namespace few_rows;

@@ -14,7 +14,6 @@
 #include "ptx/cp_async.cuh"
 #include "ptx/mbarrier.cuh"
 #include "ptx/mma.cuh"
-#include "ptx/signal.cuh"
 
 namespace ladder {
 namespace {
@@ -466,51 +465,6 @@ TEST_P(CpuDevice, BlocksShareNoSharedMemory) {
   const Numbers C(SIZE);
   launch(next_block_kernel, dim3(2), dim3(SIZE), 0, nullptr, C.get());
   expect_found("reads shared memory that this block has not written");
-}
-
-// The second block reads what all threads of the first have written: not before a word says so.
-enum Mistake { NONE, NO_WAIT, TOO_EARLY, WAITS_ALONE, NOT_FREED, NEVER_WRITTEN };
-__global__ void words_kernel(float* C, uint64_t* word, Mistake mistake) {
-  if (blockIdx.x == 0) {
-    C[COL] = 1.0f;
-    if (mistake != TOO_EARLY) __syncthreads();
-    if (COL == 0 && mistake != NEVER_WRITTEN) ptx::store_release(word, 7);  // RELEASED
-  } else {
-    if (COL == 0 && mistake != NO_WAIT) {
-      ptx::wait_for(word, 7);  // WAITED FOR
-      if (mistake != NOT_FREED) *word = 0;
-    }
-    if (mistake != WAITS_ALONE) __syncthreads();
-    C[SIZE + COL] = C[SIZE - 1 - COL];  // READ
-  }
-}
-TEST_P(CpuDevice, BlocksWaitForWordsOfEachOther) {
-  const struct {
-    Mistake mistake;
-    const char *found, *line;
-  } cases[] = {
-      {NONE, "", ""},
-      {NO_WAIT, "race: reads what another cluster has written", "// READ"},
-      {TOO_EARLY, "race: reads what another cluster has written", "// READ"},
-      {WAITS_ALONE, "race: reads what another cluster has written", "// READ"},
-      {NOT_FREED, "a word still says after the launch", "// RELEASED"},
-      {NEVER_WRITTEN, "deadlock: waits for a word", "// WAITED FOR"},
-  };
-  for (const auto& [mistake, found, line] : cases)
-    for (const unsigned os_threads : {1u, 2u}) {
-      cpu_device::settings().os_threads = os_threads;
-      const Numbers C(2 * SIZE);
-      const Numbers word(2);
-      cpu_device::name_array(C.get(), "workspace", 2 * SIZE * sizeof(float));
-      launch(words_kernel, dim3(2), dim3(SIZE), 0, nullptr, C.get(),
-             reinterpret_cast<uint64_t*>(word.get()), mistake);
-      if (mistake == NONE) {
-        for (const cpu_device::Finding& finding : cpu_device::take_findings())
-          ADD_FAILURE() << finding.text();
-      } else {
-        expect_found(found, line);
-      }
-    }
 }
 
 // Two OS threads have a block each, and the second block is done before the first begins.

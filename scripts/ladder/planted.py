@@ -7,11 +7,11 @@ A file of edits is named after the stage that is run. Each edit replaces `old`, 
 the kernel header `file` (the stage's own where nothing is said), by `new`; the stage's main with
 `variant` alone (where nothing is said, the stage itself) is compiled with the edited header and
 runs at `shape`, with `options` where there are any. Where a launcher chooses among kernels that
-take long to compile, `kernel` is the call of the one that it chooses at that shape, and `workspace`
-the bytes that it needs to work in. The device has to find what is under `finds`: the `cause`, a
-regular expression, and the text of the `line` in the edited header, or in `file`. What else it
-finds, elsewhere or later, has to have that cause or one of the regular expression `follows`.
-`finds: wrong result` stands for that alone. Without an edit nothing may be found.
+take long to compile, `kernel` is the call of the one that it chooses at that shape. The device has
+to find what is under `finds`: the `cause`, a regular expression, and the text of the `line` in the
+edited header, or in `file`. What else it finds, elsewhere or later, has to have that cause or one
+of the regular expression `follows`. `finds: wrong result` stands for that alone. Without an edit
+nothing may be found.
 
 --build FOLDER                     a build with the CPU device's libraries (build)
 
@@ -65,7 +65,6 @@ class Edit:
     options: str = ""  # more of them for the program
     follows: str = ""
     kernel: str = ""
-    workspace: int = 0
 
     @property
     def other_type(self) -> bool:
@@ -115,7 +114,6 @@ PLANTED = Closed(
         "options?": options,
         "follows?": pattern,
         "kernel?": one_line,
-        "workspace?": at_least_1,
     }
 )
 
@@ -146,8 +144,7 @@ def plant(edit: Edit, kernels: Path) -> None:
 
 def called(edit: Edit) -> str:
     """The variant that calls the edit's kernel."""
-    workspace = f", [](const auto&) {{ return {edit.workspace}; }}" if edit.workspace else ""
-    return f'{{"{edit.variant}", [](const auto& p) {{ {edit.kernel}; }}{workspace}}}'
+    return f'{{"{edit.variant}", [](const auto& p) {{ {edit.kernel}; }}}}'
 
 
 def main_of(stage_main: str, edit: Edit) -> str:

@@ -47,7 +47,7 @@ OPTIONS = {"16": ("--alpha", "1"), "20": ("--type", "int32")}
 # What the argument about races needs beside the runs, by what a kernel's text has.
 EVERYWHERE = (
     f"accesses that are the same with {len(SETS)} sets of data are the same with all",
-    "blocks of one launch meet in no global memory but the workspace, where races are looked for",
+    "blocks of one launch do not meet in global memory, where the device looks for no races",
     "the generator's numbers are as good as random ones",
     f"an element of a wrong C is a polynomial of degree {DEGREE}, too, and its sums are exact",
 )
