@@ -46,7 +46,8 @@ bool is_of_a_stage(const Json& c) {
             pairs = c.at("down").get<int>() * c.at("across").get<int>();
   const std::string stage = c.at("stage");
   if (stage == "14") return c.at("split") == 1 || BM <= 64 || BN == 64;
-  const std::set<std::pair<int, int>> more = {{88, 128}, {112, 128}, {88, 256}, {136, 256}};
+  const std::set<std::pair<int, int>> more = {{88, 128}, {112, 128}, {88, 256},  {136, 256},
+                                              {80, 128}, {120, 128}, {232, 128}, {120, 256}};
   return stage != "13" || pairs > 1 || more.count({BM, BN}) == 0;
 }
 

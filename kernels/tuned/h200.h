@@ -8,7 +8,7 @@ namespace ladder::tuned {
 
 inline constexpr Row H200_ROWS[] = {
     // BM, BN, down, across, split, resident;
-    // start, alone; step, in a row, off lines, alone; later; tile; bytes/ns; times, and how it changes
+    // start, alone; step, in a row, off lines, alone; later; tile; bytes/ns; times, powers
     {{Kernel::CHOSEN_BY_SHAPE, 128, 256, 1, 1, 1, 1}, {6321, 6670, 648.3, 976.9, 875.1, 566.3, 1.027, 1367, 4445, 1}},
     {{Kernel::CHOSEN_BY_SHAPE, 128, 192, 1, 1, 1, 1}, {6224, 6510, 488.6, 738, 737.7, 426.3, 1.031, 1027, 4418, 1}},
     {{Kernel::CHOSEN_BY_SHAPE, 128, 128, 1, 1, 1, 1}, {5885, 6185, 344.6, 512, 609.7, 298.9, 1.034, 755.8, 4256, 1}},

@@ -123,8 +123,7 @@ def row(candidate: dict) -> str:
 
 COLUMNS = (
     "    // BM, BN, down, across, split, resident;",
-    "    // start, alone; step, in a row, off lines, alone; later; tile; bytes/ns; times, and how it"
-    " changes",
+    "    // start, alone; step, in a row, off lines, alone; later; tile; bytes/ns; times, powers",
 )
 
 
