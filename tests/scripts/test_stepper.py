@@ -64,10 +64,8 @@ class Stepper:
         self.page.fill(f"#stepper-{field}", text)
 
 
-@pytest.fixture
-def opened(site, browser, request):
-    """A Stepper; with the parameter's width and colours, where there is one."""
-    width, colours = getattr(request, "param", (1280, "light"))
+def load(site, browser, width=1280, colours="light"):
+    """A Stepper, and what goes wrong in it from now on."""
     context = browser.new_context(
         viewport={"width": width, "height": 844}, color_scheme=colours, offline=True
     )
@@ -81,14 +79,41 @@ def opened(site, browser, request):
     )
     page.goto((site / "stepper.html").as_uri())
     page.wait_for_selector("#stepper-panel")
-    yield Stepper(page)
-    context.close()
+    return Stepper(page), problems
+
+
+@pytest.fixture
+def fresh(site, browser):
+    stepper, problems = load(site, browser)
+    yield stepper
+    stepper.page.context.close()
     assert problems == []
 
 
-def test_the_costs_are_those_of_the_cpu_device(opened):
+@pytest.fixture(scope="module")
+def kept(site, browser):
+    """Steppers, by width and colours."""
+    steppers = {}
+    yield steppers
+    for stepper, _ in steppers.values():
+        stepper.page.context.close()
+
+
+@pytest.fixture
+def opened(site, browser, kept, request):
+    """A Stepper that others have used, as a reader's: a test chooses its line first. With the
+    parameter's width and colours, where there is one."""
+    how = getattr(request, "param", ())
+    if how not in kept:
+        kept[how] = load(site, browser, *how)
+    stepper, problems = kept[how]
+    yield stepper
+    assert problems == []
+
+
+def test_the_costs_are_those_of_the_cpu_device(fresh):
     for stage in STAGES:
-        requests, wrong = opened.page.evaluate(DIFFERENCES, stage)
+        requests, wrong = fresh.page.evaluate(DIFFERENCES, stage)
         assert requests > 5, stage
         assert wrong == [], stage
 
@@ -215,21 +240,21 @@ def test_red_is_what_exceeds_the_least(opened):
     assert rows.count() == 0 and "Red" not in opened.text("cost")
 
 
-def test_it_plays_to_the_last_step_and_begins_anew(opened):
-    opened.choose("03_transposed_b", "conflicted", "store C")
-    opened.page.clock.install()
-    opened.page.click("#stepper-play")
-    assert opened.text("play") == "Pause"
-    opened.page.clock.run_for(1500)
-    assert opened.text("step") == "sector 3 of 4"
-    opened.page.clock.run_for(60_000)
-    last = opened.text("request")
-    assert re.fullmatch(r"request (\d+) of \1", last) and opened.text("step") == "sector 4 of 4"
-    assert opened.text("play") == "Play"
-    opened.page.click("#stepper-play")
-    assert (opened.text("request")[:9], opened.text("step")) == ("request 1", "sector 1 of 4")
-    opened.fill("pitch", "1")  # another drawing: it stops
-    assert opened.text("play") == "Play"
+def test_it_plays_to_the_last_step_and_begins_anew(fresh):
+    fresh.choose("03_transposed_b", "conflicted", "store C")
+    fresh.page.clock.install()
+    fresh.page.click("#stepper-play")
+    assert fresh.text("play") == "Pause"
+    fresh.page.clock.run_for(1500)
+    assert fresh.text("step") == "sector 3 of 4"
+    fresh.page.clock.run_for(60_000)
+    last = fresh.text("request")
+    assert re.fullmatch(r"request (\d+) of \1", last) and fresh.text("step") == "sector 4 of 4"
+    assert fresh.text("play") == "Play"
+    fresh.page.click("#stepper-play")
+    assert (fresh.text("request")[:9], fresh.text("step")) == ("request 1", "sector 1 of 4")
+    fresh.fill("pitch", "1")  # another drawing: it stops
+    assert fresh.text("play") == "Play"
 
 
 def test_it_steps_by_keyboard(opened):
@@ -305,14 +330,14 @@ def test_a_link_chooses_the_stage(site, browser):
     page.close()
 
 
-def test_the_address_has_the_state(opened, browser):
-    opened.choose("03_transposed_b", "conflicted", "load sB")
-    opened.fill("layout", "row * 36 + col + 4")
-    opened.page.click("#stepper-next-request")
-    opened.page.click("#stepper-next")
-    shown = {part: opened.text(part) for part in ("request", "step", "cost", "lanes")}
+def test_the_address_has_the_state(fresh, browser):
+    fresh.choose("03_transposed_b", "conflicted", "load sB")
+    fresh.fill("layout", "row * 36 + col + 4")
+    fresh.page.click("#stepper-next-request")
+    fresh.page.click("#stepper-next")
+    shown = {part: fresh.text(part) for part in ("request", "step", "cost", "lanes")}
     page = browser.new_page()
-    page.goto(opened.page.url)
+    page.goto(fresh.page.url)
     page.wait_for_selector("#stepper-panel")
     again = Stepper(page)
     assert {part: again.text(part) for part in shown} == shown
