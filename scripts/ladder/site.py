@@ -55,6 +55,7 @@ SHOWN = (
     "kernels/*.h",
     "kernels/library/jit/*.cuh",
     "kernels/parts/*.cuh",
+    "kernels/parts/*.h",
     "kernels/ptx/*.cuh",
     "kernels/tuned/*.h",
     "bench/tune/probes.cpp",
