@@ -193,7 +193,7 @@ def main(arguments: list[str]) -> int:
     problems: list[str] = []
     stale: list[Path] = []
     try:
-        pages = [sources.ROOT / "README.md", *sorted((sources.ROOT / "docs").rglob("*.md"))]
+        pages = [*sources.ROOT.glob("README*.md"), *sorted((sources.ROOT / "docs").rglob("*.md"))]
         wanted = {
             path: updated(read_text(path), path.relative_to(sources.ROOT), problems)
             for path in pages

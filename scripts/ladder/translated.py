@@ -1,0 +1,103 @@
+"""Whether each page in Chinese says what the page in English says now, paragraph by paragraph.
+
+ladder translated              what has changed in English since, a line each
+ladder translated --accept     after the Chinese has followed: these are the paragraphs it says
+
+A page in Chinese has the paragraphs of the one in English, in the same order, with the same links
+and the same code. Its last line has a short hash of each paragraph of the English page that was
+translated. What ./ladder docs generates is written into both.
+
+Exit code: 0 all right, 1 a page in Chinese is behind or has something else, 2 bad input.
+"""
+
+import argparse
+import hashlib
+import re
+import sys
+from collections.abc import Iterator
+from itertools import zip_longest
+from pathlib import Path
+
+from ladder.files import read_text
+from ladder.project import ROOT, BadInput
+
+# In English, and in Chinese.
+PAGES = {"README.md": "README.zh-CN.md"}
+LAST_LINE = re.compile(r"\n<!-- translated:((?: [0-9a-f]{8})+) -->\n\Z")
+# Of these nothing is translated: what is generated, and code.
+WHOLE = re.compile(
+    r"<!-- [a-z]+\b[^\n]* -->\n.*?<!-- end -->|^```.*?^```", re.DOTALL | re.MULTILINE
+)
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+VALUE = re.compile(r"<!--=.*?<!--/-->", re.DOTALL)
+
+
+def paragraphs(text: str) -> list[str]:
+    """What blank lines part. Code and what is generated are one each, whatever they contain."""
+    whole: list[str] = []
+
+    def kept(match: re.Match) -> str:
+        whole.append(match[0])
+        return f"\x00{len(whole) - 1}\x00"
+
+    parts = re.split(r"\n\s*\n", WHOLE.sub(kept, text).strip())
+    return [re.sub("\x00(\\d+)\x00", lambda m: whole[int(m[1])], part) for part in parts]
+
+
+def of(paragraph: str) -> str:
+    """Its hash. The numbers that ./ladder docs writes into it are no change of it."""
+    words = VALUE.sub("", WHOLE.sub("", paragraph)).split()
+    return hashlib.sha256(" ".join(words).encode()).hexdigest()[:8]
+
+
+def unlike(english: str, chinese: str) -> str:
+    """Nothing, or what a paragraph in Chinese has otherwise that is no word."""
+
+    def found(pattern: re.Pattern, text: str) -> list[str]:
+        return sorted({*pattern.findall(text)} - {*PAGES, *PAGES.values()})  # the other language
+
+    for what, pattern in (("links", LINK), ("code", WHOLE), ("values", VALUE)):
+        if found(pattern, english) != found(pattern, chinese):
+            return f"other {what} than in English"
+    return ""
+
+
+def behind(name: str, english: str, chinese: str) -> Iterator[str]:
+    found = LAST_LINE.search(chinese)
+    if not found:
+        raise BadInput(f"{name} does not end with <!-- translated: ... -->")
+    mine, its, then = paragraphs(english), paragraphs(chinese[: found.start()]), found[1].split()
+    for text, translation, before in zip_longest(mine, its, then):
+        if text is None or translation is None:
+            yield f"{name} has {len(its)} paragraphs, and the page in English {len(mine)}"
+            return
+        begins = " ".join(text.split())[:60]
+        if of(text) != before:
+            yield f"{name}: has changed in English since: {begins}"
+        elif other := unlike(text, translation):
+            yield f"{name}: {other}: {begins}"
+
+
+def main(arguments: list[str], root: Path = ROOT) -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--accept", action="store_true")
+    options = parser.parse_args(arguments)
+    lines: list[str] = []
+    try:
+        for english, name in PAGES.items():
+            text, chinese = read_text(root / english), read_text(root / name)
+            if options.accept:
+                hashes = " ".join(map(of, paragraphs(text)))
+                chinese = (
+                    LAST_LINE.sub("\n", chinese).rstrip() + f"\n\n<!-- translated: {hashes} -->\n"
+                )
+                (root / name).write_text(chinese)
+            lines += behind(name, text, chinese)
+    except BadInput as error:
+        print(f"ladder translated: {error}", file=sys.stderr)
+        return 2
+    for line in lines:
+        print(line)
+    return int(bool(lines))
