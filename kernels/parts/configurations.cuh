@@ -2,9 +2,10 @@
 // What a launcher does with the configurations that its stage is compiled for. Of a problem p and a
 // configuration c the stage says cost(p, c), tiles(p, c) and waves(p, c).
 #include "../launch.cuh"
-#include "clusters_held.h"
 
 #ifndef __CUDACC_RTC__
+  #include "clusters_held.h"
+
 namespace ladder {
 
 // The one with the least cost of those that are allowed, of which there is one.
