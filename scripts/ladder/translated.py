@@ -3,8 +3,9 @@
 ladder translated              what has changed in English since, a line each
 ladder translated --accept     after the Chinese has followed: these are the paragraphs it says
 
-A page in Chinese has the paragraphs of the one in English, in the same order, with the same links
-and the same code. Its last line has a short hash of each paragraph of the English page that was
+The page in Chinese of NAME.md is NAME.zh-CN.md beside it. It has the same paragraphs in the same
+order, with the same links and the same code: on the site a link leads to the page in Chinese where
+there is one. Its last line has a short hash of each paragraph of the English page that was
 translated. What ./ladder docs generates is written into both.
 
 Exit code: 0 all right, 1 a page in Chinese is behind or has something else, 2 bad input.
@@ -21,8 +22,8 @@ from pathlib import Path
 from ladder.files import read_text
 from ladder.project import ROOT, BadInput
 
-# In English, and in Chinese.
-PAGES = {"README.md": "README.zh-CN.md"}
+CHINESE = ".zh-CN.md"
+PLACES = ("*", "docs/**/*", "exercises/**/*")
 LAST_LINE = re.compile(r"\n<!-- translated:((?: [0-9a-f]{8})+) -->\n\Z")
 # Of these nothing is translated: what is generated, and code.
 WHOLE = re.compile(
@@ -30,6 +31,17 @@ WHOLE = re.compile(
 )
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 VALUE = re.compile(r"<!--=.*?<!--/-->", re.DOTALL)
+HEADING = re.compile(r"\A#+(?= )")
+
+
+def pages(root: Path) -> dict[Path, Path]:
+    """Those in Chinese, by those in English."""
+    found = [path for place in PLACES for path in sorted(root.glob(place + CHINESE))]
+    return {english_of(path): path for path in found}
+
+
+def english_of(chinese: Path) -> Path:
+    return chinese.with_name(chinese.name.removesuffix(CHINESE) + ".md")
 
 
 def paragraphs(text: str) -> list[str]:
@@ -50,15 +62,18 @@ def of(paragraph: str) -> str:
     return hashlib.sha256(" ".join(words).encode()).hexdigest()[:8]
 
 
+KEPT = {"links": LINK, "code": WHOLE, "values": VALUE, "level of heading": HEADING}
+
+
 def unlike(english: str, chinese: str) -> str:
     """Nothing, or what a paragraph in Chinese has otherwise that is no word."""
 
     def found(pattern: re.Pattern, text: str) -> list[str]:
-        return sorted({*pattern.findall(text)} - {*PAGES, *PAGES.values()})  # the other language
+        return sorted({*pattern.findall(text)} - {"README.md", f"README{CHINESE}"})
 
-    for what, pattern in (("links", LINK), ("code", WHOLE), ("values", VALUE)):
+    for what, pattern in KEPT.items():
         if found(pattern, english) != found(pattern, chinese):
-            return f"other {what} than in English"
+            return f"not the same {what} as in English"
     return ""
 
 
@@ -86,15 +101,15 @@ def main(arguments: list[str], root: Path = ROOT) -> int:
     options = parser.parse_args(arguments)
     lines: list[str] = []
     try:
-        for english, name in PAGES.items():
-            text, chinese = read_text(root / english), read_text(root / name)
+        for english, path in pages(root).items():
+            text, chinese = read_text(english), read_text(path)
             if options.accept:
                 hashes = " ".join(map(of, paragraphs(text)))
                 chinese = (
                     LAST_LINE.sub("\n", chinese).rstrip() + f"\n\n<!-- translated: {hashes} -->\n"
                 )
-                (root / name).write_text(chinese)
-            lines += behind(name, text, chinese)
+                path.write_text(chinese)
+            lines += behind(path.relative_to(root).as_posix(), text, chinese)
     except BadInput as error:
         print(f"ladder translated: {error}", file=sys.stderr)
         return 2

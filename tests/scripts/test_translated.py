@@ -75,15 +75,41 @@ def test_numbers_and_blocks_that_are_generated_are_no_change(pages):
         ("README.md", "Some words", "Other words", "has changed in English since: Other words, a"),
         ("README.md", "# Title", "# Title\n\nMore.", "has 5 paragraphs, and the page in English 6"),
         ("README.zh-CN.md", "# 标题\n\n", "", "has 4 paragraphs, and the page in English 5"),
-        ("README.zh-CN.md", "docs/a.md", "docs/b.md", "other links than in English: Some words"),
-        ("README.zh-CN.md", "more code", "代码", "other code than in English"),
-        ("README.zh-CN.md", ">294<", ">295<", "other values than in English: Some words"),
+        ("README.zh-CN.md", "# 标题", "## 标题", "not the same level of heading as in English"),
+        (
+            "README.zh-CN.md",
+            "docs/a.md",
+            "docs/b.md",
+            "not the same links as in English: Some words",
+        ),
+        ("README.zh-CN.md", "more code", "代码", "not the same code as in English"),
+        ("README.zh-CN.md", ">294<", ">295<", "not the same values as in English: Some words"),
     ],
 )
 def test_what_differs_is_said(pages, capsys, page, before, after, said):
     change(pages / page, before, after)
     assert translated.main([], pages) == 1
     assert said in capsys.readouterr().out
+
+
+def test_pages_of_all_places_are_looked_at(pages, capsys):
+    for place in ("docs", "docs/concepts", "exercises/01_a"):
+        folder = pages / place
+        folder.mkdir(parents=True)
+        (folder / "page.md").write_text("# A\n")
+        (folder / "page.zh-CN.md").write_text(f"# A\n\n<!-- translated: {'0' * 8} -->\n")
+    assert translated.main([], pages) == 1
+    assert sorted(line.split(":")[0] for line in capsys.readouterr().out.splitlines()) == [
+        "docs/concepts/page.zh-CN.md",
+        "docs/page.zh-CN.md",
+        "exercises/01_a/page.zh-CN.md",
+    ]
+
+
+def test_a_page_of_nothing_is_bad_input(pages, capsys):
+    (pages / "README.md").unlink()
+    assert translated.main([], pages) == 2
+    assert "README.md" in capsys.readouterr().err
 
 
 def test_what_is_accepted_is_current_again(pages):
