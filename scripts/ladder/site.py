@@ -28,6 +28,7 @@ from mkdocs.structure.files import File
 from ladder import api, landing, manifest, reading
 from ladder.exercises import catalogue
 from ladder.files import read_json, read_text
+from ladder.links import broken_links
 from ladder.project import ROOT, BadInput
 from ladder.side_by_side import side_by_side
 from ladder.twins import twin_of
@@ -412,7 +413,8 @@ def found_by(html: str) -> str:
 
 
 def on_post_build(config):
-    """A reader's browser loads the whole index before the first search."""
+    """A reader's browser loads the whole index before the first search. `mkdocs build --strict`
+    fails where a link leads nowhere."""
     path = Path(config.site_dir) / "search/search_index.json"
     index = json.loads(path.read_text())
     for section in index["docs"]:
@@ -420,6 +422,8 @@ def on_post_build(config):
     text = json.dumps(index, separators=(",", ":"), ensure_ascii=False)
     path.write_text(text)
     path.with_suffix(".js").write_text(f"var __index = {text}")  # for pages opened from disk
+    for problem in broken_links(Path(config.site_dir)):
+        log.warning("%s", problem)
 
 
 def on_page_content(html, page, config, files):

@@ -7,10 +7,8 @@ import re
 import shutil
 import threading
 from functools import partial
-from html.parser import HTMLParser
 from pathlib import Path
 from types import SimpleNamespace
-from urllib.parse import unquote, urljoin
 
 import pytest
 from conftest import need
@@ -21,6 +19,7 @@ if os.environ.get("CI") != "true":  # where all of it is installed
 from ladder import landing, reading  # noqa: E402
 from ladder import site as hooks  # noqa: E402
 from ladder.figures.svg import SIZES, WIDTH  # noqa: E402
+from ladder.links import broken_links  # noqa: E402
 from ladder.project import RESULTS  # noqa: E402
 from ladder.results import own, read_report  # noqa: E402
 from ladder.side_by_side import AROUND, side_by_side  # noqa: E402
@@ -128,49 +127,6 @@ def test_the_faults_are_seen(site, browser, tmp_path):
         assert fault in faults
 
 
-class Anchors(HTMLParser):
-    """Of a page's file the places that a link may name, and where the article's links lead."""
-
-    def __init__(self, path):
-        super().__init__()
-        self.anchors, self.links, self.url, self.articles = set(), [], path.as_uri(), 0
-        self.feed(path.read_text())
-
-    def handle_starttag(self, tag, attributes):
-        given = dict(attributes)
-        self.articles += tag == "article"
-        self.anchors.add(given.get("id"))
-        if tag == "a":
-            self.anchors.add(given.get("name"))
-            if self.articles > 0 and "href" in given:
-                self.links.append(unquote(urljoin(self.url, given["href"])))
-
-    def handle_endtag(self, tag):
-        self.articles -= tag == "article"
-
-
-def broken_links(read):
-    problems = []
-    for path, page in read.items():
-        for target in page.links:
-            if not target.startswith("file://"):
-                continue
-            file, _, anchor = target.removeprefix("file://").partition("#")
-            file = Path(file.partition("?")[0])
-            if file not in read and not file.exists():
-                problems.append(f"{path.name}: no {file}")
-            elif anchor and (file not in read or anchor not in read[file].anchors):
-                problems.append(f"{path.name}: no #{anchor} in {file.name}")
-    return problems
-
-
-@pytest.mark.slow
-def test_no_link_is_broken(site):
-    read = {path: Anchors(path) for path in pages_of(site)}
-    assert sum(len(page.links) for page in read.values()) > 1000
-    assert broken_links(read) == []
-
-
 def test_broken_links_are_seen(tmp_path):
     page, other = tmp_path / "page.html", tmp_path / "other.html"
     other.write_text("<h1 id='here'>a</h1><a name='there'></a>")
@@ -179,7 +135,7 @@ def test_broken_links_are_seen(tmp_path):
         "<a href='other.html#there'></a><a href='https://a.b/c#d'></a><a href='#none'></a>"
         "<a href='other.html#nowhere'></a><a href='missing.html'></a></article>"
     )
-    assert broken_links({path: Anchors(path) for path in (page, other)}) == [
+    assert [*broken_links(tmp_path)] == [
         "page.html: no #none in page.html",
         "page.html: no #nowhere in other.html",
         f"page.html: no {tmp_path / 'missing.html'}",
