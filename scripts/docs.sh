@@ -2,7 +2,8 @@
 # The documentation as a site, with MkDocs Material.
 #
 #   ./scripts/docs.sh serve       builds it, serves it locally, rebuilds as files change
-#   ./scripts/docs.sh build       writes build/site; fails on any warning, a broken link among them
+#   ./scripts/docs.sh build       writes build/site, and below it build/site/zh, in Chinese; fails on any
+#                                 warning, a broken link among them
 #   ./scripts/docs.sh update      rewrites the plots, the stepper's traces and what is generated in README.md
 #                                 and docs/ (needs the CPU build)
 #
@@ -24,11 +25,13 @@ esac
 case "$*" in
   serve) site serve ;;
   build)  # not with --quiet, which keeps --strict from seeing a warning
-    output=$(site build --strict 2>&1) || {
-      grep -v '^INFO' <<<"$output" >&2
-      die "the site has errors or warnings; they are above"
-    }
-    grep '^site: ' <<<"$output" >&2 || true
+    for config in mkdocs.yml mkdocs.zh-CN.yml; do
+      output=$(site build --strict --config-file "$config" 2>&1) || {
+        grep -v '^INFO' <<<"$output" >&2
+        die "the site has errors or warnings; they are above"
+      }
+      grep '^site: ' <<<"$output" >&2 || true
+    done
     ;;
   update)
     venv_with yaml claims || die "PyYAML could not be installed"

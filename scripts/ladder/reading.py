@@ -20,13 +20,14 @@ NOT_PROSE = re.compile(r"^```.*?^```|<!--.*?-->|<details.*?</details>|^\|.*?$", 
 @dataclass(frozen=True)
 class Part:
     title: str
+    chinese: str
     pages: tuple[str, ...]  # below docs/
 
 
 def order(path: Path = ORDER) -> list[Part]:
     """Raises BadInput."""
-    entries = read_json(path, [{"title": one_line, "pages": [one_line]}])
-    return [Part(entry["title"], tuple(entry["pages"])) for entry in entries]
+    entries = read_json(path, [{"title": one_line, "chinese": one_line, "pages": [one_line]}])
+    return [Part(entry["title"], entry["chinese"], tuple(entry["pages"])) for entry in entries]
 
 
 @dataclass(frozen=True)
@@ -52,14 +53,15 @@ class Term:
 
 def glossary(text: str) -> list[Term]:
     """Of docs/glossary.md: `## term`, then, where it has other names, a line `Also: name, name.`,
-    and after its meaning `From [page](...)`."""
+    and after its meaning `From [page](...)`. In Chinese they are `## 名称 (term)`, `又称: 名称。`
+    and `出自 [...](...)`."""
     found = []
     for section in re.split(r"^## ", text, flags=re.M)[1:]:
         title, _, body = section.partition("\n")
-        also = re.match(r"\s*Also: (.*?)\.?$", body, re.M)
-        names = [title, *(also[1].split(", ") if also else [])]
-        page = re.search(r"From \[[^]]*\]\(([^)#]+)", body)
-        names = tuple(name.strip(" `") for name in names)
+        also = re.match(r"\s*(?:Also|又称): (.*?)[.。]?$", body, re.M)
+        names = re.split(r" \(|\)", title) + (re.split(", |、", also[1]) if also else [])
+        page = re.search(r"(?:From|出自) \[[^]]*\]\(([^)#]+)", body)
+        names = tuple(name for name in (name.strip(" `") for name in names) if name)
         found.append(Term(title.strip(), names, page[1] if page else ""))
     return found
 

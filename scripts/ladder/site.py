@@ -16,6 +16,7 @@ import posixpath
 import re
 import sys
 import textwrap
+from dataclasses import replace
 from functools import cache
 from html import escape
 from pathlib import Path
@@ -25,16 +26,19 @@ from latex2mathml.converter import convert
 from markdown.extensions.toc import slugify
 from mkdocs.structure.files import File
 
-from ladder import api, landing, manifest, reading
+from ladder import api, chinese, landing, manifest, reading
 from ladder.exercises import catalogue
 from ladder.files import read_json, read_text
 from ladder.links import broken_links
 from ladder.project import ROOT, BadInput
 from ladder.side_by_side import side_by_side
+from ladder.translated import in_english
 from ladder.twins import twin_of
 
 # A link to another file, with lines or without: ](../kernels/01_naive.cuh#L24-L35)
-LINK = re.compile(r"\]\((?P<path>[\w./]+?)(?:#L(?P<line>\d+)(?:-L\d+)?|(?P<heading>#[\w-]+))?\)")
+LINK = re.compile(
+    r"\]\((?P<path>[\w./]+?)(?P<query>\?\S+?)?(?:#L(?P<line>\d+)(?:-L\d+)?|(?P<heading>#[\w-]+))?\)"
+)
 FORMULA = re.compile(r"^\$\$(.+?)\$\$$", re.DOTALL | re.MULTILINE)
 STEPPER = re.compile(
     r"^\[(?P<text>.+)\]\((?P<up>(?:\.\./)*)stepper\.md\?(?P<query>\S+)\)$", re.MULTILINE
@@ -123,8 +127,22 @@ def navigation(docs: Path, parts: list[reading.Part]) -> list:
     return [{tab: sections} for tab, sections in tabs.items() if sections]
 
 
+def navigation_in_chinese(parts: list[reading.Part]) -> list:
+    """Sections of what is translated, the exercises last."""
+    there = chinese.translated()
+    sections = {part.chinese: [p for p in part.pages if p in there] for part in parts}
+    graded = [page for page in map(exercise_page, catalogue.all_exercises()) if page in there]
+    listed = [{title: pages} for title, pages in sections.items() if pages]
+    return listed + [{"练习题": graded}] * bool(graded)
+
+
 def on_config(config):
-    config.nav = navigation(Path(config.docs_dir), reading.order())
+    parts = reading.order()
+    config.nav = (
+        navigation_in_chinese(parts)
+        if chinese.is_chinese(config)
+        else navigation(Path(config.docs_dir), parts)
+    )
     if config.repo_url:
         config.edit_uri = "edit/main/docs/"
     return config
@@ -201,6 +219,9 @@ def generated_pages() -> dict[str, str]:
 
 
 def on_files(files, config):
+    if chinese.is_chinese(config):
+        below = {exercise_page(e): with_starter(e) for e in catalogue.all_exercises()}
+        return chinese.in_chinese(files, config, below)
     for path, text in generated_pages().items():
         page = File.generated(config, path, content=text)
         if not path.startswith("source/exercises/"):
@@ -209,6 +230,18 @@ def on_files(files, config):
     if (ROOT / LEGEND).exists():
         files.append(File.generated(config, LEGEND_PAGE, content=read_text(ROOT / LEGEND)))
     return files
+
+
+@cache
+def pages_in_english() -> frozenset[str]:
+    docs = ROOT / "docs"
+    written = (path.relative_to(docs).as_posix() for path in in_english(docs))
+    return frozenset([*written, *generated_pages(), LEGEND_PAGE])
+
+
+def text_in_english(page: str) -> str:
+    path = page.removesuffix(".md") if page.startswith("source/") else page
+    return read_text(ROOT / path.removeprefix("source/") if path != page else ROOT / "docs" / page)
 
 
 def page_of(target: str) -> str:
@@ -257,9 +290,11 @@ def stepper_here(link: re.Match) -> str:
 
 
 def on_page_markdown(markdown, page, config, files):
-    source = page.file.src_uri
+    source, in_chinese = page.file.src_uri, chinese.is_chinese(config)
     up = "../" * source.count("/")
     folder = folder_of(source)
+    if in_chinese:
+        markdown = chinese.with_anchors_of(text_in_english(source), markdown)
     if source.startswith("concepts/"):
         page.meta["icon"] = "material/lightbulb-outline"
     boost = next((b for start, b in SEARCH_FIRST.items() if source.startswith(start)), 1)
@@ -280,13 +315,15 @@ def on_page_markdown(markdown, page, config, files):
         if not target.is_relative_to(ROOT):
             return match[0]
         target = target.relative_to(ROOT).as_posix()
-        outside = source == LEGEND_PAGE or source.startswith("source/exercises/")
-        in_docs = outside and target.startswith("docs/")
+        in_docs = target.startswith("docs/")
         name = target.removeprefix("docs/") if in_docs else page_of(target)
-        if not files.get_file_from_path(name):
-            return match[0]  # MkDocs knows it, or warns of it
-        line = f"#__codelineno-0-{match['line']}" if match["line"] else match["heading"] or ""
-        return f"]({up}{name}{line})"
+        place = f"#__codelineno-0-{match['line']}" if match["line"] else match["heading"] or ""
+        place = f"{match['query'] or ''}{place}"
+        if files.get_file_from_path(name):
+            return f"]({up}{name}{place})"
+        if in_chinese and name in pages_in_english():
+            return f"]({chinese.ENGLISH}{chinese.address_of(name)}{place})"
+        return match[0]  # MkDocs knows it, or warns of it
 
     markdown = FORMULA.sub(lambda match: convert(match[1].strip(), display="block"), markdown)
 
@@ -294,19 +331,32 @@ def on_page_markdown(markdown, page, config, files):
         pair = (match["stage"], match["parent"])
         return f"[{match[0]}]({up}{diff_page(pair[0])})" if pair in parents().values() else match[0]
 
-    markdown = LINK.sub(to_page, STEPPER.sub(stepper_here, markdown))
+    def titled(heading: re.Match) -> str:
+        title = heading[0] if in_chinese else f"# {title_of(source)}\n"
+        return title + stage_links(source)
+
+    if source in parents():
+        markdown = HEADING.sub(titled, markdown, count=1)
     if not source.startswith("source/"):
         markdown = COMMAND.sub(to_difference, markdown)
-    if source in parents():
-        heading = f"# {title_of(source)}\n{stage_links(source)}"
-        markdown = HEADING.sub(lambda _: heading, markdown, count=1)
+    markdown = LINK.sub(to_page, STEPPER.sub(stepper_here, markdown))
     return markdown
 
 
 @cache
-def terms() -> tuple[reading.Term, ...]:
-    path = ROOT / "docs" / GLOSSARY
+def terms(path: Path = ROOT / "docs" / GLOSSARY) -> tuple[reading.Term, ...]:
     return tuple(reading.glossary(read_text(path))) if path.exists() else ()
+
+
+def terms_in_chinese() -> tuple[reading.Term, ...]:
+    """With the titles that they have in English, by which their anchors are named."""
+    path = chinese.translated().get(GLOSSARY)
+    if path is None:
+        return ()
+    return tuple(
+        replace(term, title=english.title)
+        for term, english in zip(terms(path), terms(), strict=True)
+    )
 
 
 def with_terms(html: str, glossary: str, wanted: tuple[reading.Term, ...]) -> str:
@@ -326,7 +376,10 @@ def with_terms(html: str, glossary: str, wanted: tuple[reading.Term, ...]) -> st
     # The longest name first: "shared memory" is not the term "memory".
     longest = sorted(left, key=lambda i: -max(len(name) for name in left[i].names))
     names = re.compile(
-        r"(?<![\w-])(?:" + "|".join(f"(?P<t{i}>{left[i].pattern})" for i in longest) + r")(?![\w-])"
+        r"(?<![\w-])(?:"
+        + "|".join(f"(?P<t{i}>{left[i].pattern})" for i in longest)
+        + r")(?![\w-])",
+        re.ASCII,  # beside a term in Chinese are other letters
     )
     result, end, inside = [], 0, []
     for tag in TAG.finditer(html):
@@ -414,7 +467,7 @@ def found_by(html: str) -> str:
 
 def on_post_build(config):
     """A reader's browser loads the whole index before the first search. `mkdocs build --strict`
-    fails where a link leads nowhere."""
+    fails where a link of one of both sites leads nowhere."""
     path = Path(config.site_dir) / "search/search_index.json"
     index = json.loads(path.read_text())
     for section in index["docs"]:
@@ -422,8 +475,9 @@ def on_post_build(config):
     text = json.dumps(index, separators=(",", ":"), ensure_ascii=False)
     path.write_text(text)
     path.with_suffix(".js").write_text(f"var __index = {text}")  # for pages opened from disk
-    for problem in broken_links(Path(config.site_dir)):
-        log.warning("%s", problem)
+    if chinese.is_chinese(config):  # which is built last
+        for problem in broken_links(Path(config.site_dir).parent):
+            log.warning("%s", problem)
 
 
 def on_page_content(html, page, config, files):
@@ -437,7 +491,13 @@ def on_page_content(html, page, config, files):
     pair = next((pair for pair in parents().values() if diff_page(pair[0]) == source), None)
     if pair:
         html += difference(*pair)
-    if source == GLOSSARY or source.startswith("source/"):
-        return html
-    address = posixpath.relpath(GLOSSARY.replace(".md", ".html"), folder or ".")
-    return with_terms(html, address, terms())
+    in_chinese = chinese.is_chinese(config)
+    if source != GLOSSARY and not source.startswith("source/"):
+        address = posixpath.relpath(chinese.address_of(GLOSSARY), folder or ".")
+        html = with_terms(html, address, terms_in_chinese() if in_chinese else terms())
+    return chinese.with_links_to_english(chinese.in_words(html), folder) if in_chinese else html
+
+
+def on_page_context(context, page, config, nav):
+    config.extra["alternate"] = chinese.languages(page.file.src_uri, chinese.is_chinese(config))
+    return context

@@ -40,6 +40,10 @@ def pages(root: Path) -> dict[Path, Path]:
     return {english_of(path): path for path in found}
 
 
+def in_english(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.rglob("*.md") if not path.name.endswith(CHINESE))
+
+
 def english_of(chinese: Path) -> Path:
     return chinese.with_name(chinese.name.removesuffix(CHINESE) + ".md")
 

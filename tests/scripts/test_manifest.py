@@ -7,6 +7,7 @@ import pytest
 
 from ladder import manifest
 from ladder.project import BadInput
+from ladder.translated import in_english
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -68,7 +69,7 @@ def test_every_stage_of_the_project_has_its_files_and_every_file_is_a_stages():
     for folder, ending in (("kernels", ".cuh"), ("stages", ".cu")):
         there = {p.stem for p in (ROOT / folder).glob(f"[0-9]*{ending}")}
         assert there == names, folder
-    assert {p.stem for p in (ROOT / "docs").glob("[0-9]*.md")} == names
+    assert {p.stem for p in in_english(ROOT / "docs") if p.stem[0].isdigit()} == names
     for stage in stages.values():
         assert stage.page == f"docs/{stage.name}.md"
 

@@ -8,6 +8,7 @@ import pytest
 from test_glossary import NO_PROSE
 
 from ladder.project import ROOT
+from ladder.translated import in_english
 
 DOCS = ROOT / "docs"
 COUNT = r"(?:\d[\d.,]*|one|two|three|four|five|six|seven|eight|sixteen)"
@@ -48,7 +49,7 @@ def faults(text):
 
 
 def pages():
-    names = (path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md"))
+    names = (path.relative_to(DOCS).as_posix() for path in in_english(DOCS))
     return sorted(name for name in names if not name.startswith("results/"))
 
 

@@ -23,6 +23,7 @@ from ladder.links import broken_links  # noqa: E402
 from ladder.project import RESULTS  # noqa: E402
 from ladder.results import own, read_report  # noqa: E402
 from ladder.side_by_side import AROUND, side_by_side  # noqa: E402
+from ladder.translated import in_english  # noqa: E402
 
 PHONE, DESKTOP = 390, 1280
 COLUMNS = 101  # of code that is never cut: a kernel's 100, and the + of a difference
@@ -66,7 +67,7 @@ def pages_of(site):
 @pytest.mark.slow
 def test_no_page_has_a_fault(site, browser):
     pages = pages_of(site)
-    assert len(pages) > len(list((ROOT / "docs").rglob("*.md"))) > 20
+    assert len(pages) > len(in_english(ROOT / "docs")) > 20
     page = browser.new_page(reduced_motion="reduce")  # as wide as it will be, at once
     problems = []
     page.on("pageerror", lambda error: problems.append(f"{page.url}: {error}"))
@@ -240,7 +241,7 @@ def test_next_leads_through_all_pages_and_the_exercises(site):
 
 def test_a_page_to_come_is_left_out_and_said(tmp_path, capsys):
     (tmp_path / "there.md").touch()
-    parts = [reading.Part("Start", ("there.md", "to_come.md"))]
+    parts = [reading.Part("Start", "开始", ("there.md", "to_come.md"))]
     assert hooks.navigation(tmp_path, parts) == [{"Learn": [{"Start": ["there.md"]}]}]
     assert capsys.readouterr().err == "site: docs/order.json has pages to come: to_come.md\n"
 
@@ -485,11 +486,16 @@ def address(site, request):
 @pytest.mark.parametrize("address", ["disk", "server"], indirect=True)
 @pytest.mark.parametrize(
     ("words", "page"),
-    [("split-k", "05c_split_k.html"), ("swizzle", "concepts/swizzle.html")],
+    [
+        ("split-k", "05c_split_k.html"),
+        ("swizzle", "concepts/swizzle.html"),
+        ("合并访存", "zh/concepts/coalescing.html"),  # two words
+    ],
 )
 def test_search_finds_the_page_that_explains(address, browser, words, page):
     tab = browser.new_page()
-    tab.goto(f"{address}/concepts/waves.html")
+    folder = "zh/" if page.startswith("zh/") else ""
+    tab.goto(f"{address}/{folder}index.html")
     tab.click(".md-search__input")
     tab.wait_for_timeout(300)  # the worker is started then
     tab.keyboard.type(words)

@@ -12,6 +12,7 @@ from ladder import docs, evaluation, manifest
 from ladder.counters import LIMITS, PREDICTED, STALL, TIME
 from ladder.docs import claimed, counters, pictures, sources
 from ladder.project import BadInput
+from ladder.translated import in_english
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = Path("docs/page.md")
@@ -681,7 +682,7 @@ def numbers(text):
 
 def pages_of_docs():
     """Those that are read in an order; the site makes some of them."""
-    names = sorted(p.relative_to(ROOT / "docs").as_posix() for p in (ROOT / "docs").rglob("*.md"))
+    names = sorted(p.relative_to(ROOT / "docs").as_posix() for p in in_english(ROOT / "docs"))
     order = ROOT / "docs/order.json"
     if order.exists():
         listed = {page for part in json.loads(order.read_text()) for page in part["pages"]}

@@ -1,0 +1,106 @@
+"""The site in Chinese, below that in English. mkdocs.zh-CN.yml builds it from the pages
+NAME.zh-CN.md (ladder.translated). They have the names there that those in English have, so that
+ladder.site finds all else by them. What has no Chinese version is read in English.
+"""
+
+import posixpath
+import re
+from functools import cache
+from pathlib import Path
+
+import yaml
+from markdown.extensions.toc import slugify, unique
+from mkdocs.structure.files import File, Files
+
+from ladder.files import read_text
+from ladder.project import ROOT
+from ladder.translated import pages
+
+ENGLISH = "english:"  # begins an address that counts from the top of the site in English
+HEADING = re.compile(r"^(#+ )(.+)$")
+# What is found in the phrases of docs/zh-CN.yaml: the whole text of one of these.
+PHRASE = re.compile(
+    r"(<(?P<tag>th|td|figcaption|summary|small|p|dd|dt|button|a|h2)\b[^>]*>)([^<]+)(</(?P=tag)>)"
+)
+
+
+def is_chinese(config) -> bool:
+    return config.theme["language"] == "zh"
+
+
+def address_of(page: str) -> str:
+    return page.removesuffix(".md") + ".html"
+
+
+@cache
+def translated() -> dict[str, Path]:
+    """The pages in Chinese, by the names that those in English have on the site."""
+    found = {}
+    for english, path in pages(ROOT).items():
+        name = english.relative_to(ROOT).as_posix()
+        if name.startswith("docs/"):
+            found[name.removeprefix("docs/")] = path
+        elif name.startswith("exercises/"):
+            found[f"source/{name}.md"] = path
+    return found
+
+
+def in_chinese(files: Files, config, below: dict[str, str]) -> Files:
+    """Of the files of the site in English those that are no pages, and the pages in Chinese.
+    `below` is what some pages have below their text."""
+    kept = Files([file for file in files if not file.is_documentation_page()])
+    for name, path in translated().items():
+        page = File.generated(config, name, content=read_text(path) + below.get(name, ""))
+        page.edit_uri = f"../{path.relative_to(ROOT)}"
+        kept.append(page)
+    return kept
+
+
+def headings(text: str) -> list[str]:
+    """With their #, as they stand in the text; what is in code is none."""
+    text = re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE)
+    return [line for line in text.splitlines() if HEADING.match(line)]
+
+
+def with_anchors_of(english: str, chinese: str) -> str:
+    """The headings have the anchors that they have in English, in which links name them."""
+    used: set[str] = set()
+    for heading, translation in zip(headings(english), headings(chinese), strict=False):
+        words = HEADING.match(heading)[2].replace("`", "")
+        anchored = f"{translation} {{: #{unique(slugify(words, '-'), used)} }}"
+        chinese = f"\n{chinese}".replace(f"\n{translation}\n", f"\n{anchored}\n", 1)[1:]
+    return chinese
+
+
+@cache
+def phrases() -> dict[str, str]:
+    return yaml.safe_load(read_text(ROOT / "docs/zh-CN.yaml"))
+
+
+def in_words(html: str) -> str:
+    """What the scripts have written, in Chinese where docs/zh-CN.yaml has it."""
+    return PHRASE.sub(lambda m: f"{m[1]}{phrases().get(m[3].strip(), m[3])}{m[4]}", html)
+
+
+def with_links_to_english(html: str, folder: str) -> str:
+    """The page, in `folder` of the site, leads to English where there is nothing in Chinese."""
+    there = {address_of(name) for name in translated()}
+
+    def link(match: re.Match) -> str:
+        target = posixpath.normpath(posixpath.join(folder, match[1]))
+        known = match[1].startswith(ENGLISH) or target not in there
+        name = match[1].removeprefix(ENGLISH) if match[1].startswith(ENGLISH) else target
+        return f'href="{posixpath.relpath("..", folder or ".")}/{name}' if known else match[0]
+
+    return re.sub(r'href="((?:english:)?[\w./-]+\.html)', link, html)
+
+
+def languages(page: str, chinese: bool) -> list[dict[str, str]]:
+    """Where the theme's switch of languages leads, from the top of the page's own site."""
+    if page not in translated():
+        return []
+    up, down = ("../", "") if chinese else ("", "zh/")
+    return [
+        {"name": "English", "link": f"{up}{address_of(page)}", "lang": "en"},
+        {"name": "中文", "link": f"{down}{address_of(page)}", "lang": "zh"},
+    ]
