@@ -67,15 +67,16 @@ def site(tmp_path_factory):
     if os.environ.get("CI") != "true" and shutil.which("doxygen") is None:
         pytest.skip("there is no Doxygen")
     folder = tmp_path_factory.mktemp("site")
-    done = subprocess.run(
-        [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", folder],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
-    )
-    assert done.returncode == 0, done.stderr
-    assert "WARNING" not in done.stderr
+    for config, to in (("mkdocs.yml", folder), ("mkdocs.zh-CN.yml", folder / "zh")):
+        done = subprocess.run(
+            [sys.executable, "-m", "mkdocs", "build", "--strict", "-f", config, "--site-dir", to],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
+        )
+        assert done.returncode == 0, done.stderr
+        assert "WARNING" not in done.stderr
     return folder
 
 
