@@ -77,9 +77,28 @@ def phrases() -> dict[str, str]:
     return yaml.safe_load(read_text(ROOT / "docs/zh-CN.yaml"))
 
 
+@cache
+def patterns() -> list[tuple[re.Pattern, str]]:
+    """Of the phrases in which something differs from place to place, written as {}."""
+    return [
+        (re.compile(re.escape(english).replace(r"\{\}", "(.+?)")), chinese)
+        for english, chinese in phrases().items()
+        if "{" in english
+    ]
+
+
+def phrase_in_chinese(text: str) -> str:
+    if text in phrases():
+        return phrases()[text]
+    for pattern, chinese in patterns():
+        if found := pattern.fullmatch(text):
+            return chinese.format(*found.groups())
+    return text
+
+
 def in_words(html: str) -> str:
     """What the scripts have written, in Chinese where docs/zh-CN.yaml has it."""
-    return PHRASE.sub(lambda m: f"{m[1]}{phrases().get(m[3].strip(), m[3])}{m[4]}", html)
+    return PHRASE.sub(lambda m: f"{m[1]}{phrase_in_chinese(m[3].strip())}{m[4]}", html)
 
 
 def with_links_to_english(html: str, folder: str) -> str:

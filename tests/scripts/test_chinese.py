@@ -57,8 +57,12 @@ def test_the_switch_of_languages_keeps_the_page(two_pages):
 
 
 def test_what_scripts_write_is_in_chinese_where_the_whole_text_is_known(monkeypatch):
-    monkeypatch.setattr(chinese, "phrases", lambda: {"stage": "级"})
+    known = {"stage": "级", "{} of {} sectors": "{1} 个扇区中的 {0} 个"}
+    monkeypatch.setattr(chinese, "phrases", lambda: known)
+    chinese.patterns.cache_clear()
     assert chinese.in_words("<th>stage</th><td>stages</td>") == "<th>级</th><td>stages</td>"
+    assert chinese.in_words("<td>4 of 32 sectors</td>") == "<td>32 个扇区中的 4 个</td>"
+    chinese.patterns.cache_clear()
 
 
 def test_the_glossary_has_each_term_in_both_languages():
