@@ -492,10 +492,11 @@ def on_page_content(html, page, config, files):
     if pair:
         html += difference(*pair)
     in_chinese = chinese.is_chinese(config)
+    html = chinese.in_words(html) if in_chinese else html
     if source != GLOSSARY and not source.startswith("source/"):
         address = posixpath.relpath(chinese.address_of(GLOSSARY), folder or ".")
         html = with_terms(html, address, terms_in_chinese() if in_chinese else terms())
-    return chinese.with_links_to_english(chinese.in_words(html), folder) if in_chinese else html
+    return chinese.with_links_to_english(html, folder) if in_chinese else html
 
 
 def on_page_context(context, page, config, nav):
