@@ -5,6 +5,8 @@
 // Its functions are compiled in the CMake target gemm_ladder::gemm, for Gemm<half, half>,
 // Gemm<bf16, bf16> and Gemm<float, float>; of anything else the linker says that it is undefined.
 // They may be called by several threads at once.
+#include <memory>
+
 #include "extensions.h"
 
 namespace ladder {
@@ -18,7 +20,9 @@ namespace ladder {
 template <class In, class Out>
 void gemm(const Gemm<In, Out>& problem);
 
-// Bytes of device memory that Gemm::workspace has to have for gemm(): mostly 0. Throws likewise.
+// Bytes of device memory that Gemm::workspace has to have for gemm(): mostly 0. They depend on the
+// GPU, the sizes, the layouts, the epilogue, and on which addresses are multiples of 16, as null
+// is. Throws likewise.
 template <class In, class Out>
 uint64_t workspace_bytes(const Gemm<In, Out>& problem);
 
@@ -28,5 +32,42 @@ uint64_t workspace_bytes(const Gemm<In, Out>& problem);
 // Throws nothing but CudaError.
 template <class In, class Out>
 std::string explain(const Gemm<In, Out>& problem);
+
+namespace library {
+template <class T>
+struct Kept;
+}
+
+// A problem for which all is decided, and whatever can be is checked, for as many calls as one
+// likes. Copies are the same plan, which several threads may run at once.
+template <class In, class Out>
+class KeptPlan {
+ public:
+  // On the current device, for `problem` as it is now but for its stream and its workspace. What
+  // the epilogue reads stays where it is. A, B and C may be null; others are looked up here, as
+  // gemm() does. Those that are multiples of 16, as null is, promise that run() gets such, too.
+  // Throws as gemm().
+  explicit KeptPlan(const Gemm<In, Out>& problem);
+
+  // Enqueues it. An addend or a residual that was the problem's C is this C. The workspace has
+  // workspace_bytes(). Throws std::invalid_argument for an address that is null or less aligned
+  // than promised, and where another device is current than the plan's. On which device the
+  // addresses are it does not look up: that is what takes gemm() its time. Throws CudaError where
+  // CUDA refuses.
+  void run(const In* A, const In* B, Out* C, CUstream_st* stream = nullptr,
+           void* workspace = nullptr) const;
+
+  // Of the workspace: what ladder::workspace_bytes() says of the problem.
+  uint64_t workspace_bytes() const;
+
+ private:
+  std::shared_ptr<const library::Kept<Out>> kept_;
+};
+
+// The same as the class's constructor: auto plan = ladder::plan(problem).
+template <class In, class Out>
+KeptPlan<In, Out> plan(const Gemm<In, Out>& problem) {
+  return KeptPlan<In, Out>(problem);
+}
 
 }  // namespace ladder

@@ -275,6 +275,51 @@ TEST_F(LibraryTest, HeightsOfNoStageAreExact) {
     if (!layout.transposed_a) more_heights<half>(layout), more_heights<bf16>(layout);
 }
 
+// ---- A plan that is kept -----------------------------------------------------------------------
+
+// What gemm() computes, to the bit, of matrices that come with the call.
+template <class T>
+void planned() {
+  const EpilogueChoice choices[] = {{}, {2, -3, true, false, Scale::NONE, Activation::RELU}};
+  for (const Layout layout : LAYOUTS)
+    for (const EpilogueChoice& choice : choices) {
+      if (sizeof(T) == 4 && !choice.is_product_alone()) continue;
+      for (const Shape shape : SHAPES)
+        for (const Padding padding : {Padding{}, Padding{1, 2, 3}}) {
+          const Problem<T, T> problem(shape, Data::UNIFORM, 7, padding, harness::Sums::FP32, choice,
+                                      layout);
+          BufferSets<T, T> sets(problem, 1);
+          const auto computed = [&](bool is_planned) {
+            const auto run = [&](Gemm<T, T> p) {
+              p.workspace_bytes = workspace_bytes(p);
+              const harness::Workspace workspace(p.workspace_bytes);
+              p.workspace = p.workspace_bytes > 0 ? workspace.get() : nullptr;
+              if (is_planned) {
+                Gemm<T, T> later = p;
+                later.A = later.B = nullptr, later.C = nullptr;
+                const auto kept = plan(later);
+                EXPECT_EQ(p.workspace_bytes, kept.workspace_bytes());
+                for (int i = 0; i < 2; ++i) kept.run(p.A, p.B, p.C, p.stream, p.workspace);
+              } else {
+                gemm(p);
+              }
+              LADDER_CUDA_CHECK(cudaStreamSynchronize(p.stream));
+            };
+            return sets.run_poisoned(run, nullptr);
+          };
+          const Output<T> planned = computed(true), once = computed(false);
+          for (int i = 0; i < shape.m; ++i)
+            ASSERT_EQ(0, std::memcmp(planned.row(i), once.row(i), shape.n * sizeof(T)))
+                << text(shape) << ", " << name(layout) << ", row " << i;
+        }
+    }
+}
+TEST_F(LibraryTest, PlansComputeWhatGemmDoes) {
+  planned<half>();
+  if (has_bf16()) planned<bf16>();
+  planned<float>();
+}
+
 // ---- Refusals ----------------------------------------------------------------------------------
 
 template <class T, class Change>
