@@ -11,27 +11,37 @@
 
 namespace ladder {
 
+// What the library is asked for beside the problem itself.
+struct GemmOptions {
+  // The tile is the same whatever the sizes and the GPU, and K is never divided: what is chosen
+  // does not depend on tables of measured times, nor a row of C, to the bit, on how many others
+  // there are. Of fp16 and bf16 with wgmma; elsewhere the choice depends on no table. Slower.
+  bool fixed_tile = false;
+};
+
 // Enqueues the whole of `problem`, with its layouts and its epilogue, on its stream, which belongs
 // to the current device, as do the matrices. The stage, and its tile, are those that are expected
 // to be done first; explain() names them. Throws std::invalid_argument, which names what is wrong,
 // and leaves C as it is: a size or a leading dimension that cannot be, an address that is not on
 // that device, a workspace smaller than workspace_bytes(), what no stage computes. Throws CudaError
 // where CUDA refuses. Addresses and leading dimensions need no alignment but their elements'.
+// The same call on the same kind of GPU gives the same bits, whatever else runs there.
 template <class In, class Out>
-void gemm(const Gemm<In, Out>& problem);
+void gemm(const Gemm<In, Out>& problem, const GemmOptions& options = {});
 
 // Bytes of device memory that Gemm::workspace has to have for gemm(): mostly 0. They depend on the
 // GPU, the sizes, the layouts, the epilogue, and on which addresses are multiples of 16, as null
 // is. Throws likewise.
 template <class In, class Out>
-uint64_t workspace_bytes(const Gemm<In, Out>& problem);
+uint64_t workspace_bytes(const Gemm<In, Out>& problem, const GemmOptions& options = {});
 
 // What gemm() would do on the current device, and why, in a few lines of text: the stage and its
 // tile, how long that is expected to take, the next best, what it falls back to and for what
 // reason; or why it would refuse. Reads no matrix, and needs none: their addresses may be null.
-// Throws nothing but CudaError.
+// Throws nothing but CudaError. Where the environment has LADDER_LOG=1, gemm() and plan() print it
+// to standard error, once for each problem but for its addresses.
 template <class In, class Out>
-std::string explain(const Gemm<In, Out>& problem);
+std::string explain(const Gemm<In, Out>& problem, const GemmOptions& options = {});
 
 namespace library {
 template <class T>
@@ -47,7 +57,7 @@ class KeptPlan {
   // the epilogue reads stays where it is. A, B and C may be null; others are looked up here, as
   // gemm() does. Those that are multiples of 16, as null is, promise that run() gets such, too.
   // Throws as gemm().
-  explicit KeptPlan(const Gemm<In, Out>& problem);
+  explicit KeptPlan(const Gemm<In, Out>& problem, const GemmOptions& options = {});
 
   // Enqueues it. An addend or a residual that was the problem's C is this C. The workspace has
   // workspace_bytes(). Throws std::invalid_argument for an address that is null or less aligned
@@ -66,8 +76,8 @@ class KeptPlan {
 
 // The same as the class's constructor: auto plan = ladder::plan(problem).
 template <class In, class Out>
-KeptPlan<In, Out> plan(const Gemm<In, Out>& problem) {
-  return KeptPlan<In, Out>(problem);
+KeptPlan<In, Out> plan(const Gemm<In, Out>& problem, const GemmOptions& options = {}) {
+  return KeptPlan<In, Out>(problem, options);
 }
 
 }  // namespace ladder

@@ -183,5 +183,66 @@ TEST_F(Calls, APlanOutlivesItsProblemAndItsCopies) {
   EXPECT_EQ(64, gpus.launched.at(0).M);
 }
 
+// ---- The choice that no table makes ------------------------------------------------------------
+
+// By each of the functions, in every layout; A by columns is transposed first.
+TEST_F(Calls, TheFixedTileIsTakenWhereItIsAskedFor) {
+  const GemmOptions options{true};
+  for (const bool transposed_a : {false, true}) {
+    auto p = problem(128, 128, 128);
+    p.transposed_a = transposed_a;
+    const uint64_t bytes = workspace_bytes(p, options);
+    EXPECT_EQ(transposed_a ? 128U * 128 * 2 : 0, bytes);
+    p.workspace = at(1 << 18), p.workspace_bytes = bytes;
+    gemm(p, options);
+    const auto kept = plan(p, options);
+    EXPECT_EQ(bytes, kept.workspace_bytes());
+    kept.run(p.A, p.B, p.C, p.stream, p.workspace);
+    const size_t launches = transposed_a ? 2 : 1;
+    ASSERT_EQ(2 * launches, gpus.launched.size());
+    for (const size_t i : {launches - 1, 2 * launches - 1}) {
+      EXPECT_EQ("linear", gpus.launched[i].by);
+      EXPECT_EQ("14 64x64 resident 2", gpus.launched[i].tile);
+      EXPECT_FALSE(gpus.launched[i].transposed_a);
+    }
+    EXPECT_NE(std::string::npos, explain(p, options).find("the fixed tile")) << explain(p, options);
+    EXPECT_EQ(std::string::npos, explain(p).find("the fixed tile"));
+    gpus.launched.clear();
+  }
+}
+
+// ---- LADDER_LOG --------------------------------------------------------------------------------
+
+// In a process of its own, for the variable is read once.
+[[noreturn]] void log_and_exit(const char* value, const std::string& expected) {
+  setenv("LADDER_LOG", value, 1);
+  Gemm<half, half> p{};
+  p.M = p.N = p.K = 64, p.lda = p.ldb = p.ldc = 64;
+  p.A = FakeGpus::memory<half>(0, 0), p.B = p.A + 4096, p.C = FakeGpus::memory<half>(0, 8192);
+  testing::internal::CaptureStderr();
+  workspace_bytes(p), explain(p);
+  for (int i = 0; i < 3; ++i) gemm(p), plan(p);
+  p.A += 64, p.stream = reinterpret_cast<CUstream_st*>(64);
+  gemm(p);
+  p.M = 32;
+  plan(p), gemm(p);
+  gemm(p, GemmOptions{true});
+  p.lda = 63;
+  EXPECT_THROW(gemm(p), std::invalid_argument);
+  const std::string said = testing::internal::GetCapturedStderr();
+  std::fputs(said.c_str(), stderr);
+  std::exit(said == expected ? 0 : 1);
+}
+TEST_F(Calls, LogsEachPlanOnceWhereItIsAskedTo) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  auto p = problem(64, 64, 64);
+  std::string expected = "ladder: " + explain(p);
+  p.M = 32;
+  expected += "ladder: " + explain(p) + "ladder: " + explain(p, GemmOptions{true});
+  EXPECT_EXIT(log_and_exit("1", expected), testing::ExitedWithCode(0), "");
+  for (const char* value : {"", "0"})
+    EXPECT_EXIT(log_and_exit(value, ""), testing::ExitedWithCode(0), "");
+}
+
 }  // namespace
 }  // namespace ladder

@@ -4,8 +4,12 @@
 
 #include <cuda_runtime.h>
 
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
 #include <map>
 #include <mutex>
+#include <set>
 
 #include "../launch.cuh"
 #include "../types.cuh"
@@ -58,8 +62,9 @@ template <>
 constexpr Type TYPE<float> = Type::FP32;
 
 template <class T>
-Plan plan_of(const Gemm<T, T>& p) {
-  return plan(p, TYPE<T>, current_gpu(), [](Way way, const Gemm<T, T>& p) {
+Plan plan_of(const Gemm<T, T>& p, const GemmOptions& options) {
+  const Tiles tiles = options.fixed_tile ? Tiles::FIXED : Tiles::FIRST_DONE;
+  return plan(p, TYPE<T>, current_gpu(), tiles, [](Way way, const Gemm<T, T>& p) {
     if constexpr (std::is_same_v<T, float>) {
 #if LADDER_HAS_CLUSTERS
       if (way == Way::FEW_ROWS) return few_rows_bytes(p);
@@ -68,6 +73,38 @@ Plan plan_of(const Gemm<T, T>& p) {
     }
     return uint64_t{0};
   });
+}
+
+// explain(), for a plan that there is.
+template <class T>
+std::string reasons(const Plan& plan, const Gemm<T, T>& p) {
+  std::string few_rows;
+#if LADDER_HAS_CLUSTERS
+  if constexpr (std::is_same_v<T, float>)
+    if (plan.way == Way::FEW_ROWS) few_rows = few_rows_in_words(p);
+#endif
+  return in_words(plan, p, TYPE<T>, current_gpu(), few_rows);
+}
+
+bool is_logged() {
+  static const bool logged = [] {
+    const char* const value = std::getenv("LADDER_LOG");
+    return value && *value != '\0' && std::strcmp(value, "0") != 0;
+  }();
+  return logged;
+}
+// Each plan once: what it is made of, but for addresses, tells it from others.
+template <class T>
+void log_once(const Plan& plan, const Gemm<T, T>& p) {
+  if (!is_logged()) return;
+  static std::mutex mutex;
+  static std::set<std::string> logged;
+  std::string what = in_words(p, TYPE<T>, current_gpu()) +
+                     std::to_string(plan.workspace_bytes(sizeof(T))) +
+                     (plan.tile == &FIXED_TILE ? " fixed" : "");
+  const std::lock_guard<std::mutex> lock(mutex);
+  if (!logged.insert(std::move(what)).second) return;
+  std::fputs(("ladder: " + reasons(plan, p)).c_str(), stderr);
 }
 
 std::string at_another_place(const char* name, const char* where, int device) {
@@ -217,9 +254,10 @@ struct Kept {
 }  // namespace library
 
 template <class In, class Out>
-KeptPlan<In, Out>::KeptPlan(const Gemm<In, Out>& problem) {
+KeptPlan<In, Out>::KeptPlan(const Gemm<In, Out>& problem, const GemmOptions& options) {
   using namespace library;
-  const Plan plan = plan_of(problem);
+  const Plan plan = plan_of(problem, options);
+  log_once(plan, problem);
   const bool is_empty = plan.way == Way::NOTHING;
   if (plan.way != Way::ZEROS && !is_empty) {
     if (problem.A) require_on_device("A", problem.A);
@@ -264,9 +302,10 @@ uint64_t KeptPlan<In, Out>::workspace_bytes() const {
 }
 
 template <class In, class Out>
-void gemm(const Gemm<In, Out>& problem) {
+void gemm(const Gemm<In, Out>& problem, const GemmOptions& options) {
   using namespace library;
-  const Plan plan = plan_of(problem);
+  const Plan plan = plan_of(problem, options);
+  log_once(plan, problem);
   if (plan.way == Way::NOTHING) return;
   if (plan.way != Way::ZEROS) {
     require_on_device("A", problem.A);
@@ -281,21 +320,15 @@ void gemm(const Gemm<In, Out>& problem) {
 }
 
 template <class In, class Out>
-uint64_t workspace_bytes(const Gemm<In, Out>& problem) {
-  return library::plan_of(problem).workspace_bytes(sizeof(In));
+uint64_t workspace_bytes(const Gemm<In, Out>& problem, const GemmOptions& options) {
+  return library::plan_of(problem, options).workspace_bytes(sizeof(In));
 }
 
 template <class In, class Out>
-std::string explain(const Gemm<In, Out>& problem) {
+std::string explain(const Gemm<In, Out>& problem, const GemmOptions& options) {
   using namespace library;
   try {
-    const Plan plan = plan_of(problem);
-    std::string few_rows;
-#if LADDER_HAS_CLUSTERS
-    if constexpr (std::is_same_v<In, float>)
-      if (plan.way == Way::FEW_ROWS) few_rows = few_rows_in_words(problem);
-#endif
-    return in_words(plan, problem, TYPE<In>, current_gpu(), few_rows);
+    return reasons(plan_of(problem, options), problem);
   } catch (const std::invalid_argument& reason) {
     return std::string("refused: ") + reason.what() + "\n";
   }
@@ -304,14 +337,14 @@ std::string explain(const Gemm<In, Out>& problem) {
 template class KeptPlan<half, half>;
 template class KeptPlan<bf16, bf16>;
 template class KeptPlan<float, float>;
-template void gemm(const Gemm<half, half>&);
-template void gemm(const Gemm<bf16, bf16>&);
-template void gemm(const Gemm<float, float>&);
-template uint64_t workspace_bytes(const Gemm<half, half>&);
-template uint64_t workspace_bytes(const Gemm<bf16, bf16>&);
-template uint64_t workspace_bytes(const Gemm<float, float>&);
-template std::string explain(const Gemm<half, half>&);
-template std::string explain(const Gemm<bf16, bf16>&);
-template std::string explain(const Gemm<float, float>&);
+template void gemm(const Gemm<half, half>&, const GemmOptions&);
+template void gemm(const Gemm<bf16, bf16>&, const GemmOptions&);
+template void gemm(const Gemm<float, float>&, const GemmOptions&);
+template uint64_t workspace_bytes(const Gemm<half, half>&, const GemmOptions&);
+template uint64_t workspace_bytes(const Gemm<bf16, bf16>&, const GemmOptions&);
+template uint64_t workspace_bytes(const Gemm<float, float>&, const GemmOptions&);
+template std::string explain(const Gemm<half, half>&, const GemmOptions&);
+template std::string explain(const Gemm<bf16, bf16>&, const GemmOptions&);
+template std::string explain(const Gemm<float, float>&, const GemmOptions&);
 
 }  // namespace ladder
