@@ -5,7 +5,7 @@
 #include <cuda_runtime.h>  // the CPU device's
 #include <gtest/gtest.h>
 
-#include <cstdlib>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -27,6 +27,7 @@ struct FakeGpus {
     bool transposed_a, transposed_b;
     CUstream_st* stream;
     std::string tile;
+    bool starts_early = false;
   };
 
   static constexpr uintptr_t BYTES = 1 << 20;
@@ -39,11 +40,14 @@ struct FakeGpus {
   int current = 0;
   int looked_up = 0;  // addresses
   std::vector<Launched> launched;
+  std::function<void()> fails;  // where it is set, what a launch does
 
   template <class T>
   void launch(const std::string& by, const Gemm<T, T>& p, const std::string& tile = "") {
+    if (fails) fails();
     launched.push_back({by, p.M, p.N, p.K, p.A, p.B, p.C, p.epilogue.addend, p.epilogue.residual,
-                        p.lda, p.ldb, p.ldc, p.transposed_a, p.transposed_b, p.stream, tile});
+                        p.lda, p.ldb, p.ldc, p.transposed_a, p.transposed_b, p.stream, tile,
+                        p.starts_early});
   }
 };
 inline FakeGpus gpus;
