@@ -1,6 +1,6 @@
 # The library that chooses, compiled: the target gemm_ladder::gemm, with which
 #   #include <ladder/gemm.h>
-# and ladder::gemm(problem) work. Nobody builds it who does not name it, or a target that links it: it has every
+# and ladder::gemm(problem) work, and <ladder/ladder.h> in C. Nobody builds it who does not name it, or a target that links it: it has every
 # kernel of the stages it chooses among, in fp16 and bf16. `cmake --install` installs it if it has been built.
 include(${PROJECT_SOURCE_DIR}/cmake/Manifest.cmake)
 find_package(CUDAToolkit REQUIRED GLOBAL)
@@ -12,7 +12,8 @@ endif()
 ladder_architectures(with_clusters 90 clusters "${CMAKE_CUDA_ARCHITECTURES}")
 ladder_architectures(with_wgmma 90 wgmma "${CMAKE_CUDA_ARCHITECTURES}")
 
-add_library(ladder_gemm STATIC EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/kernels/library/gemm.cpp)
+add_library(ladder_gemm STATIC EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/kernels/library/c.cpp
+                                                ${PROJECT_SOURCE_DIR}/kernels/library/gemm.cpp)
 add_library(gemm_ladder::gemm ALIAS ladder_gemm)
 set_target_properties(ladder_gemm PROPERTIES EXPORT_NAME gemm OUTPUT_NAME gemm_ladder
                                              POSITION_INDEPENDENT_CODE ON)

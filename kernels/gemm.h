@@ -5,9 +5,19 @@
 // Its functions are compiled in the CMake target gemm_ladder::gemm, for Gemm<half, half>,
 // Gemm<bf16, bf16> and Gemm<float, float>; of anything else the linker says that it is undefined.
 // They may be called by several threads at once.
+#include <memory>
+
 #include "extensions.h"
 
 namespace ladder {
+
+// What the library is asked for beside the problem itself.
+struct GemmOptions {
+  // The tile is the same whatever the sizes and the GPU, and K is never divided: what is chosen
+  // does not depend on tables of measured times, nor a row of C, to the bit, on how many others
+  // there are. Of fp16 and bf16 with wgmma; elsewhere the choice depends on no table. Slower.
+  bool fixed_tile = false;
+};
 
 // Enqueues the whole of `problem`, with its layouts and its epilogue, on its stream, which belongs
 // to the current device, as do the matrices. The stage, and its tile, are those that are expected
@@ -15,18 +25,59 @@ namespace ladder {
 // and leaves C as it is: a size or a leading dimension that cannot be, an address that is not on
 // that device, a workspace smaller than workspace_bytes(), what no stage computes. Throws CudaError
 // where CUDA refuses. Addresses and leading dimensions need no alignment but their elements'.
+// The same call on the same kind of GPU gives the same bits, whatever else runs there.
 template <class In, class Out>
-void gemm(const Gemm<In, Out>& problem);
+void gemm(const Gemm<In, Out>& problem, const GemmOptions& options = {});
 
-// Bytes of device memory that Gemm::workspace has to have for gemm(): mostly 0. Throws likewise.
+// Bytes of device memory that Gemm::workspace has to have for gemm(): mostly 0. They depend on the
+// GPU, the sizes, the layouts, the epilogue, and on which addresses are multiples of 16, as null
+// is. Throws likewise.
 template <class In, class Out>
-uint64_t workspace_bytes(const Gemm<In, Out>& problem);
+uint64_t workspace_bytes(const Gemm<In, Out>& problem, const GemmOptions& options = {});
 
 // What gemm() would do on the current device, and why, in a few lines of text: the stage and its
 // tile, how long that is expected to take, the next best, what it falls back to and for what
 // reason; or why it would refuse. Reads no matrix, and needs none: their addresses may be null.
-// Throws nothing but CudaError.
+// Throws nothing but CudaError. Where the environment has LADDER_LOG=1, gemm() and plan() print it
+// to standard error, once for each problem but for its addresses.
 template <class In, class Out>
-std::string explain(const Gemm<In, Out>& problem);
+std::string explain(const Gemm<In, Out>& problem, const GemmOptions& options = {});
+
+namespace library {
+template <class T>
+struct Kept;
+}
+
+// A problem for which all is decided, and whatever can be is checked, for as many calls as one
+// likes. Copies are the same plan, which several threads may run at once.
+template <class In, class Out>
+class KeptPlan {
+ public:
+  // On the current device, for `problem` as it is now but for its stream and its workspace. What
+  // the epilogue reads stays where it is. A, B and C may be null; others are looked up here, as
+  // gemm() does. Those that are multiples of 16, as null is, promise that run() gets such, too.
+  // Throws as gemm().
+  explicit KeptPlan(const Gemm<In, Out>& problem, const GemmOptions& options = {});
+
+  // Enqueues it. An addend or a residual that was the problem's C is this C. The workspace has
+  // workspace_bytes(). Throws std::invalid_argument for an address that is null or less aligned
+  // than promised, and where another device is current than the plan's. On which device the
+  // addresses are it does not look up: that is what takes gemm() its time. Throws CudaError where
+  // CUDA refuses.
+  void run(const In* A, const In* B, Out* C, CUstream_st* stream = nullptr,
+           void* workspace = nullptr) const;
+
+  // Of the workspace: what ladder::workspace_bytes() says of the problem.
+  uint64_t workspace_bytes() const;
+
+ private:
+  std::shared_ptr<const library::Kept<Out>> kept_;
+};
+
+// The same as the class's constructor: auto plan = ladder::plan(problem).
+template <class In, class Out>
+KeptPlan<In, Out> plan(const Gemm<In, Out>& problem, const GemmOptions& options = {}) {
+  return KeptPlan<In, Out>(problem, options);
+}
 
 }  // namespace ladder

@@ -275,6 +275,136 @@ TEST_F(LibraryTest, HeightsOfNoStageAreExact) {
     if (!layout.transposed_a) more_heights<half>(layout), more_heights<bf16>(layout);
 }
 
+// ---- A plan that is kept -----------------------------------------------------------------------
+
+// What gemm() computes, to the bit, of matrices that come with the call.
+template <class T>
+void planned() {
+  const EpilogueChoice choices[] = {{}, {2, -3, true, false, Scale::NONE, Activation::RELU}};
+  for (const Layout layout : LAYOUTS)
+    for (const EpilogueChoice& choice : choices) {
+      if (sizeof(T) == 4 && !choice.is_product_alone()) continue;
+      for (const Shape shape : SHAPES)
+        for (const Padding padding : {Padding{}, Padding{1, 2, 3}}) {
+          const Problem<T, T> problem(shape, Data::UNIFORM, 7, padding, harness::Sums::FP32, choice,
+                                      layout);
+          BufferSets<T, T> sets(problem, 1);
+          const auto computed = [&](bool is_planned) {
+            const auto run = [&](Gemm<T, T> p) {
+              p.workspace_bytes = workspace_bytes(p);
+              const harness::Workspace workspace(p.workspace_bytes);
+              p.workspace = p.workspace_bytes > 0 ? workspace.get() : nullptr;
+              if (is_planned) {
+                Gemm<T, T> later = p;
+                later.A = later.B = nullptr, later.C = nullptr;
+                const auto kept = plan(later);
+                EXPECT_EQ(p.workspace_bytes, kept.workspace_bytes());
+                for (int i = 0; i < 2; ++i) kept.run(p.A, p.B, p.C, p.stream, p.workspace);
+              } else {
+                gemm(p);
+              }
+              LADDER_CUDA_CHECK(cudaStreamSynchronize(p.stream));
+            };
+            return sets.run_poisoned(run, nullptr);
+          };
+          const Output<T> planned = computed(true), once = computed(false);
+          for (int i = 0; i < shape.m; ++i)
+            ASSERT_EQ(0, std::memcmp(planned.row(i), once.row(i), shape.n * sizeof(T)))
+                << text(shape) << ", " << name(layout) << ", row " << i;
+        }
+    }
+}
+TEST_F(LibraryTest, PlansComputeWhatGemmDoes) {
+  planned<half>();
+  if (has_bf16()) planned<bf16>();
+  planned<float>();
+}
+
+// ---- The same bits ----------------------------------------------------------------------------
+
+// Of what every way of the library computes, alone and while another stream is busy; of random
+// numbers, whose sums tell the order in which they were added.
+template <class T>
+void same_bits(const GemmOptions& options) {
+  cudaStream_t other = nullptr;
+  LADDER_CUDA_CHECK(cudaStreamCreateWithFlags(&other, cudaStreamNonBlocking));
+  const Problem<T, T> noise({1024, 1024, 1024}, Data::UNIFORM, 3);
+  BufferSets<T, T> noise_sets(noise, 1);
+  for (const Layout layout : LAYOUTS)
+    for (const bool is_alone : {true, false}) {
+      if (sizeof(T) == 4 && !is_alone) continue;
+      for (const Shape shape : {Shape{1, 4096, 4096}, Shape{16, 1000, 8192}, Shape{300, 300, 16384},
+                                Shape{1000, 1000, 1000}, Shape{2048, 4096, 512}}) {
+        const EpilogueChoice choice =
+            is_alone ? EpilogueChoice{} : harness::bias_and(Activation::GELU);
+        const Problem<T, T> problem(shape, Data::UNIFORM, 7, {}, harness::Sums::FP32, choice,
+                                    layout);
+        BufferSets<T, T> sets(problem, 1);
+        const auto bits = [&](bool is_busy) {
+          return sets.run_poisoned(
+              [&](Gemm<T, T> p) {
+                p.workspace_bytes = workspace_bytes(p, options);
+                const harness::Workspace workspace(p.workspace_bytes);
+                p.workspace = p.workspace_bytes > 0 ? workspace.get() : nullptr;
+                if (is_busy)
+                  for (int i = 0; i < 20; ++i) gemm(noise_sets.gemm(0, other));
+                gemm(p, options);
+                LADDER_CUDA_CHECK(cudaDeviceSynchronize());
+              },
+              nullptr);
+        };
+        const Output<T> first = bits(false);
+        for (int again = 0; again < 4; ++again) {
+          const Output<T> output = bits(again % 2 == 1);
+          for (int i = 0; i < shape.m; ++i)
+            ASSERT_EQ(0, std::memcmp(first.row(i), output.row(i), shape.n * sizeof(T)))
+                << text(shape) << ", " << name(layout) << ", row " << i;
+        }
+      }
+    }
+  LADDER_CUDA_CHECK(cudaStreamDestroy(other));
+}
+TEST_F(LibraryTest, TheSameCallGivesTheSameBits) {
+  for (const bool fixed_tile : {false, true}) {
+    const GemmOptions options{fixed_tile};
+    same_bits<half>(options);
+    if (has_bf16()) same_bits<bf16>(options);
+    same_bits<float>(options);
+  }
+}
+
+// With the fixed tile, however many rows there are beside it, and in every layout.
+TEST_F(LibraryTest, WithTheFixedTileARowDoesNotDependOnTheOthers) {
+  if (!has_bf16()) GTEST_SKIP() << "the tile is for sm_90a";
+  const GemmOptions options{true};
+  constexpr Shape ALL{3000, 520, 2000};
+  constexpr int ROW = 2111;
+  for (const Layout layout : LAYOUTS) {
+    const Problem<half, half> problem(ALL, Data::UNIFORM, 7, {}, harness::Sums::FP32, {}, layout);
+    BufferSets<half, half> sets(problem, 1);
+    const auto with_rows = [&](int rows) {
+      return sets.run_poisoned(
+          [&](Gemm<half, half> p) {
+            if (rows < ALL.m) p.A += ROW * (layout.transposed_a ? 1 : p.lda), p.C += ROW * p.ldc;
+            p.M = rows;
+            p.workspace_bytes = workspace_bytes(p, options);
+            const harness::Workspace workspace(p.workspace_bytes);
+            p.workspace = p.workspace_bytes > 0 ? workspace.get() : nullptr;
+            gemm(p, options);
+            LADDER_CUDA_CHECK(cudaStreamSynchronize(p.stream));
+          },
+          nullptr);
+    };
+    const Output<half> all = with_rows(ALL.m);
+    for (const int rows : {1, 16, 333, 800}) {
+      const Output<half> some = with_rows(rows);
+      for (int i = ROW; i < ROW + rows; ++i)
+        ASSERT_EQ(0, std::memcmp(all.row(i), some.row(i), ALL.n * sizeof(half)))
+            << name(layout) << ", " << rows << " rows, row " << i;
+    }
+  }
+}
+
 // ---- Refusals ----------------------------------------------------------------------------------
 
 template <class T, class Change>

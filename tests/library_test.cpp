@@ -37,8 +37,8 @@ Problem transposed_b(Problem p) {
 }
 
 template <class T>
-Plan plan_on(const Gemm<T, T>& p, const Gpu& gpu, Type type) {
-  return plan(p, type, gpu, [](Way way, const Gemm<T, T>&) {
+Plan plan_on(const Gemm<T, T>& p, const Gpu& gpu, Type type, Tiles tiles = Tiles::FIRST_DONE) {
+  return plan(p, type, gpu, tiles, [](Way way, const Gemm<T, T>&) {
     return uint64_t{way == Way::SPLIT_K ? 1000U : 0U};
   });
 }
@@ -318,6 +318,34 @@ TEST(Library, RefusesByName) {
   EXPECT_EQ(Way::SPLIT_K, plan_on(floats, B200, Type::FP32).way);
   floats.epilogue.alpha = 2;
   expect_has(refusal(floats, H200, Type::FP32), "no stage has an epilogue in fp32");
+}
+
+// On every GPU, by every table, at every size and in every layout; also where it was just asked for
+// what is done first.
+TEST(Library, TakesTheFixedTileWhereItIsAskedFor) {
+  for (const Gpu& gpu : {H200, OTHER, Gpu{tuned::H100.name, 90, 114, true, true, true}})
+    for (const Type type : {Type::FP16, Type::BF16})
+      for (const int m : {1, 16, 300, 4096})
+        for (const bool transposed_a : {false, true})
+          for (const bool transposed_b : {false, true})
+            for (const float alpha : {1.0f, 2.0f}) {
+              Problem p = problem(m, 4096, 8192);
+              p.lda = p.ldb = 8192, p.epilogue.alpha = alpha;
+              p.transposed_a = transposed_a, p.transposed_b = transposed_b;
+              plan_of(p, gpu, type);
+              const Plan fixed = plan_on(p, gpu, type, Tiles::FIXED);
+              EXPECT_EQ(Way::LINEAR, fixed.way);
+              EXPECT_EQ("14 64x64 resident 2", tuned::name(fixed.tile->candidate));
+              EXPECT_EQ(transposed_a, fixed.turned_a.has_value());
+              EXPECT_FALSE(fixed.turned_b || fixed.pays_early);
+              EXPECT_NE(fixed.tile, plan_of(p, gpu, type).tile);
+              expect_has(in_words(fixed, p, type, gpu, ""),
+                         "with the tiles of 14 64x64 resident 2: the fixed tile, which was asked "
+                         "for\n");
+            }
+  EXPECT_EQ(Way::SWIZZLE, plan_on(problem(64, 64, 64), A100, Type::FP16, Tiles::FIXED).way);
+  const auto floats = problem<Floats>(64, 64, 64);
+  EXPECT_EQ(Way::FEW_ROWS, plan_on(floats, H200, Type::FP32, Tiles::FIXED).way);
 }
 
 TEST(Library, PlansTheLargest) {

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cmath>
+#include <cstring>
 #include <iterator>
 #include <limits>
 #include <random>
@@ -18,6 +19,7 @@
 #include "harness/verify.h"
 #include "library/finish_pairs.cuh"
 #include "library/linear.cuh"
+#include "library/plan.h"
 #include "library/tiles.cuh"
 #ifdef LADDER_CPU_DEVICE
   #include "cpu_device/block.h"
@@ -118,6 +120,27 @@ TEST_F(LinearLayer, FillsBuffersAgain) {
 TEST_F(LinearLayer, Bf16) {
   expect_right(std::array<Linear<bf16>, 3>{linear<bf16, 16, 64, 2>(), linear<bf16, 64, 64, 1>(),
                                            linear<bf16, 72, 128, 4>()});
+}
+
+// The library's fixed tile: a row of C is the same to the bit, alone and among others.
+TEST_F(LinearLayer, ARowDoesNotDependOnTheOthers) {
+  constexpr int ROW = 77, N = 200;
+  for (const bool transposed_b : {false, true}) {
+    const Problem<half, half> problem({130, N, 1100}, Data::UNIFORM, 7, {}, Sums::FP32, RANDOM[0],
+                                      {false, transposed_b});
+    BufferSets<half, half> sets(problem, 1);
+    const auto launch = [](const Gemm<half, half>& p) {
+      library::launch_linear(library::FIXED_TILE.candidate, p);
+    };
+    const auto launch_alone = [&](Gemm<half, half> p) {
+      p.A += ROW * p.lda, p.C += ROW * p.ldc, p.M = 1;
+      launch(p);
+    };
+    const Output<half> all = sets.run_poisoned(launch, nullptr),
+                       alone = sets.run_poisoned(launch_alone, nullptr);
+    EXPECT_EQ(0, std::memcmp(all.row(ROW), alone.row(ROW), N * sizeof(half)));
+    EXPECT_NE(0, std::memcmp(all.row(ROW + 1), alone.row(ROW + 1), N * sizeof(half)));
+  }
 }
 
 // A half ends at 65504: the product of a small factor and a large sum is finite all the same.

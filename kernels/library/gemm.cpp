@@ -1,10 +1,15 @@
-// ladder::gemm, ladder::workspace_bytes and ladder::explain: plan.h's plan, carried out.
+// ladder::gemm, ladder::plan, ladder::workspace_bytes and ladder::explain: plan.h's plan, carried
+// out.
 #include "../gemm.h"
 
 #include <cuda_runtime.h>
 
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
 #include <map>
 #include <mutex>
+#include <set>
 
 #include "../launch.cuh"
 #include "../types.cuh"
@@ -57,8 +62,9 @@ template <>
 constexpr Type TYPE<float> = Type::FP32;
 
 template <class T>
-Plan plan_of(const Gemm<T, T>& p) {
-  return plan(p, TYPE<T>, current_gpu(), [](Way way, const Gemm<T, T>& p) {
+Plan plan_of(const Gemm<T, T>& p, const GemmOptions& options) {
+  const Tiles tiles = options.fixed_tile ? Tiles::FIXED : Tiles::FIRST_DONE;
+  return plan(p, TYPE<T>, current_gpu(), tiles, [](Way way, const Gemm<T, T>& p) {
     if constexpr (std::is_same_v<T, float>) {
 #if LADDER_HAS_CLUSTERS
       if (way == Way::FEW_ROWS) return few_rows_bytes(p);
@@ -69,6 +75,41 @@ Plan plan_of(const Gemm<T, T>& p) {
   });
 }
 
+// explain(), for a plan that there is.
+template <class T>
+std::string reasons(const Plan& plan, const Gemm<T, T>& p) {
+  std::string few_rows;
+#if LADDER_HAS_CLUSTERS
+  if constexpr (std::is_same_v<T, float>)
+    if (plan.way == Way::FEW_ROWS) few_rows = few_rows_in_words(p);
+#endif
+  return in_words(plan, p, TYPE<T>, current_gpu(), few_rows);
+}
+
+bool is_logged() {
+  static const bool logged = [] {
+    const char* const value = std::getenv("LADDER_LOG");
+    return value && *value != '\0' && std::strcmp(value, "0") != 0;
+  }();
+  return logged;
+}
+// Each plan once: what it is made of, but for addresses, tells it from others.
+template <class T>
+void log_once(const Plan& plan, const Gemm<T, T>& p) {
+  if (!is_logged()) return;
+  static std::mutex mutex;
+  static std::set<std::string> logged;
+  std::string what = in_words(p, TYPE<T>, current_gpu()) +
+                     std::to_string(plan.workspace_bytes(sizeof(T))) +
+                     (plan.tile == &FIXED_TILE ? " fixed" : "");
+  const std::lock_guard<std::mutex> lock(mutex);
+  if (!logged.insert(std::move(what)).second) return;
+  std::fputs(("ladder: " + reasons(plan, p)).c_str(), stderr);
+}
+
+std::string at_another_place(const char* name, const char* where, int device) {
+  return std::string(name) + " is " + where + ", but has to be on GPU " + std::to_string(device);
+}
 // Where a matrix is, which kernels would only tell by a fault that ends the context.
 void require_on_device(const char* name, const void* address) {
   cudaPointerAttributes attributes;
@@ -77,13 +118,22 @@ void require_on_device(const char* name, const void* address) {
   const bool is_memory_of_a_device =
       attributes.type == cudaMemoryTypeDevice || attributes.type == cudaMemoryTypeManaged;
   if (!is_memory_of_a_device)
-    throw std::invalid_argument(std::string(name) + " is " +
-                                (address ? "in the host's memory" : "null") +
-                                ", but has to be on GPU " + std::to_string(device));
+    throw std::invalid_argument(
+        at_another_place(name, address ? "in the host's memory" : "null", device));
   if (attributes.type == cudaMemoryTypeDevice && attributes.device != device)
     throw std::invalid_argument(std::string(name) + " is on GPU " +
                                 std::to_string(attributes.device) +
                                 ", but the current device is GPU " + std::to_string(device));
+}
+
+// What an epilogue reads.
+template <class T>
+void require_on_device(const Epilogue<T>& e) {
+  if (e.row_scale) require_on_device("row_scale", e.row_scale);
+  if (e.column_scale) require_on_device("column_scale", e.column_scale);
+  if (e.beta != 0) require_on_device("the addend", e.addend);
+  if (e.bias) require_on_device("the bias", e.bias);
+  if (e.residual) require_on_device("the residual", e.residual);
 }
 
 template <class T>
@@ -176,25 +226,93 @@ void carry_out(const Plan& plan, Gemm<T, T> p) {
     launch_copies<T>({{{plan.c->rows, plan.c->columns, p.C, p.ldc, c, ldc}}, 1}, p.stream);
 }
 
+// The alignment that an address promises for all that come in its place.
+uint64_t promised(const void* address, uint64_t element_bytes) {
+  return reinterpret_cast<uintptr_t>(address) % 16 == 0 ? 16 : element_bytes;
+}
+
 }  // namespace
+
+template <class T>
+struct Kept {
+  Gemm<T, T> problem;
+  Plan plan;
+  uint64_t workspace_bytes;
+  int device;
+  bool addend_is_c, residual_is_c;
+
+  void require(const char* name, const void* address, const T* of_problem) const {
+    if (address == nullptr) throw std::invalid_argument(at_another_place(name, "null", device));
+    const uint64_t unit = promised(of_problem, sizeof(T));
+    if (reinterpret_cast<uintptr_t>(address) % unit != 0)
+      throw std::invalid_argument("the address of " + std::string(name) + " is " +
+                                  std::to_string(reinterpret_cast<uintptr_t>(address)) +
+                                  ", but the plan was promised a multiple of " +
+                                  std::to_string(unit));
+  }
+};
 }  // namespace library
 
 template <class In, class Out>
-void gemm(const Gemm<In, Out>& problem) {
+KeptPlan<In, Out>::KeptPlan(const Gemm<In, Out>& problem, const GemmOptions& options) {
   using namespace library;
-  const Plan plan = plan_of(problem);
+  const Plan plan = plan_of(problem, options);
+  log_once(plan, problem);
+  const bool is_empty = plan.way == Way::NOTHING;
+  if (plan.way != Way::ZEROS && !is_empty) {
+    if (problem.A) require_on_device("A", problem.A);
+    if (problem.B) require_on_device("B", problem.B);
+  }
+  if (problem.C && !is_empty) require_on_device("C", problem.C);
+  const Epilogue<Out>& e = problem.epilogue;
+  const bool addend_is_c = problem.C && e.addend == problem.C,
+             residual_is_c = problem.C && e.residual == problem.C;
+  if (!is_empty) require_on_device(e);
+  kept_ =
+      std::make_shared<const Kept<Out>>(Kept<Out>{problem, plan, plan.workspace_bytes(sizeof(In)),
+                                                  current_device(), addend_is_c, residual_is_c});
+}
+
+template <class In, class Out>
+void KeptPlan<In, Out>::run(const In* A, const In* B, Out* C, CUstream_st* stream,
+                            void* workspace) const {
+  using namespace library;
+  const Kept<Out>& kept = *kept_;
+  if (const int device = current_device(); device != kept.device)
+    throw std::invalid_argument("the plan is for GPU " + std::to_string(kept.device) +
+                                ", but the current device is GPU " + std::to_string(device));
+  if (kept.plan.way == Way::NOTHING) return;
+  Gemm<In, Out> p = kept.problem;
+  if (kept.plan.way != Way::ZEROS) {
+    kept.require("A", A, p.A);
+    kept.require("B", B, p.B);
+  }
+  kept.require("C", C, p.C);
+  p.A = A, p.B = B, p.C = C, p.stream = stream;
+  if (kept.addend_is_c) p.epilogue.addend = C;
+  if (kept.residual_is_c) p.epilogue.residual = C;
+  p.workspace = workspace, p.workspace_bytes = kept.workspace_bytes;
+  require_workspace(p, kept.workspace_bytes);
+  carry_out(kept.plan, p);
+}
+
+template <class In, class Out>
+uint64_t KeptPlan<In, Out>::workspace_bytes() const {
+  return kept_->workspace_bytes;
+}
+
+template <class In, class Out>
+void gemm(const Gemm<In, Out>& problem, const GemmOptions& options) {
+  using namespace library;
+  const Plan plan = plan_of(problem, options);
+  log_once(plan, problem);
   if (plan.way == Way::NOTHING) return;
   if (plan.way != Way::ZEROS) {
     require_on_device("A", problem.A);
     require_on_device("B", problem.B);
   }
   require_on_device("C", problem.C);
-  const Epilogue<Out>& e = problem.epilogue;
-  if (e.row_scale) require_on_device("row_scale", e.row_scale);
-  if (e.column_scale) require_on_device("column_scale", e.column_scale);
-  if (e.beta != 0) require_on_device("the addend", e.addend);
-  if (e.bias) require_on_device("the bias", e.bias);
-  if (e.residual) require_on_device("the residual", e.residual);
+  require_on_device(problem.epilogue);
   const uint64_t bytes = plan.workspace_bytes(sizeof(In));
   require_workspace(problem, bytes);
   if (bytes > 0) require_on_device("the workspace", problem.workspace);
@@ -202,34 +320,31 @@ void gemm(const Gemm<In, Out>& problem) {
 }
 
 template <class In, class Out>
-uint64_t workspace_bytes(const Gemm<In, Out>& problem) {
-  return library::plan_of(problem).workspace_bytes(sizeof(In));
+uint64_t workspace_bytes(const Gemm<In, Out>& problem, const GemmOptions& options) {
+  return library::plan_of(problem, options).workspace_bytes(sizeof(In));
 }
 
 template <class In, class Out>
-std::string explain(const Gemm<In, Out>& problem) {
+std::string explain(const Gemm<In, Out>& problem, const GemmOptions& options) {
   using namespace library;
   try {
-    const Plan plan = plan_of(problem);
-    std::string few_rows;
-#if LADDER_HAS_CLUSTERS
-    if constexpr (std::is_same_v<In, float>)
-      if (plan.way == Way::FEW_ROWS) few_rows = few_rows_in_words(problem);
-#endif
-    return in_words(plan, problem, TYPE<In>, current_gpu(), few_rows);
+    return reasons(plan_of(problem, options), problem);
   } catch (const std::invalid_argument& reason) {
     return std::string("refused: ") + reason.what() + "\n";
   }
 }
 
-template void gemm(const Gemm<half, half>&);
-template void gemm(const Gemm<bf16, bf16>&);
-template void gemm(const Gemm<float, float>&);
-template uint64_t workspace_bytes(const Gemm<half, half>&);
-template uint64_t workspace_bytes(const Gemm<bf16, bf16>&);
-template uint64_t workspace_bytes(const Gemm<float, float>&);
-template std::string explain(const Gemm<half, half>&);
-template std::string explain(const Gemm<bf16, bf16>&);
-template std::string explain(const Gemm<float, float>&);
+template class KeptPlan<half, half>;
+template class KeptPlan<bf16, bf16>;
+template class KeptPlan<float, float>;
+template void gemm(const Gemm<half, half>&, const GemmOptions&);
+template void gemm(const Gemm<bf16, bf16>&, const GemmOptions&);
+template void gemm(const Gemm<float, float>&, const GemmOptions&);
+template uint64_t workspace_bytes(const Gemm<half, half>&, const GemmOptions&);
+template uint64_t workspace_bytes(const Gemm<bf16, bf16>&, const GemmOptions&);
+template uint64_t workspace_bytes(const Gemm<float, float>&, const GemmOptions&);
+template std::string explain(const Gemm<half, half>&, const GemmOptions&);
+template std::string explain(const Gemm<bf16, bf16>&, const GemmOptions&);
+template std::string explain(const Gemm<float, float>&, const GemmOptions&);
 
 }  // namespace ladder

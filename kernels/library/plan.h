@@ -27,6 +27,13 @@ struct Gpu {
 enum class Type { FP16, BF16, FP32 };
 inline constexpr const char* TYPES[] = {"fp16", "bf16", "fp32"};
 
+// Who decides on a tile: the model with measured times, or nobody, for there is one.
+enum class Tiles { FIRST_DONE, FIXED };
+// Of the kernel for linear layers, which takes each step along K in turn for every tile. Two blocks
+// share a multiprocessor, so that one multiplies while the other begins or ends.
+inline constexpr tuned::Row FIXED_TILE = {{Kernel::FEW_ROWS, 64, 64, 1, 1, 1, 2}, {}};
+static_assert(is_linear_tile(FIXED_TILE.candidate));
+
 // What multiplies.
 enum class Way {
   NOTHING,   // C is empty
@@ -178,12 +185,13 @@ inline Copy aligned(int64_t rows, int64_t columns) {
 
 // `way_bytes(way, p)` is what a way itself needs of the workspace. Throws as require_possible().
 template <class In, class Out, class WayBytes>
-Plan plan(Gemm<In, Out> p, Type type, const Gpu& gpu, WayBytes way_bytes) {
+Plan plan(Gemm<In, Out> p, Type type, const Gpu& gpu, Tiles tiles, WayBytes way_bytes) {
   require_possible(p, type, gpu);
   Plan plan;
   if (p.M == 0 || p.N == 0) return plan;
   const Epilogue<Out>& e = p.epilogue;
   const bool is_alone = is_product_alone(e);
+  const bool is_fixed = tiles == Tiles::FIXED && type != Type::FP32 && gpu.has_wgmma;
 
   if (p.K > 0) {
     const bool turned_a = p.transposed_a, turned_b = p.transposed_b;
@@ -191,7 +199,8 @@ Plan plan(Gemm<In, Out> p, Type type, const Gpu& gpu, WayBytes way_bytes) {
     const int b_rows = turned_b ? p.N : p.K, b_columns = turned_b ? p.K : p.N;
     const bool turns = !gpu.has_wgmma || type == Type::FP32;  // who reads no matrix by columns
     // To transpose a matrix is to copy it, from rows that begin anywhere.
-    if (turns && turned_a) plan.turned_a = turned(p.M, p.K);
+    // The kernel with the fixed tile reads B by columns, but not A.
+    if ((turns || is_fixed) && turned_a) plan.turned_a = turned(p.M, p.K);
     if (turns && turned_b) plan.turned_b = turned(p.K, p.N);
     if (!plan.turned_a && !is_aligned(p.A, p.lda)) plan.a = aligned(a_rows, a_columns);
     if (!plan.turned_b && !is_aligned(p.B, p.ldb)) plan.b = aligned(b_rows, b_columns);
@@ -213,12 +222,14 @@ Plan plan(Gemm<In, Out> p, Type type, const Gpu& gpu, WayBytes way_bytes) {
     plan.way = gpu.has_clusters ? Way::FEW_ROWS : Way::SPLIT_K;
   else if (!gpu.has_wgmma)
     plan.way = Way::SWIZZLE;
+  else if (is_fixed)
+    plan.way = Way::LINEAR, plan.tile = &FIXED_TILE;
   else if (p.transposed_a || p.transposed_b)
     plan.way = Way::LAYOUT;
   else  // an epilogue is never a pass of its own: the product would be rounded before it, to T
     plan.way = is_alone ? Way::PRODUCT : Way::FUSED;
 
-  if (type != Type::FP32 && gpu.has_wgmma) {
+  if (type != Type::FP32 && gpu.has_wgmma && !is_fixed) {
     tuned::Choice first = first_done(p, gpu, plan.way, type);
     if (plan.way == Way::PRODUCT) {
       if (is_large(first.row->candidate)) plan.way = Way::LINEAR;
@@ -237,20 +248,22 @@ Plan plan(Gemm<In, Out> p, Type type, const Gpu& gpu, WayBytes way_bytes) {
 
 // ---- Its reasons -------------------------------------------------------------------------------
 
+// The first line of these words: the problem.
+template <class In, class Out>
+std::string in_words(const Gemm<In, Out>& p, Type type, const Gpu& gpu) {
+  return std::string(TYPES[static_cast<int>(type)]) + ", C of " + std::to_string(p.M) + " x " +
+         std::to_string(p.N) + ", K of " + std::to_string(p.K) + ", A by " +
+         (p.transposed_a ? "columns" : "rows") + ", B by " + (p.transposed_b ? "columns" : "rows") +
+         (is_product_alone(p.epilogue) ? "" : ", with an epilogue") + ", on " + gpu.name + "\n";
+}
+
 // A plan in words. `few_rows` is the stage and its configuration where the way is FEW_ROWS: 05e's
 // own choice among itself, 05d and 05c.
 template <class In, class Out>
 std::string in_words(const Plan& plan, const Gemm<In, Out>& p, Type type, const Gpu& gpu,
                      const std::string& few_rows) {
   const bool is_alone = is_product_alone(p.epilogue);
-  const auto size = [](int64_t rows, int64_t columns) {
-    return std::to_string(rows) + " x " + std::to_string(columns);
-  };
-  std::string text = std::string(TYPES[static_cast<int>(type)]) + ", C of " + size(p.M, p.N) +
-                     ", K of " + std::to_string(p.K) + ", A by " +
-                     (p.transposed_a ? "columns" : "rows") + ", B by " +
-                     (p.transposed_b ? "columns" : "rows") +
-                     (is_alone ? "" : ", with an epilogue") + ", on " + gpu.name + "\n";
+  std::string text = in_words(p, type, gpu);
   const auto line = [&](const std::string& what) { text += what + "\n"; };
   const auto copied = [&](const std::optional<Copy>& copy, const char* name) {
     if (copy)
@@ -302,6 +315,11 @@ std::string in_words(const Plan& plan, const Gemm<In, Out>& p, Type type, const 
       nearest();
       break;
     case Way::LINEAR:
+      if (plan.tile == &FIXED_TILE) {
+        line("the kernel for linear layers, with the tiles of " + tile +
+             ": the fixed tile, which was asked for");
+        break;
+      }
       line("the kernel for linear layers of few rows, with the tiles of " + tile + ",");
       nearest();
       break;

@@ -44,14 +44,22 @@ def code(element: Element, *parts: str) -> str:
     """On one line, spaced as in this project: `const Gemm<In, Out>& p = {}`."""
     line = " ".join(filter(None, (text(element.find(part)) for part in parts)))
     line = re.sub(r"< (.*?) >", r"<\1>", line)
-    line = re.sub(r" ([&*]) ?(?=\w)", r"\1 ", line).replace(" &", "&").replace(" (", "(")
+    line = re.sub(r" ([&*]+) ?(?=\w)", r"\1 ", line).replace(" &", "&").replace(" (", "(")
     return re.sub(r" ?=(?=[\w{])| (?={})", " = ", line)
+
+
+def name_of(thing: Element) -> str:
+    """In C nothing is qualified; classes have a name of another kind."""
+    return next(
+        filter(None, (code(thing, f"{kind}name") for kind in ("qualified", "", "compound")))
+    )
 
 
 def declaration(member: Element) -> str:
     if member.get("kind") == "enum":
         values = ", ".join(text(value.find("name")) for value in member.iter("enumvalue"))
-        line = f"enum class {code(member, 'qualifiedname')} {{ {values} }};"
+        enum = "enum class" if member.get("strong") == "yes" else "enum"
+        line = f"{enum} {name_of(member)} {{ {values} }};"
     else:
         line = code(member, "definition", "argsstring", "initializer") + ";"
     # A line is broken between parameters alone.
@@ -82,8 +90,14 @@ def reference(root: Path = ROOT) -> str:
     found = read(root)
     settings = read_text(root / "Doxyfile")
     things = [(f, of_class) for f in found if f.get("kind") in ("class", "struct")]
-    for namespace in (f for f in found if f.get("kind") == "namespace"):
-        things += [(member, of_member) for member in namespace.iter("memberdef")]
+    members = {  # of a namespace, and in C of a file, which may have the namespace's again
+        member.get("id"): member
+        for f in sorted(found, key=lambda f: f.get("kind") != "file")
+        if f.get("kind") in ("namespace", "file")
+        for member in f.iter("memberdef")
+        if member.get("kind") != "define"
+    }
+    things += [(member, of_member) for member in members.values()]
     things.sort(key=lambda thing: int(thing[0].find("location").get("line")))
     files = {f.find("location").get("file"): f for f in found if f.get("kind") == "file"}
     result = ""
@@ -92,7 +106,7 @@ def reference(root: Path = ROOT) -> str:
         last = ""
         for thing, written in things:
             if thing.find("location").get("file") == path:
-                name = code(thing, "qualifiedname") or code(thing, "compoundname")
+                name = name_of(thing)
                 heading = f"### {name.removeprefix('ladder::')}\n\n" if name != last else ""
                 result += f"\n{heading}{written(thing)}\n"
                 last = name

@@ -29,8 +29,14 @@ def test_every_function_of_the_library_and_every_field_of_a_problem_is_there():
     text = api.reference()
     headings = re.findall(r"^##+ (.+)", text, re.M)
     assert {"gemm", "workspace_bytes", "explain", "Gemm", "Epilogue", "jit::tune"} < set(headings)
+    assert {"KeptPlan", "plan", "ladder_problem", "ladder_plan_run", "ladder_status"} < set(
+        headings
+    )
+    assert headings.count("gemm") == headings.count("ladder_gemm") == 1
+    assert "\nenum ladder_type { LADDER_FP16, LADDER_BF16, LADDER_FP32 };\n" in text
+    assert "\nenum class ladder::Activation { " in text
     assert headings.index("gemm.h") < headings.index("product.h") < headings.index("jit.h")
-    assert "\nuint64_t ladder::workspace_bytes(const Gemm<In, Out>& problem);\n" in text
+    assert "\nuint64_t ladder::workspace_bytes(const Gemm<In, Out>& problem," in text
     assert "| `const In* A` | M x K" in text
     assert "| `uint64_t workspace_bytes = 0` | its size |" in text
     assert "require_valid" not in text  # the launchers' own

@@ -1,0 +1,170 @@
+// The functions of ladder.h: those of gemm.h, and no exception.
+#include <cstdio>
+#include <cstring>
+#include <new>
+#include <utility>
+#include <variant>
+
+#include "../gemm.h"
+#include "../ladder.h"
+#include "../launch.cuh"
+#include "../types.cuh"
+
+namespace {
+
+using ladder::bf16;
+
+// No std::string: to say that there is no memory must take none.
+thread_local char last_error[1024] = "";
+
+ladder_status failed(ladder_status status, const char* why) {
+  std::snprintf(last_error, sizeof last_error, "%s", why);
+  return status;
+}
+
+template <class Call>
+ladder_status status_of(const Call& call) noexcept {
+  last_error[0] = '\0';
+  try {
+    call();
+    return LADDER_OK;
+  } catch (const std::invalid_argument& error) {
+    return failed(LADDER_INVALID_ARGUMENT, error.what());
+  } catch (const ladder::CudaError& error) {
+    return failed(LADDER_CUDA_ERROR, error.what());
+  } catch (const std::exception& error) {
+    return failed(LADDER_FAILED, error.what());
+  } catch (...) {
+    return failed(LADDER_FAILED, "an exception of no known type");
+  }
+}
+
+void require_not_null(const char* name, const void* pointer) {
+  if (pointer == nullptr) throw std::invalid_argument(std::string(name) + " is null");
+}
+void require_among(const char* name, int value, int count) {
+  if (value < 0 || value >= count)
+    throw std::invalid_argument(std::string(name) + " is " + std::to_string(value) +
+                                ", but must be from 0 to " + std::to_string(count - 1));
+}
+
+template <class T>
+ladder::Gemm<T, T> problem_of(const ladder_problem& p) {
+  ladder::Gemm<T, T> q{};
+  q.M = p.M, q.N = p.N, q.K = p.K;
+  q.A = static_cast<const T*>(p.A), q.lda = p.lda;
+  q.B = static_cast<const T*>(p.B), q.ldb = p.ldb;
+  q.C = static_cast<T*>(p.C), q.ldc = p.ldc;
+  q.stream = static_cast<CUstream_st*>(p.stream);
+  q.workspace = p.workspace, q.workspace_bytes = p.workspace_bytes;
+  q.transposed_a = p.transposed_a != 0, q.transposed_b = p.transposed_b != 0;
+  q.starts_early = p.starts_early != 0;
+  ladder::Epilogue<T>& e = q.epilogue;
+  e.alpha = p.alpha, e.beta = p.beta;
+  e.row_scale = p.row_scale, e.column_scale = p.column_scale;
+  e.addend = static_cast<const T*>(p.addend), e.ld_addend = p.ld_addend;
+  e.bias = static_cast<const T*>(p.bias);
+  e.residual = static_cast<const T*>(p.residual), e.ld_residual = p.ld_residual;
+  e.activation = static_cast<ladder::Activation>(p.activation);
+  return q;
+}
+
+// `call` with the ladder::Gemm that it is, and its options.
+template <class Call>
+void with(const ladder_problem* p, const Call& call) {
+  require_not_null("problem", p);
+  require_among("type", p->type, 3);
+  require_among("activation", p->activation, static_cast<int>(ladder::Activation::SILU) + 1);
+  const ladder::GemmOptions options{p->fixed_tile != 0};
+  switch (p->type) {
+    case LADDER_FP16:
+      return call(problem_of<half>(*p), options);
+    case LADDER_BF16:
+      return call(problem_of<bf16>(*p), options);
+    default:
+      return call(problem_of<float>(*p), options);
+  }
+}
+
+}  // namespace
+
+struct ladder_plan {
+  std::variant<ladder::KeptPlan<half, half>, ladder::KeptPlan<bf16, bf16>,
+               ladder::KeptPlan<float, float>>
+      kept;
+};
+
+void ladder_problem_init(ladder_problem* problem) {
+  if (problem == nullptr) return;
+  *problem = {};
+  problem->alpha = 1;
+}
+
+ladder_status ladder_gemm(const ladder_problem* problem) {
+  return status_of(
+      [&] { with(problem, [](const auto& p, const auto& options) { ladder::gemm(p, options); }); });
+}
+
+ladder_status ladder_workspace_bytes(const ladder_problem* problem, uint64_t* bytes) {
+  return status_of([&] {
+    require_not_null("bytes", bytes);
+    with(problem,
+         [&](const auto& p, const auto& options) { *bytes = ladder::workspace_bytes(p, options); });
+  });
+}
+
+ladder_status ladder_explain(const ladder_problem* problem, char* text, size_t size) {
+  return status_of([&] {
+    require_not_null("text", text);
+    if (size == 0) throw std::invalid_argument("size is 0, but a text ends with a zero");
+    text[0] = '\0';
+    with(problem, [&](const auto& p, const auto& options) {
+      std::snprintf(text, size, "%s", ladder::explain(p, options).c_str());
+    });
+  });
+}
+
+ladder_status ladder_plan_create(const ladder_problem* problem, ladder_plan** plan) {
+  return status_of([&] {
+    require_not_null("plan", plan);
+    *plan = nullptr;
+    with(problem, [&](const auto& p, const auto& options) {
+      *plan = new ladder_plan{ladder::plan(p, options)};
+    });
+  });
+}
+
+ladder_status ladder_plan_workspace_bytes(const ladder_plan* plan, uint64_t* bytes) {
+  return status_of([&] {
+    require_not_null("plan", plan);
+    require_not_null("bytes", bytes);
+    std::visit([&](const auto& kept) { *bytes = kept.workspace_bytes(); }, plan->kept);
+  });
+}
+
+namespace {
+
+template <class T>
+void run(const ladder::KeptPlan<T, T>& kept, const void* A, const void* B, void* C, void* stream,
+         void* workspace) {
+  kept.run(static_cast<const T*>(A), static_cast<const T*>(B), static_cast<T*>(C),
+           static_cast<CUstream_st*>(stream), workspace);
+}
+
+}  // namespace
+
+ladder_status ladder_plan_run(const ladder_plan* plan, const void* A, const void* B, void* C,
+                              void* stream, void* workspace) {
+  return status_of([&] {
+    require_not_null("plan", plan);
+    std::visit([&](const auto& kept) { run(kept, A, B, C, stream, workspace); }, plan->kept);
+  });
+}
+
+void ladder_plan_destroy(ladder_plan* plan) {
+  delete plan;
+}
+
+const char* ladder_last_error(void) {
+  return last_error;
+}

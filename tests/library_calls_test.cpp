@@ -1,0 +1,248 @@
+// What the library asks of a GPU and launches there, call by call, of GPUs that are not here.
+#include "fake_gpus.h"
+// Behind it, for it takes the GPUs' place.
+#include "library/gemm.cpp"
+
+namespace ladder {
+namespace {
+
+class Calls : public testing::Test {
+ protected:
+  void SetUp() override { gpus = {}; }
+
+  // Matrices one behind the other on GPU 0, all of which begin on 128 bytes.
+  template <class T = half>
+  static Gemm<T, T> problem(int m, int n, int k) {
+    Gemm<T, T> p{};
+    p.M = m, p.N = n, p.K = k;
+    p.lda = (k + 7) / 8 * 8, p.ldb = p.ldc = (n + 7) / 8 * 8;
+    p.A = at<T>(0), p.B = at<T>(1 << 16), p.C = at<T>(1 << 17);
+    return p;
+  }
+  template <class T = half>
+  static T* at(uintptr_t from, int gpu = 0) {
+    return FakeGpus::memory<T>(gpu, from);
+  }
+  static std::string unpromised(const std::string& name, const void* address, int unit) {
+    return "the address of " + name + " is " +
+           std::to_string(reinterpret_cast<uintptr_t>(address)) +
+           ", but the plan was promised a multiple of " + std::to_string(unit);
+  }
+  static std::string refusal(const std::function<void()>& call) {
+    const size_t launched = gpus.launched.size();
+    try {
+      call();
+    } catch (const std::invalid_argument& error) {
+      EXPECT_EQ(launched, gpus.launched.size());
+      EXPECT_EQ(std::string::npos, std::string(error.what()).find('\n'));
+      return error.what();
+    }
+    return "";
+  }
+};
+
+// ---- A plan that is kept -----------------------------------------------------------------------
+
+TEST_F(Calls, APlanLaunchesWhatGemmDoes) {
+  for (const int m : {1, 16, 100, 300})
+    for (const bool transposed_a : {false, true})
+      for (const bool transposed_b : {false, true})
+        for (const bool has_bias : {false, true})
+          for (const int more : {0, 1})
+            for (const int gpu : {0, 1}) {
+              gpus = {};
+              gpus.current = gpu;
+              auto p = problem(m, 200, 128);
+              p.lda = 512 + more, p.ldb = 512, p.ldc = 512 + more;
+              p.A = at(0, gpu), p.B = at(1000, gpu), p.C = at(2000, gpu);
+              p.transposed_a = transposed_a, p.transposed_b = transposed_b;
+              if (has_bias) p.epilogue.bias = at(3000, gpu);
+              p.workspace = at(1 << 14, gpu), p.workspace_bytes = workspace_bytes(p);
+              p.stream = reinterpret_cast<CUstream_st*>(64);
+              gemm(p);
+              const auto once = std::exchange(gpus.launched, {});
+              auto unplaced = p;
+              unplaced.A = nullptr, unplaced.B = nullptr, unplaced.C = nullptr;
+              unplaced.stream = nullptr, unplaced.workspace = nullptr, unplaced.workspace_bytes = 0;
+              const auto kept = plan(unplaced);
+              EXPECT_EQ(p.workspace_bytes, kept.workspace_bytes());
+              for (int i = 0; i < 3; ++i) {
+                kept.run(p.A, p.B, p.C, p.stream, p.workspace);
+                const auto again = std::exchange(gpus.launched, {});
+                ASSERT_EQ(once.size(), again.size());
+                for (size_t j = 0; j < once.size(); ++j) {
+                  const auto &x = once[j], &y = again[j];
+                  EXPECT_EQ(x.by + x.tile, y.by + y.tile);
+                  EXPECT_EQ(std::tie(x.M, x.N, x.K, x.A, x.B, x.C, x.stream),
+                            std::tie(y.M, y.N, y.K, y.A, y.B, y.C, y.stream));
+                  EXPECT_EQ(std::tie(x.lda, x.ldb, x.ldc, x.transposed_a, x.transposed_b),
+                            std::tie(y.lda, y.ldb, y.ldc, y.transposed_a, y.transposed_b));
+                }
+              }
+            }
+}
+
+// To look up an address takes the host a microsecond or so.
+TEST_F(Calls, APlanLooksAddressesUpOnce) {
+  auto p = problem(64, 64, 64);
+  p.epilogue.bias = at(3000);
+  const auto kept = plan(p);
+  EXPECT_EQ(4, gpus.looked_up);
+  kept.run(p.A, p.B, p.C);
+  kept.run(at(8), at(16), at(24), p.stream);
+  EXPECT_EQ(4, gpus.looked_up);
+  gemm(p);
+  EXPECT_EQ(8, gpus.looked_up);
+}
+
+TEST_F(Calls, APlanRefusesWhatGemmDoes) {
+  const auto refuses = [](auto change, const std::string& what) {
+    auto p = problem(64, 64, 64);
+    change(p);
+    EXPECT_EQ(what, refusal([&] { plan(p); }));
+  };
+  using Half = Gemm<half, half>;
+  static const half of_the_host[8] = {};
+  refuses([](Half& p) { p.M = -1; }, "M is -1, but must be from 0 to 2147482623");
+  refuses([](Half& p) { p.A = of_the_host; }, "A is in the host's memory, but has to be on GPU 0");
+  refuses([](Half& p) { p.B = at(0, 1); }, "B is on GPU 1, but the current device is GPU 0");
+  refuses([](Half& p) { p.epilogue.bias = of_the_host; },
+          "the bias is in the host's memory, but has to be on GPU 0");
+}
+
+TEST_F(Calls, ARunRefusesWhatWasNotPromised) {
+  const auto p = problem(64, 64, 64);
+  const auto kept = plan(p);
+  EXPECT_EQ("A is null, but has to be on GPU 0", refusal([&] { kept.run(nullptr, p.B, p.C); }));
+  EXPECT_EQ("C is null, but has to be on GPU 0", refusal([&] { kept.run(p.A, p.B, nullptr); }));
+  EXPECT_EQ(unpromised("B", p.B + 1, 16), refusal([&] { kept.run(p.A, p.B + 1, p.C); }));
+  EXPECT_EQ(unpromised("C", p.C + 4, 16), refusal([&] { kept.run(p.A, p.B, p.C + 4); }));
+  gpus.current = 1;
+  EXPECT_EQ("the plan is for GPU 0, but the current device is GPU 1",
+            refusal([&] { kept.run(p.A, p.B, p.C); }));
+}
+
+// Nobody is to find out at a later address that there is too little.
+TEST_F(Calls, TheWorkspaceOfAPlanDependsOnWhatWasPromised) {
+  auto p = problem(512, 512, 512);
+  EXPECT_EQ(0U, plan(p).workspace_bytes());
+  p.A = p.B = nullptr, p.C = nullptr;
+  EXPECT_EQ(0U, plan(p).workspace_bytes());
+  p.A = at(1);
+  const auto kept = plan(p);
+  EXPECT_EQ(512U * 512 * 2, kept.workspace_bytes());
+  const half *const b = at(0), *const aligned = at(64);
+  half *const c = at(1 << 16), *const workspace = at(1 << 17);
+  EXPECT_EQ("the workspace has 0 bytes, but this problem needs 524288",
+            refusal([&] { kept.run(aligned, b, c); }));
+  EXPECT_EQ("the address of the workspace is " +
+                std::to_string(reinterpret_cast<uintptr_t>(workspace + 1)) +
+                ", but this kernel needs a multiple of 16",
+            refusal([&] { kept.run(aligned, b, c, nullptr, workspace + 1); }));
+  // Nothing was promised of A, so that any will do.
+  for (const half* a : {aligned, aligned + 1, aligned + 4}) {
+    gpus.launched.clear();
+    kept.run(a, b, c, nullptr, workspace);
+    ASSERT_EQ(2U, gpus.launched.size());
+    EXPECT_EQ(a, gpus.launched[0].A);
+    EXPECT_EQ(workspace, gpus.launched[1].A);
+  }
+  const half* const odd = reinterpret_cast<const half*>(reinterpret_cast<const char*>(aligned) + 1);
+  EXPECT_EQ(unpromised("A", odd, 2), refusal([&] { kept.run(odd, b, c, nullptr, workspace); }));
+}
+
+// As in BLAS the addend is what C was; but somebody else's stays somebody else's.
+TEST_F(Calls, AnAddendThatIsCIsTheCOfTheRun) {
+  auto p = problem(64, 64, 64);
+  p.epilogue.beta = 1, p.epilogue.addend = p.C, p.epilogue.ld_addend = p.ldc;
+  p.epilogue.residual = at(5000), p.epilogue.ld_residual = p.ldc;
+  const auto kept = plan(p);
+  half* const c = at(4096);
+  kept.run(p.A, p.B, c);
+  EXPECT_EQ(c, gpus.launched.at(0).addend);
+  EXPECT_EQ(at(5000), gpus.launched.at(0).residual);
+}
+
+TEST_F(Calls, APlanOfNothingLooksAtNothing) {
+  auto p = problem(0, 64, 64);
+  p.A = nullptr, p.C = nullptr;
+  plan(p).run(nullptr, nullptr, nullptr);
+  EXPECT_TRUE(gpus.launched.empty());
+  const auto zeros = plan(problem(5, 9, 0));
+  zeros.run(nullptr, nullptr, at(0));
+  EXPECT_EQ("zeros", gpus.launched.at(0).by);
+}
+
+TEST_F(Calls, APlanOutlivesItsProblemAndItsCopies) {
+  auto p = std::make_unique<Gemm<float, float>>(problem<float>(64, 64, 64));
+  auto kept = plan(*p);
+  p.reset();
+  const auto copy = kept;
+  kept = plan(problem<float>(8, 8, 8));
+  copy.run(at<float>(0), at<float>(64), at<float>(128));
+  EXPECT_EQ(64, gpus.launched.at(0).M);
+}
+
+// ---- The choice that no table makes ------------------------------------------------------------
+
+// By each of the functions, in every layout; A by columns is transposed first.
+TEST_F(Calls, TheFixedTileIsTakenWhereItIsAskedFor) {
+  const GemmOptions options{true};
+  for (const bool transposed_a : {false, true}) {
+    auto p = problem(128, 128, 128);
+    p.transposed_a = transposed_a;
+    const uint64_t bytes = workspace_bytes(p, options);
+    EXPECT_EQ(transposed_a ? 128U * 128 * 2 : 0, bytes);
+    p.workspace = at(1 << 18), p.workspace_bytes = bytes;
+    gemm(p, options);
+    const auto kept = plan(p, options);
+    EXPECT_EQ(bytes, kept.workspace_bytes());
+    kept.run(p.A, p.B, p.C, p.stream, p.workspace);
+    const size_t launches = transposed_a ? 2 : 1;
+    ASSERT_EQ(2 * launches, gpus.launched.size());
+    for (const size_t i : {launches - 1, 2 * launches - 1}) {
+      EXPECT_EQ("linear", gpus.launched[i].by);
+      EXPECT_EQ("14 64x64 resident 2", gpus.launched[i].tile);
+      EXPECT_FALSE(gpus.launched[i].transposed_a);
+    }
+    EXPECT_NE(std::string::npos, explain(p, options).find("the fixed tile")) << explain(p, options);
+    EXPECT_EQ(std::string::npos, explain(p).find("the fixed tile"));
+    gpus.launched.clear();
+  }
+}
+
+// ---- LADDER_LOG --------------------------------------------------------------------------------
+
+// In a process of its own, for the variable is read once.
+[[noreturn]] void log_and_exit(const char* value, const std::string& expected) {
+  setenv("LADDER_LOG", value, 1);
+  Gemm<half, half> p{};
+  p.M = p.N = p.K = 64, p.lda = p.ldb = p.ldc = 64;
+  p.A = FakeGpus::memory<half>(0, 0), p.B = p.A + 4096, p.C = FakeGpus::memory<half>(0, 8192);
+  testing::internal::CaptureStderr();
+  workspace_bytes(p), explain(p);
+  for (int i = 0; i < 3; ++i) gemm(p), plan(p);
+  p.A += 64, p.stream = reinterpret_cast<CUstream_st*>(64);
+  gemm(p);
+  p.M = 32;
+  plan(p), gemm(p);
+  gemm(p, GemmOptions{true});
+  p.lda = 63;
+  EXPECT_THROW(gemm(p), std::invalid_argument);
+  const std::string said = testing::internal::GetCapturedStderr();
+  std::fputs(said.c_str(), stderr);
+  std::exit(said == expected ? 0 : 1);
+}
+TEST_F(Calls, LogsEachPlanOnceWhereItIsAskedTo) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  auto p = problem(64, 64, 64);
+  std::string expected = "ladder: " + explain(p);
+  p.M = 32;
+  expected += "ladder: " + explain(p) + "ladder: " + explain(p, GemmOptions{true});
+  EXPECT_EXIT(log_and_exit("1", expected), testing::ExitedWithCode(0), "");
+  for (const char* value : {"", "0"})
+    EXPECT_EXIT(log_and_exit(value, ""), testing::ExitedWithCode(0), "");
+}
+
+}  // namespace
+}  // namespace ladder
