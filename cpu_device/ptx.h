@@ -95,6 +95,11 @@ uint32_t movmatrix_trans(uint32_t pair, cpu_device::Place place = cpu_device::he
 inline float tanh_approx(float x) {
   return std::tanh(x);
 }
+inline float exp2_approx(float x) {
+  constexpr float SMALLEST_NORMAL = 0x1p-126f;
+  const float y = std::exp2(x);
+  return y < SMALLEST_NORMAL ? 0 : y;
+}
 
 // --- mbarriers ----------------------------------------------------------------------------------
 
@@ -202,26 +207,28 @@ void wgmma_wait_group(cpu_device::Place place = cpu_device::here()) {
   cpu_device::wgmma_wait_group(N, place);
 }
 enum class Major { K, MN };
+template <class T>
+inline constexpr auto WGMMA_OF_16_BITS =
+    std::is_same_v<T, half> ? cpu_device::WgmmaType::F16 : cpu_device::WgmmaType::BF16;
 template <class T, Major OF_A, Major OF_B, int COUNT>
 void wgmma_m64k16_f32(float (&d)[COUNT], uint64_t a, uint64_t b, bool accumulate,
                       cpu_device::Place place = cpu_device::here()) {
   static_assert(COUNT % 4 == 0 && COUNT <= 128, "N is a multiple of 8 up to 256");
-  constexpr auto TYPE =
-      std::is_same_v<T, half> ? cpu_device::WgmmaType::F16 : cpu_device::WgmmaType::BF16;
   static_assert(std::is_same_v<T, half> || std::is_same_v<T, __nv_bfloat16>);
-  cpu_device::wgmma(TYPE, d, 2 * COUNT, a, b, accumulate, OF_A == Major::MN, OF_B == Major::MN,
-                    place);
+  cpu_device::wgmma(WGMMA_OF_16_BITS<T>, d, 2 * COUNT, a, b, accumulate, OF_A == Major::MN,
+                    OF_B == Major::MN, place);
+}
+template <class T, int COUNT>
+void wgmma_m64k16_f32(float (&d)[COUNT], const uint32_t (&a)[4], uint64_t b, bool accumulate,
+                      cpu_device::Place place = cpu_device::here()) {
+  static_assert(COUNT % 4 == 0 && COUNT <= 128, "N is a multiple of 8 up to 256");
+  static_assert(std::is_same_v<T, half> || std::is_same_v<T, __nv_bfloat16>);
+  cpu_device::wgmma_a_in_registers(WGMMA_OF_16_BITS<T>, d, 2 * COUNT, a, b, accumulate, place);
 }
 template <int COUNT>
 void wgmma_m64k16_f32_f16(float (&d)[COUNT], uint64_t a, uint64_t b, bool accumulate,
                           cpu_device::Place place = cpu_device::here()) {
   wgmma_m64k16_f32<half, Major::K, Major::MN>(d, a, b, accumulate, place);
-}
-template <int COUNT>
-void wgmma_m64k16_f32_f16(float (&d)[COUNT], const uint32_t (&a)[4], uint64_t b, bool accumulate,
-                          cpu_device::Place place = cpu_device::here()) {
-  static_assert(COUNT % 4 == 0 && COUNT <= 128, "N is a multiple of 8 up to 256");
-  cpu_device::wgmma_a_in_registers(d, 2 * COUNT, a, b, accumulate, place);
 }
 template <int COUNT>
 void wgmma_m64k16_f32_f16_a_along_m(float (&d)[COUNT], uint64_t a, uint64_t b, bool accumulate,

@@ -178,9 +178,9 @@ void wgmma(WgmmaType type, float* d, unsigned n, uint64_t a, uint64_t b, bool ac
   start({type, a, b, n, accumulate, transposed_a, transposed_b, place}, d, nullptr);
 }
 
-void wgmma_a_in_registers(float* d, unsigned n, const uint32_t* a, uint64_t b, bool accumulate,
-                          const Place& place) {
-  Wgmma given{WgmmaType::F16, 0, b, n, accumulate, false, true, place};
+void wgmma_a_in_registers(WgmmaType type, float* d, unsigned n, const uint32_t* a, uint64_t b,
+                          bool accumulate, const Place& place) {
+  Wgmma given{type, 0, b, n, accumulate, false, true, place};
   given.a_in_registers = true;
   start(given, d, a);
 }

@@ -8,7 +8,7 @@
 //         multiple of 16 columns, of 192 rows with three warpgroups that multiply; C in pieces of
 //         64 rows, one on its way where that makes room for a buffer; bf16 out; the choice of the
 //         tile by measured steps; a warpgroup number that ptxas sees as one for a warp; functions,
-//         of any In of 1 or 4 bytes and any Out, that 17b, 17c, 19 and 20 use.
+//         of any In and any Out, that 17b, 17c, 19, 20 and 22 use.
 // Step    what the 8 bits change is less than half of it: they take other tiles.
 // Limit   the 14 bits: 17b.
 #include <string>
@@ -132,6 +132,8 @@ __device__ __forceinline__ void wgmma(Sum<In> (&acc)[COUNT], uint64_t a, uint64_
     ptx::wgmma_m64k8_f32_tf32(acc, a, b, accumulate);
   else if constexpr (std::is_same_v<In, int8_t>)
     ptx::wgmma_m64k32_s32_s8(acc, a, b, accumulate);
+  else if constexpr (std::is_same_v<In, bf16>)
+    ptx::wgmma_m64k16_f32<bf16, ptx::Major::K, ptx::Major::K>(acc, a, b, accumulate);
   else
     ptx::wgmma_m64k32_f32_fp8<In>(acc, a, b, accumulate);
 }

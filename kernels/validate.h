@@ -151,8 +151,8 @@ void require_valid_groups(const Gemm<In, Out>& p) {
 }
 
 // For the stages that have a workspace_bytes(): `needed` is what it returns.
-template <class In, class Out>
-void require_workspace(const Gemm<In, Out>& p, uint64_t needed) {
+template <class Problem>
+void require_workspace(const Problem& p, uint64_t needed) {
   if (p.workspace_bytes < needed || (p.workspace == nullptr && needed > 0))
     throw std::invalid_argument("the workspace has " +
                                 std::to_string(p.workspace == nullptr ? 0 : p.workspace_bytes) +

@@ -153,10 +153,10 @@ bool runs_at(const Json& stage, const Product& shape) {
 
 Json stages() {
   const Json manifest = read(LADDER_MANIFEST);
-  Json of_one_gpu = Json::array();
+  Json of_one_product = Json::array();
   for (const Json& stage : manifest["stages"])
-    if (!stage.contains("several_gpus")) of_one_gpu.push_back(stage);
-  return of_one_gpu;
+    if (!stage.contains("harness")) of_one_product.push_back(stage);
+  return of_one_product;
 }
 
 struct Entry {

@@ -124,17 +124,20 @@ enum class Major { K, MN };
   }
 // A from registers: each thread has its part of 64 x 16, and the instruction has a word for B alone.
 // A0 to A3 are the numbers of these registers.
-#define WGMMA_A_IN_REGISTERS(N, A, A0, A1, A2, A3, B, ACCUMULATE)                                 \
-  __device__ __forceinline__ void wgmma_m64k16_f32_f16(float(&d)[A], const uint32_t(&a)[4],       \
-                                                       uint64_t b, bool accumulate) {             \
+#define WGMMA_A_OF_TYPE(NAME, TYPES, N, A, A0, A1, A2, A3, B, ACCUMULATE)                         \
+  __device__ __forceinline__ void NAME(float(&d)[A], const uint32_t(&a)[4], uint64_t b,           \
+                                       bool accumulate) {                                         \
     asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %" #ACCUMULATE ", 0;\n"                        \
-                 "wgmma.mma_async.sync.aligned.m64n" #N "k16.f32.f16.f16 {"                       \
+                 "wgmma.mma_async.sync.aligned.m64n" #N TYPES " {"                                \
                  WGMMA_TEXT(WGMMA_##A(WGMMA_NAME)) "}, {%" #A0 ", %" #A1 ", %" #A2 ", %" #A3      \
                  "}, %" #B ", p" WGMMA_NOT_NEGATED ", 1;\n}"                                      \
                  : WGMMA_##A(WGMMA_OPERAND)                                                       \
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b),                            \
                    "r"(static_cast<int>(accumulate)));                                            \
   }
+#define WGMMA_A_IN_REGISTERS(...)                                                                 \
+  WGMMA_A_OF_TYPE(wgmma_m64k16_of_f16, "k16.f32.f16.f16", __VA_ARGS__)                            \
+  WGMMA_A_OF_TYPE(wgmma_m64k16_of_bf16, "k16.f32.bf16.bf16", __VA_ARGS__)
 // Of 8 bits, and of tf32, both operands' rows run along k, and the instruction has no word for
 // anything else.
 #define WGMMA_FUNCTIONS(N, A, B, ACCUMULATE, MAJOR_A, MAJOR_B)                                    \
@@ -228,6 +231,7 @@ WGMMA_A_IN_REGISTERS(256, 128, 128, 129, 130, 131, 132, 133)
 #undef WGMMA_ALONG_K
 #undef WGMMA_INTEGERS
 #undef WGMMA_16_BITS
+#undef WGMMA_A_OF_TYPE
 #undef WGMMA_A_IN_REGISTERS
 #undef WGMMA_FUNCTIONS
 
@@ -242,6 +246,16 @@ __device__ __forceinline__ void wgmma_m64k16_f32(float (&d)[COUNT], uint64_t a, 
     wgmma_m64k16_of_f16<OF_A, OF_B>(d, a, b, accumulate);
   else
     wgmma_m64k16_of_bf16<OF_A, OF_B>(d, a, b, accumulate);
+}
+// The same with A from registers, and B's rows along n.
+template <class T, int COUNT>
+__device__ __forceinline__ void wgmma_m64k16_f32(float (&d)[COUNT], const uint32_t (&a)[4],
+                                                 uint64_t b, bool accumulate) {
+  static_assert(std::is_same_v<T, half> || std::is_same_v<T, __nv_bfloat16>);
+  if constexpr (std::is_same_v<T, half>)
+    wgmma_m64k16_of_f16(d, a, b, accumulate);
+  else
+    wgmma_m64k16_of_bf16(d, a, b, accumulate);
 }
 // Row-major matrices as they are: A's rows run along k, B's along n.
 template <int COUNT>

@@ -113,7 +113,7 @@ def drawing() -> str:
 
 
 def facts() -> list[tuple[str, str]]:
-    stages = [*manifest.load(), *manifest.of_several_gpus()]
+    stages = [*manifest.load(), *manifest.with_own_harness()]
     rows = rows_of(merge(read_lines(RESULTS / SWEEP), "fp16").values())
     last = sweep.stages_of(rows)[-1]
     there = [row for row in rows if last in row.stages]

@@ -59,12 +59,14 @@ class Stage:
 
 
 @dataclass(frozen=True)
-class OfSeveralGpus:
-    """An entry with `several_gpus`: build/multi_gpu runs it, and knows the rest."""
+class WithOwnHarness:
+    """An entry with `harness`: that folder of bench runs it, and knows the rest."""
 
     name: str
     parent: str
     page: str
+    harness: str
+    measured: bool = True
 
 
 def stage_of(entry: dict) -> Stage:
@@ -102,17 +104,20 @@ ENTRY = {
     "milestone?": one_line,
     "measured?": bool,
 }
-SEVERAL = {"name": a_name, "parent": a_name, "page": one_line, "several_gpus": bool}
+OWN_HARNESS = {
+    "name": a_name,
+    "parent": a_name,
+    "page": one_line,
+    "harness": a_name,
+    "measured?": bool,
+}
 
 
 @cache
-def read(path: Path) -> dict[str, Stage | OfSeveralGpus]:
-    by_name: dict[str, Stage | OfSeveralGpus] = {}
-    for entry in read_json(path, {"stages": [(ENTRY, SEVERAL)]})["stages"]:
-        if "several_gpus" in entry:
-            stage = OfSeveralGpus(entry["name"], entry["parent"], entry["page"])
-        else:
-            stage = stage_of(entry)
+def read(path: Path) -> dict[str, Stage | WithOwnHarness]:
+    by_name: dict[str, Stage | WithOwnHarness] = {}
+    for entry in read_json(path, {"stages": [(ENTRY, OWN_HARNESS)]})["stages"]:
+        stage = WithOwnHarness(**entry) if "harness" in entry else stage_of(entry)
         if stage.name in by_name:
             raise BadInput(f"{path}: '{stage.name}' stands twice")
         if stage.parent is not None and stage.parent not in by_name:
@@ -124,13 +129,13 @@ def read(path: Path) -> dict[str, Stage | OfSeveralGpus]:
 
 
 def load(path: Path | None = None) -> dict[str, Stage]:
-    """Those of one GPU by name, in the order of the ladder. Raises BadInput."""
+    """Those of one product by name, in the order of the ladder. Raises BadInput."""
     return {name: s for name, s in read(path or MANIFEST).items() if isinstance(s, Stage)}
 
 
-def of_several_gpus() -> list[OfSeveralGpus]:
+def with_own_harness() -> list[WithOwnHarness]:
     """Raises BadInput."""
-    return [stage for stage in read(MANIFEST).values() if isinstance(stage, OfSeveralGpus)]
+    return [stage for stage in read(MANIFEST).values() if isinstance(stage, WithOwnHarness)]
 
 
 def at_squares() -> list[str]:

@@ -71,7 +71,7 @@ def words(page: str) -> int:
     return len(NOT_PROSE.sub("", page).split())
 
 
-def new_lines(stage: manifest.Stage | manifest.OfSeveralGpus) -> int:
+def new_lines(stage: manifest.Stage | manifest.WithOwnHarness) -> int:
     """Lines of code of the stage's kernel file that its parent's does not have."""
 
     def code(name: str) -> list[str]:
@@ -89,7 +89,7 @@ def rounded(minutes: float) -> int:
 
 def minutes_of_page(page: str) -> float:
     """To read a page below docs/ and, of a stage, what is new in its kernel."""
-    stages = [*manifest.load().values(), *manifest.of_several_gpus()]
+    stages = [*manifest.load().values(), *manifest.with_own_harness()]
     code = sum(new_lines(stage) for stage in stages if stage.page == f"docs/{page}")
     return words(read_text(ROOT / "docs" / page)) / WORDS_A_MINUTE + code / LINES_A_MINUTE
 

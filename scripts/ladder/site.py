@@ -151,7 +151,7 @@ def on_config(config):
 @cache
 def parents() -> dict[str, tuple[str, str | None]]:
     """Of every stage, by its page below docs/: its name and its parent's."""
-    stages = [*manifest.load().values(), *manifest.of_several_gpus()]
+    stages = [*manifest.load().values(), *manifest.with_own_harness()]
     return {s.page.removeprefix("docs/"): (s.name, s.parent) for s in stages}
 
 

@@ -65,7 +65,7 @@ def test_the_names_are_printed_for_the_shell(manifest_of, tmp_path, capsys):
 
 def test_every_stage_of_the_project_has_its_files_and_every_file_is_a_stages():
     stages = manifest.load()
-    names = {*stages, *(stage.name for stage in manifest.of_several_gpus())}
+    names = {*stages, *(stage.name for stage in manifest.with_own_harness())}
     for folder, ending in (("kernels", ".cuh"), ("stages", ".cu")):
         there = {p.stem for p in (ROOT / folder).glob(f"[0-9]*{ending}")}
         assert there == names, folder

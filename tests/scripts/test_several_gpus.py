@@ -1,4 +1,4 @@
-"""The stages of several GPUs: their steps, their pages, their tables."""
+"""The stages with a harness of their own: their steps, their pages, the tables of several GPUs."""
 
 import subprocess
 import sys
@@ -12,7 +12,7 @@ sys.path.insert(0, str(ROOT / "bench/multi_gpu"))
 import adopt
 import tables
 
-STAGES = manifest.of_several_gpus()
+STAGES = manifest.with_own_harness()
 
 
 def text(name):

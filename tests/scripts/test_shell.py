@@ -19,7 +19,7 @@ LINT = "ladder lint: no check 'tea'; there are: clang-format shellcheck ruff ste
 STAGES = [
     stage["name"]
     for stage in json.loads((ROOT / "stages/manifest.json").read_text())["stages"]
-    if "several_gpus" not in stage
+    if "harness" not in stage
 ]
 NO_STAGE = "{}: no stage 'nope'; there are: " + " ".join(STAGES) + "\n"
 SCRIPTS = [["scripts/run_all.sh"], ["scripts/try.sh"], ["scripts/test.sh"], ["scripts/docs.sh"]]

@@ -77,7 +77,7 @@ def ladder_linear(results: Path) -> Figure:
     for kind in kinds_at_size(results):
         y = draw_panel(canvas, y, [r for r in reports if r["problem"]["input"] == kind], kind) + 8
     drawn = {r["stage"] for r in reports}
-    others = [*manifest.load().values(), *manifest.of_several_gpus()]
+    others = [*manifest.load().values(), *manifest.with_own_harness()]
     left_out = sorted(s.name.split("_")[0] for s in others if s.name not in drawn)
     return canvas.figure(
         y,
