@@ -114,12 +114,13 @@ def with_links_to_english(html: str, folder: str) -> str:
     return re.sub(r'href="((?:english:)?[\w./-]+\.html)', link, html)
 
 
-def languages(page: str, chinese: bool) -> list[dict[str, str]]:
-    """Where the theme's switch of languages leads, from the top of the page's own site."""
-    if page not in translated():
-        return []
-    up, down = ("../", "") if chinese else ("", "zh/")
-    return [
-        {"name": "English", "link": f"{up}{address_of(page)}", "lang": "en"},
-        {"name": "中文", "link": f"{down}{address_of(page)}", "lang": "zh"},
-    ]
+def other_language(page, in_chinese: bool) -> dict[str, str] | None:
+    """Where the link to the other language leads, for docs/overrides/main.html. The theme's own
+    switch loads a list of pages, which a browser refuses for pages from disk."""
+    name = page.file.src_uri
+    if name not in translated():
+        return None
+    there = f"{'..' if in_chinese else 'zh'}/{address_of(name)}"
+    link = posixpath.relpath(there, posixpath.dirname(page.file.dest_uri) or ".")
+    name, code = ("English", "en") if in_chinese else ("中文", "zh")
+    return {"link": link, "name": name, "code": code}

@@ -55,7 +55,7 @@ TAG = re.compile(r"<!--.*?-->|<(?P<closes>/?)(?P<name>[a-zA-Z][\w-]*)[^>]*>", re
 NO_TERMS_IN = {"a", "button", "code", "figure", "math", "pre", "script", "select", "style", "svg"}
 NO_TERMS_IN |= {"summary", *(f"h{level}" for level in range(1, 7))}
 SHOWN = (
-    "examples/*/main.cpp",
+    "examples/*/main.c*",
     "kernels/*.cuh",
     "kernels/*.h",
     "kernels/library/jit/*.cuh",
@@ -335,11 +335,12 @@ def on_page_markdown(markdown, page, config, files):
         title = heading[0] if in_chinese else f"# {title_of(source)}\n"
         return title + stage_links(source)
 
+    markdown = STEPPER.sub(stepper_here, markdown)
     if source in parents():
         markdown = HEADING.sub(titled, markdown, count=1)
     if not source.startswith("source/"):
         markdown = COMMAND.sub(to_difference, markdown)
-    markdown = LINK.sub(to_page, STEPPER.sub(stepper_here, markdown))
+    markdown = LINK.sub(to_page, markdown)
     return markdown
 
 
@@ -500,5 +501,5 @@ def on_page_content(html, page, config, files):
 
 
 def on_page_context(context, page, config, nav):
-    config.extra["alternate"] = chinese.languages(page.file.src_uri, chinese.is_chinese(config))
+    context["other_language"] = chinese.other_language(page, chinese.is_chinese(config))
     return context

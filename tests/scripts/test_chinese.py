@@ -1,6 +1,7 @@
 """The site in Chinese: its anchors and links, and what scripts write into it."""
 
 import re
+from types import SimpleNamespace
 
 import pytest
 from conftest import need
@@ -47,13 +48,15 @@ def test_what_is_not_translated_is_read_in_english(two_pages, folder, link, lead
     assert chinese.with_links_to_english(f'<a href="{link}">', folder) == f'<a href="{leads}">'
 
 
-def test_the_switch_of_languages_keeps_the_page(two_pages):
-    def links(page, in_chinese):
-        return [to["link"] for to in chinese.languages(page, in_chinese)]
+def test_the_link_to_the_other_language_keeps_the_page(two_pages):
+    def link(name, in_chinese):
+        file = SimpleNamespace(src_uri=name, dest_uri=chinese.address_of(name))
+        return chinese.other_language(SimpleNamespace(file=file), in_chinese)
 
-    assert links("concepts/warps.md", False) == ["concepts/warps.html", "zh/concepts/warps.html"]
-    assert links("concepts/warps.md", True) == ["../concepts/warps.html", "concepts/warps.html"]
-    assert links("01_naive.md", False) == []
+    assert link("concepts/warps.md", False)["link"] == "../zh/concepts/warps.html"
+    assert link("concepts/warps.md", True)["link"] == "../../concepts/warps.html"
+    assert link("index.md", True) == {"link": "../index.html", "name": "English", "code": "en"}
+    assert link("01_naive.md", False) is None
 
 
 def test_what_scripts_write_is_in_chinese_where_the_whole_text_is_known(monkeypatch):
