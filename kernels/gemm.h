@@ -17,6 +17,9 @@ struct GemmOptions {
   // does not depend on tables of measured times, nor a row of C, to the bit, on how many others
   // there are. Of fp16 and bf16 with wgmma; elsewhere the choice depends on no table. Slower.
   bool fixed_tile = false;
+  // C is stored transposed, that is by columns, as N rows of M elements, ldc apart; the addend and
+  // the residual are, too. There can be no bias.
+  bool transposed_c = false;
 };
 
 // Enqueues the whole of `problem`, with its layouts and its epilogue, on its stream, which belongs

@@ -52,6 +52,7 @@ typedef struct {
   int32_t transposed_b;       // B is stored as N x K
   int32_t starts_early;       // as Gemm::starts_early
   int32_t fixed_tile;         // as GemmOptions::fixed_tile
+  int32_t transposed_c;       // as GemmOptions::transposed_c
   float alpha;                // a factor of all of it
   float beta;                 // of the addend, which with 0 is not read
   const float* row_scale;     // M, or null

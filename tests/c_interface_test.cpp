@@ -78,6 +78,10 @@ TEST_F(CInterface, HandsOverEveryField) {
   p.fixed_tile = 1;
   EXPECT_EQ(LADDER_OK, ladder_gemm(&p));
   EXPECT_EQ("14 64x64 resident 2", gpus.launched.back().tile);
+  p = problem();
+  p.transposed_c = 1;
+  EXPECT_EQ(LADDER_OK, ladder_gemm(&p));
+  EXPECT_EQ(p.A, gpus.launched.back().B);
   for (const int early : {0, 1}) {
     p = problem();  // which pays to start early
     p.M = p.N = p.K = 4096, p.lda = p.ldb = p.ldc = 4096, p.starts_early = early;

@@ -28,6 +28,7 @@ struct FakeGpus {
     CUstream_st* stream;
     std::string tile;
     bool starts_early = false;
+    const void *row_scale = nullptr, *column_scale = nullptr;
   };
 
   static constexpr uintptr_t BYTES = 1 << 20;
@@ -47,7 +48,7 @@ struct FakeGpus {
     if (fails) fails();
     launched.push_back({by, p.M, p.N, p.K, p.A, p.B, p.C, p.epilogue.addend, p.epilogue.residual,
                         p.lda, p.ldb, p.ldc, p.transposed_a, p.transposed_b, p.stream, tile,
-                        p.starts_early});
+                        p.starts_early, p.epilogue.row_scale, p.epilogue.column_scale});
   }
 };
 inline FakeGpus gpus;

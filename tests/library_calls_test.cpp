@@ -211,6 +211,89 @@ TEST_F(Calls, TheFixedTileIsTakenWhereItIsAskedFor) {
   }
 }
 
+// ---- C by columns ------------------------------------------------------------------------------
+
+// C^T = B^T * A^T, by rows: what is launched is checked by its elements, in small.
+TEST_F(Calls, CByColumnsIsItsTransposeByRows) {
+  constexpr int M = 24, N = 40, K = 16;
+  for (const bool transposed_a : {false, true})
+    for (const bool transposed_b : {false, true})
+      for (const bool is_planned : {false, true}) {
+        gpus.launched.clear();
+        auto p = problem(M, N, K);
+        p.transposed_a = transposed_a, p.transposed_b = transposed_b;
+        p.lda = 48, p.ldb = 56, p.ldc = 64, p.stream = reinterpret_cast<CUstream_st*>(64);
+        p.epilogue.row_scale = at<float>(0), p.epilogue.column_scale = at<float>(1);
+        p.epilogue.beta = 1, p.epilogue.addend = p.C, p.epilogue.ld_addend = 72;
+        p.epilogue.residual = at(9000), p.epilogue.ld_residual = 80;
+        const GemmOptions options{false, true};
+        ASSERT_EQ(0U, workspace_bytes(p, options));
+        if (is_planned)
+          plan(p, options).run(p.A, p.B, p.C, p.stream);
+        else
+          gemm(p, options);
+        ASSERT_EQ(1U, gpus.launched.size());
+        const FakeGpus::Launched& q = gpus.launched[0];
+        EXPECT_EQ(std::tuple(N, M, K, p.stream), std::tie(q.M, q.N, q.K, q.stream));
+        // Of the launched product, element (row, column) of the operands.
+        const auto element = [](const void* matrix, bool transposed, int64_t ld, int row,
+                                int column) {
+          return static_cast<const half*>(matrix) +
+                 (transposed ? column * ld + row : row * ld + column);
+        };
+        for (const int m : {0, 1, M - 1})
+          for (const int n : {0, 1, N - 1})
+            for (const int k : {0, 1, K - 1}) {
+              EXPECT_EQ(element(p.A, transposed_a, 48, m, k),
+                        element(q.B, q.transposed_b, q.ldb, k, m));
+              EXPECT_EQ(element(p.B, transposed_b, 56, k, n),
+                        element(q.A, q.transposed_a, q.lda, n, k));
+              EXPECT_EQ(element(p.C, true, 64, m, n), element(q.C, false, q.ldc, n, m));
+            }
+        EXPECT_EQ(p.epilogue.row_scale, q.column_scale);
+        EXPECT_EQ(p.epilogue.column_scale, q.row_scale);
+        EXPECT_EQ(p.C, q.addend);
+        EXPECT_EQ(p.epilogue.residual, q.residual);
+      }
+}
+
+// By the names that the caller has given.
+TEST_F(Calls, CByColumnsIsRefusedByItsOwnNames) {
+  using Half = Gemm<half, half>;
+  const GemmOptions options{false, true};
+  const auto refuses = [&](auto change, const std::string& what) {
+    auto p = problem(64, 128, 256);
+    change(p);
+    EXPECT_EQ(what, refusal([&] { gemm(p, options); }));
+    EXPECT_EQ(what, refusal([&] { plan(p, options); }));
+    EXPECT_EQ("refused: " + what + "\n", explain(p, options));
+    EXPECT_EQ(what, refusal([&] { workspace_bytes(p, options); }));
+  };
+  refuses([](Half& p) { p.M = -1; }, "M is -1, but must be from 0 to 2147482623");
+  refuses([](Half& p) { p.lda = 3; }, "lda is 3, but a row has 256 elements");
+  refuses([](Half& p) { p.transposed_b = true; }, "ldb is 128, but a row has 256 elements");
+  refuses([](Half& p) { p.ldc = 63; }, "ldc is 63, but a column has 64 elements");
+  refuses([](Half& p) { p.epilogue.residual = p.A, p.epilogue.ld_residual = 5; },
+          "the leading dimension of the residual is 5, but a column has 64 elements");
+  refuses([](Half& p) { p.epilogue.beta = 1, p.epilogue.addend = p.C, p.epilogue.ld_addend = 5; },
+          "the leading dimension of the addend is 5, but a column has 64 elements");
+  refuses([](Half& p) { p.epilogue.bias = p.A; },
+          "there is a bias, which no kernel adds to a C by columns");
+  auto p = problem(64, 128, 256);
+  p.A = nullptr;
+  EXPECT_EQ("A is null, but has to be on GPU 0", refusal([&] { gemm(p, options); }));
+  const auto kept = plan(p, options);
+  EXPECT_EQ("A is null, but has to be on GPU 0", refusal([&] { kept.run(nullptr, p.B, p.C); }));
+  EXPECT_EQ(unpromised("B", p.B + 1, 16), refusal([&] { kept.run(at(0), p.B + 1, p.C); }));
+}
+
+TEST_F(Calls, SaysThatCIsByColumns) {
+  const std::string text = explain(problem(64, 128, 256), GemmOptions{false, true});
+  EXPECT_EQ(0U, text.find("C by columns, as the C^T = B^T * A^T by rows that follows: fp16, C of "
+                          "128 x 64, K of 256, A by columns, B by columns"))
+      << text;
+}
+
 // ---- LADDER_LOG --------------------------------------------------------------------------------
 
 // In a process of its own, for the variable is read once.
@@ -226,7 +309,8 @@ TEST_F(Calls, TheFixedTileIsTakenWhereItIsAskedFor) {
   gemm(p);
   p.M = 32;
   plan(p), gemm(p);
-  gemm(p, GemmOptions{true});
+  gemm(p, GemmOptions{true}), gemm(p, GemmOptions{true});
+  gemm(p, GemmOptions{false, true}), plan(p, GemmOptions{false, true});
   p.lda = 63;
   EXPECT_THROW(gemm(p), std::invalid_argument);
   const std::string said = testing::internal::GetCapturedStderr();
@@ -238,7 +322,8 @@ TEST_F(Calls, LogsEachPlanOnceWhereItIsAskedTo) {
   auto p = problem(64, 64, 64);
   std::string expected = "ladder: " + explain(p);
   p.M = 32;
-  expected += "ladder: " + explain(p) + "ladder: " + explain(p, GemmOptions{true});
+  expected += "ladder: " + explain(p) + "ladder: " + explain(p, GemmOptions{true}) +
+              "ladder: " + explain(p, GemmOptions{false, true});
   EXPECT_EXIT(log_and_exit("1", expected), testing::ExitedWithCode(0), "");
   for (const char* value : {"", "0"})
     EXPECT_EXIT(log_and_exit(value, ""), testing::ExitedWithCode(0), "");

@@ -405,6 +405,54 @@ TEST_F(LibraryTest, WithTheFixedTileARowDoesNotDependOnTheOthers) {
   }
 }
 
+// ---- C by columns -----------------------------------------------------------------------------
+
+template <class T>
+void by_columns(const EpilogueChoice& choice) {
+  constexpr GemmOptions BY_COLUMNS{false, true};
+  for (const Layout layout : LAYOUTS)
+    for (const Shape shape : SHAPES)
+      for (const int more : {0, 1}) {
+        const Problem<T, T> problem(shape, Data::EXACT, 7, {}, harness::Sums::FP32, choice, layout);
+        const Output<T> reference = reference_output(problem);
+        BufferSets<T, T> sets(problem, 1);
+        Gemm<T, T> p = sets.gemm(0, nullptr);
+        p.ldc = (shape.m + 7) / 8 * 8 + more;
+        harness::DeviceBuffer<T> to(static_cast<size_t>(shape.n * p.ldc) + 8);
+        to.fill(0xFF, nullptr);
+        p.C = to.get();
+        p.workspace_bytes = workspace_bytes(p, BY_COLUMNS);
+        const harness::Workspace workspace(p.workspace_bytes);
+        p.workspace = p.workspace_bytes > 0 ? workspace.get() : nullptr;
+        for (const bool is_planned : {false, true}) {
+          if (is_planned)
+            plan(p, BY_COLUMNS).run(p.A, p.B, p.C, p.stream, p.workspace);
+          else
+            gemm(p, BY_COLUMNS);
+          std::vector<T> c(static_cast<size_t>(shape.n * p.ldc) + 8);
+          LADDER_CUDA_CHECK(cudaDeviceSynchronize());
+          to.download(c);
+          to.fill(0xFF, nullptr);
+          for (int n = 0; n < shape.n; ++n) {
+            for (int m = 0; m < shape.m; ++m)
+              ASSERT_EQ(static_cast<float>(reference.row(m)[n]),
+                        static_cast<float>(c[n * p.ldc + m]))
+                  << text(shape) << ", " << name(layout) << ": " << m << " " << n;
+            for (int64_t m = shape.m; m < p.ldc; ++m)
+              for (size_t i = 0; i < sizeof(T); ++i)
+                ASSERT_EQ(0xFF, reinterpret_cast<const unsigned char*>(&c[n * p.ldc + m])[i]);
+          }
+        }
+      }
+}
+TEST_F(LibraryTest, CByColumns) {
+  EpilogueChoice scaled{};
+  scaled.alpha = 2, scaled.scale = Scale::ROW, scaled.activation = Activation::RELU;
+  by_columns<half>({}), by_columns<half>(scaled);
+  if (has_bf16()) by_columns<bf16>({}), by_columns<bf16>(scaled);
+  by_columns<float>({});
+}
+
 // ---- Refusals ----------------------------------------------------------------------------------
 
 template <class T, class Change>
@@ -565,6 +613,54 @@ TEST_F(LibraryTest, IsCapturedInAGraph) {
   LADDER_CUDA_CHECK(cudaStreamDestroy(stream));
   const Output<half> reference = reference_output(problem);
   EXPECT_TRUE(verify(output, reference, problem.bound(&reference)).ok);
+}
+
+// A plan, too, and more than one of its runs.
+TEST_F(LibraryTest, RunsOfAPlanAreCapturedInAGraph) {
+  const Problem<half, half> problem({100, 200, 300}, Data::EXACT, 7);
+  BufferSets<half, half> sets(problem, 1);
+  cudaStream_t stream = nullptr;
+  LADDER_CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+  const auto kept = plan(sets.gemm(0, nullptr));
+  ASSERT_EQ(0U, kept.workspace_bytes());
+  const Output<half> output = sets.run_poisoned(
+      [&](const Gemm<half, half>& p) {
+        launch_as_graph(stream, [&] {
+          for (int i = 0; i < 3; ++i) kept.run(p.A, p.B, p.C, stream);
+        });
+      },
+      stream);
+  LADDER_CUDA_CHECK(cudaStreamDestroy(stream));
+  EXPECT_TRUE(verify(output, reference_output(problem), problem.bound()).ok);
+}
+
+// Threads that share a plan, each with matrices and a stream of its own.
+TEST_F(LibraryTest, ThreadsShareAPlan) {
+  Gemm<half, half> unplaced{};
+  unplaced.M = 300, unplaced.N = 264, unplaced.K = 200;
+  unplaced.lda = 200, unplaced.ldb = unplaced.ldc = 264;
+  const auto kept = plan(unplaced);
+  ASSERT_EQ(0U, kept.workspace_bytes());
+  const auto work = [&](uint64_t seed, std::string* wrong) {
+    cudaStream_t stream = nullptr;
+    LADDER_CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    const Problem<half, half> problem({300, 264, 200}, Data::EXACT, seed);
+    BufferSets<half, half> sets(problem, 1);
+    const Output<half> reference = reference_output(problem);
+    for (int i = 0; i < 20; ++i) {
+      const Output<half> output = sets.run_poisoned(
+          [&](const Gemm<half, half>& p) {
+            for (int again = 0; again < 50; ++again) kept.run(p.A, p.B, p.C, stream);
+          },
+          stream);
+      *wrong += verify(output, reference, problem.bound()).message;
+    }
+    LADDER_CUDA_CHECK(cudaStreamDestroy(stream));
+  };
+  std::string wrong[2];
+  std::thread one(work, 1, &wrong[0]), other(work, 2, &wrong[1]);
+  one.join(), other.join();
+  EXPECT_EQ("", wrong[0] + wrong[1]);
 }
 
 // In a process of its own, in which no kernel has been loaded.

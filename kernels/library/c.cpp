@@ -75,7 +75,7 @@ void with(const ladder_problem* p, const Call& call) {
   require_not_null("problem", p);
   require_among("type", p->type, 3);
   require_among("activation", p->activation, static_cast<int>(ladder::Activation::SILU) + 1);
-  const ladder::GemmOptions options{p->fixed_tile != 0};
+  const ladder::GemmOptions options{p->fixed_tile != 0, p->transposed_c != 0};
   switch (p->type) {
     case LADDER_FP16:
       return call(problem_of<half>(*p), options);

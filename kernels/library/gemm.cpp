@@ -61,6 +61,15 @@ constexpr Type TYPE<bf16> = Type::BF16;
 template <>
 constexpr Type TYPE<float> = Type::FP32;
 
+// The problem that is solved: with C by rows.
+template <class T>
+Gemm<T, T> by_rows(const Gemm<T, T>& p, const GemmOptions& options) {
+  if (!options.transposed_c) return p;
+  require_possible_by_columns(p);
+  return of_transposed_c(p);
+}
+
+// `p` by rows.
 template <class T>
 Plan plan_of(const Gemm<T, T>& p, const GemmOptions& options) {
   const Tiles tiles = options.fixed_tile ? Tiles::FIXED : Tiles::FIRST_DONE;
@@ -75,15 +84,19 @@ Plan plan_of(const Gemm<T, T>& p, const GemmOptions& options) {
   });
 }
 
+// What is said before a problem in words that has been made of one with C by columns.
+constexpr const char* transposed_in_words(const GemmOptions& options) {
+  return options.transposed_c ? "C by columns, as the C^T = B^T * A^T by rows that follows: " : "";
+}
 // explain(), for a plan that there is.
 template <class T>
-std::string reasons(const Plan& plan, const Gemm<T, T>& p) {
+std::string reasons(const Plan& plan, const Gemm<T, T>& p, const GemmOptions& options) {
   std::string few_rows;
 #if LADDER_HAS_CLUSTERS
   if constexpr (std::is_same_v<T, float>)
     if (plan.way == Way::FEW_ROWS) few_rows = few_rows_in_words(p);
 #endif
-  return in_words(plan, p, TYPE<T>, current_gpu(), few_rows);
+  return transposed_in_words(options) + in_words(plan, p, TYPE<T>, current_gpu(), few_rows);
 }
 
 bool is_logged() {
@@ -95,16 +108,16 @@ bool is_logged() {
 }
 // Each plan once: what it is made of, but for addresses, tells it from others.
 template <class T>
-void log_once(const Plan& plan, const Gemm<T, T>& p) {
+void log_once(const Plan& plan, const Gemm<T, T>& p, const GemmOptions& options) {
   if (!is_logged()) return;
   static std::mutex mutex;
   static std::set<std::string> logged;
-  std::string what = in_words(p, TYPE<T>, current_gpu()) +
+  std::string what = transposed_in_words(options) + in_words(p, TYPE<T>, current_gpu()) +
                      std::to_string(plan.workspace_bytes(sizeof(T))) +
-                     (plan.tile == &FIXED_TILE ? " fixed" : "");
+                     (options.fixed_tile ? " fixed" : "");
   const std::lock_guard<std::mutex> lock(mutex);
   if (!logged.insert(std::move(what)).second) return;
-  std::fputs(("ladder: " + reasons(plan, p)).c_str(), stderr);
+  std::fputs(("ladder: " + reasons(plan, p, options)).c_str(), stderr);
 }
 
 std::string at_another_place(const char* name, const char* where, int device) {
@@ -235,7 +248,8 @@ uint64_t promised(const void* address, uint64_t element_bytes) {
 
 template <class T>
 struct Kept {
-  Gemm<T, T> problem;
+  Gemm<T, T> problem;  // the user's
+  bool transposed_c;
   Plan plan;
   uint64_t workspace_bytes;
   int device;
@@ -256,8 +270,9 @@ struct Kept {
 template <class In, class Out>
 KeptPlan<In, Out>::KeptPlan(const Gemm<In, Out>& problem, const GemmOptions& options) {
   using namespace library;
-  const Plan plan = plan_of(problem, options);
-  log_once(plan, problem);
+  const Gemm<In, Out> solved = by_rows(problem, options);
+  const Plan plan = plan_of(solved, options);
+  log_once(plan, solved, options);
   const bool is_empty = plan.way == Way::NOTHING;
   if (plan.way != Way::ZEROS && !is_empty) {
     if (problem.A) require_on_device("A", problem.A);
@@ -268,9 +283,9 @@ KeptPlan<In, Out>::KeptPlan(const Gemm<In, Out>& problem, const GemmOptions& opt
   const bool addend_is_c = problem.C && e.addend == problem.C,
              residual_is_c = problem.C && e.residual == problem.C;
   if (!is_empty) require_on_device(e);
-  kept_ =
-      std::make_shared<const Kept<Out>>(Kept<Out>{problem, plan, plan.workspace_bytes(sizeof(In)),
-                                                  current_device(), addend_is_c, residual_is_c});
+  kept_ = std::make_shared<const Kept<Out>>(
+      Kept<Out>{problem, options.transposed_c, plan, plan.workspace_bytes(sizeof(In)),
+                current_device(), addend_is_c, residual_is_c});
 }
 
 template <class In, class Out>
@@ -293,7 +308,7 @@ void KeptPlan<In, Out>::run(const In* A, const In* B, Out* C, CUstream_st* strea
   if (kept.residual_is_c) p.epilogue.residual = C;
   p.workspace = workspace, p.workspace_bytes = kept.workspace_bytes;
   require_workspace(p, kept.workspace_bytes);
-  carry_out(kept.plan, p);
+  carry_out(kept.plan, kept.transposed_c ? of_transposed_c(p) : p);
 }
 
 template <class In, class Out>
@@ -304,8 +319,9 @@ uint64_t KeptPlan<In, Out>::workspace_bytes() const {
 template <class In, class Out>
 void gemm(const Gemm<In, Out>& problem, const GemmOptions& options) {
   using namespace library;
-  const Plan plan = plan_of(problem, options);
-  log_once(plan, problem);
+  const Gemm<In, Out> solved = by_rows(problem, options);
+  const Plan plan = plan_of(solved, options);
+  log_once(plan, solved, options);
   if (plan.way == Way::NOTHING) return;
   if (plan.way != Way::ZEROS) {
     require_on_device("A", problem.A);
@@ -316,19 +332,21 @@ void gemm(const Gemm<In, Out>& problem, const GemmOptions& options) {
   const uint64_t bytes = plan.workspace_bytes(sizeof(In));
   require_workspace(problem, bytes);
   if (bytes > 0) require_on_device("the workspace", problem.workspace);
-  carry_out(plan, problem);
+  carry_out(plan, solved);
 }
 
 template <class In, class Out>
 uint64_t workspace_bytes(const Gemm<In, Out>& problem, const GemmOptions& options) {
-  return library::plan_of(problem, options).workspace_bytes(sizeof(In));
+  using namespace library;
+  return plan_of(by_rows(problem, options), options).workspace_bytes(sizeof(In));
 }
 
 template <class In, class Out>
 std::string explain(const Gemm<In, Out>& problem, const GemmOptions& options) {
   using namespace library;
   try {
-    return reasons(plan_of(problem, options), problem);
+    const Gemm<In, Out> solved = by_rows(problem, options);
+    return reasons(plan_of(solved, options), solved, options);
   } catch (const std::invalid_argument& reason) {
     return std::string("refused: ") + reason.what() + "\n";
   }

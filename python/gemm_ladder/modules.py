@@ -10,8 +10,17 @@ class Linear(torch.nn.Linear):
     """torch.nn.Linear, with the same parameters, state and initialization; `activation`, as in
     matmul, is applied to the result."""
 
-    def __init__(self, *args, activation: str | None = None, **kwargs):
-        super().__init__(*args, **kwargs)
+    def __init__(
+        self,
+        in_features: int,
+        out_features: int,
+        bias: bool = True,
+        device: torch.device | str | int | None = None,
+        dtype: torch.dtype | None = None,
+        *,
+        activation: str | None = None,
+    ) -> None:
+        super().__init__(in_features, out_features, bias, device, dtype)
         self.activation = activation
 
     def forward(self, input: Tensor) -> Tensor:

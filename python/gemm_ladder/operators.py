@@ -18,14 +18,18 @@ def matmul(
     bias: Tensor | None = None,
     activation: str | None = None,
     out: Tensor | None = None,
+    *,
+    out_dtype: torch.dtype | None = None,
 ) -> Tensor:
     """activation(a @ b + bias), of the shapes that torch.matmul takes.
 
     a and b: float16, bfloat16, float32 or float64, both the same; on one device. bias: a vector, as
     long as the product is wide. activation: "relu", "gelu", "gelu_tanh" or "silu", as in
     torch.nn.functional. out: of exactly the product's shape; without gradients, as everywhere in
-    torch. Raises RuntimeError, and ValueError for an activation that is none of these.
+    torch. out_dtype: refused, for the product has the type of a and b. Raises RuntimeError, and
+    ValueError for an activation that is none of these and for an out_dtype.
     """
+    _refuse(out_dtype)
     if is_compiling():
         if out is None:
             return _OPS.matmul.default(a, b, bias, activation)
@@ -38,9 +42,16 @@ def matmul(
 
 
 def linear(
-    input: Tensor, weight: Tensor, bias: Tensor | None = None, activation: str | None = None
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    activation: str | None = None,
+    *,
+    out_dtype: torch.dtype | None = None,
 ) -> Tensor:
-    """activation(input @ weight.T + bias), as torch.nn.functional.linear: weight is M x K."""
+    """activation(input @ weight.T + bias), as torch.nn.functional.linear: weight is N x K. An
+    out_dtype is refused as by matmul."""
+    _refuse(out_dtype)
     if is_compiling():
         return _OPS.linear.default(input, weight, bias, activation)
     return _linear(input, weight, bias, activation)
@@ -50,6 +61,14 @@ def explain(a: Tensor, b: Tensor) -> str:
     """How a @ b would be computed, and why, of matrices or batches of matrices. On tensors of the
     device "meta" it says what would be done on a Hopper GPU."""
     return _OPS.explain(a, b)
+
+
+def _refuse(out_dtype: torch.dtype | None) -> None:
+    if out_dtype is not None:
+        raise ValueError(
+            f"out_dtype is {out_dtype}, but the product has the type of a and b: no kernel of "
+            "gemm_ladder stores another"
+        )
 
 
 def _check(a: Tensor, b: Tensor) -> None:

@@ -30,6 +30,12 @@ def test_a_source_distribution_can_be_configured_elsewhere(tmp_path):
     shutil.unpack_archive(archive, tmp_path)
     source = tmp_path / archive.name.removesuffix(".tar.gz")
     assert (source / "LICENSE").is_file()
+    # pip's first step, in a folder with no project above it.
+    command = f"import {build.__name__} as build; build.prepare_metadata_for_build_wheel('built')"
+    subprocess.run([sys.executable, "-c", command], cwd=source, check=True)
+    (metadata,) = source.glob("built/gemm_ladder-*.dist-info/METADATA")
+    assert "\nRequires-Dist: torch>=" in metadata.read_text()
+    assert (source / "gemm_ladder/py.typed").is_file()
 
     version = subprocess.run([NVCC, "--version"], capture_output=True, text=True).stdout
     cuda = re.search(r"release ([\d.]+)", version)[1]
@@ -41,3 +47,4 @@ def test_a_source_distribution_can_be_configured_elsewhere(tmp_path):
         ["cmake", "-S", source, "-B", tmp_path / "build", *options], capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
+    assert str(PYTHON.parent) not in (tmp_path / "build/CMakeCache.txt").read_text()

@@ -1,11 +1,14 @@
 """What PyTorch is not needed for: the lines that say it is missing, and the shapes to be timed."""
 
+import ast
 import importlib.util
 import math
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
+from unittest.mock import MagicMock
 
 import pytest
 
@@ -54,6 +57,58 @@ def test_without_pytorch_importing_says_so(tmp_path):
     assert run.stderr.splitlines()[-1] == (
         "ImportError: gemm_ladder needs PyTorch: https://pytorch.org/get-started"
     )
+
+
+@pytest.fixture
+def operators(monkeypatch) -> ModuleType:
+    """The functions, with a PyTorch that takes every call and computes nothing."""
+    torch = MagicMock()
+    torch.compiler.is_compiling = lambda: False
+    for name in ("torch", "torch.compiler"):
+        monkeypatch.setitem(sys.modules, name, torch if name == "torch" else torch.compiler)
+    spec = importlib.util.spec_from_file_location("operators", PYTHON / "gemm_ladder/operators.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("name", ["matmul", "linear"])
+def test_another_type_of_the_product_is_refused(operators, name):
+    function, called = getattr(operators, name), getattr(operators, f"_{name}")
+    assert function("a", "b", out_dtype=None) == called.return_value
+    called.assert_called_once_with("a", "b", None, None)
+    with pytest.raises(ValueError) as error:
+        function("a", "b", out_dtype="torch.float32")
+    assert str(error.value) == (
+        "out_dtype is torch.float32, but the product has the type of a and b: no kernel of "
+        "gemm_ladder stores another"
+    )
+    called.assert_called_once()
+
+
+def unannotated(path: Path) -> list[str]:
+    """Of the functions that users see: which have a parameter, or a result, of no declared type."""
+    found = []
+    for node in ast.walk(ast.parse(path.read_text())):
+        is_seen = isinstance(node, ast.FunctionDef) and (
+            not node.name.startswith("_") or node.name == "__init__"
+        )
+        if is_seen:
+            arguments = node.args
+            several = [arguments.vararg, arguments.kwarg]
+            each = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+            named = [a for a in [*each, *filter(None, several)] if a.arg != "self"]
+            if node.returns is None or any(a.annotation is None for a in named):
+                found.append(node.name)
+    return found
+
+
+def test_every_function_has_types(tmp_path):
+    for path in (PYTHON / "gemm_ladder").glob("*.py"):
+        assert unannotated(path) == [], path.name
+    assert (PYTHON / "gemm_ladder/py.typed").exists()
+    (tmp_path / "some.py").write_text("def f(x) -> int: ...\ndef g(*x): ...\ndef _h(x): ...\n")
+    assert unannotated(tmp_path / "some.py") == ["f", "g"]
 
 
 def configured(tmp_path: Path, torch_says: str) -> str:
