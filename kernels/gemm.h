@@ -11,6 +11,17 @@
 
 namespace ladder {
 
+// Products of the same sizes, layouts and epilogue, one after the other on the stream. Product i
+// has its A from A + i * stride_a on, and so on; strides in elements, not negative. With 0 all have
+// the same A or B; of C's no two rows may overlap. The addend and the residual lie stride_c apart,
+// too; the bias and the scales are the same for all.
+struct Batch {
+  int count = 1;         // of products; 0: nothing is done
+  int64_t stride_a = 0;  // from one A to the next
+  int64_t stride_b = 0;  // from one B to the next
+  int64_t stride_c = 0;  // from one C to the next
+};
+
 // What the library is asked for beside the problem itself.
 struct GemmOptions {
   // The tile is the same whatever the sizes and the GPU, and K is never divided: what is chosen
@@ -20,6 +31,7 @@ struct GemmOptions {
   // C is stored transposed, that is by columns, as N rows of M elements, ldc apart; the addend and
   // the residual are, too. There can be no bias.
   bool transposed_c = false;
+  Batch batch{};  // one product, or several
 };
 
 // Enqueues the whole of `problem`, with its layouts and its epilogue, on its stream, which belongs

@@ -53,6 +53,10 @@ typedef struct {
   int32_t starts_early;       // as Gemm::starts_early
   int32_t fixed_tile;         // as GemmOptions::fixed_tile
   int32_t transposed_c;       // as GemmOptions::transposed_c
+  int32_t batch_count;        // of products, as Batch::count
+  int64_t stride_a;           // elements from one A to the next
+  int64_t stride_b;           // elements from one B to the next
+  int64_t stride_c;           // elements from one C to the next
   float alpha;                // a factor of all of it
   float beta;                 // of the addend, which with 0 is not read
   const float* row_scale;     // M, or null
@@ -65,7 +69,8 @@ typedef struct {
   int32_t activation;         // LADDER_NONE to LADDER_SILU
 } ladder_problem;
 
-// All fields 0 or null, but alpha 1: what comes first. A null `problem` is left alone.
+// All fields 0 or null, but alpha and batch_count 1: what comes first. A null `problem` is left
+// alone.
 void ladder_problem_init(ladder_problem* problem);
 
 // Enqueues it, as ladder::gemm().

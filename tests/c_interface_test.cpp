@@ -82,6 +82,13 @@ TEST_F(CInterface, HandsOverEveryField) {
   p.transposed_c = 1;
   EXPECT_EQ(LADDER_OK, ladder_gemm(&p));
   EXPECT_EQ(p.A, gpus.launched.back().B);
+  p = problem();
+  gpus.launched.clear();
+  p.batch_count = 2, p.stride_a = 64, p.stride_b = 128, p.stride_c = 256;
+  EXPECT_EQ(LADDER_OK, ladder_gemm(&p));
+  ASSERT_EQ(2U, gpus.launched.size());
+  EXPECT_EQ(std::tuple(at(64), at(65536 + 128), at(131072 + 256)),
+            std::tie(gpus.launched[1].A, gpus.launched[1].B, gpus.launched[1].C));
   for (const int early : {0, 1}) {
     p = problem();  // which pays to start early
     p.M = p.N = p.K = 4096, p.lda = p.ldb = p.ldc = 4096, p.starts_early = early;

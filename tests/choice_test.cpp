@@ -164,7 +164,7 @@ void expect_cheapest(const Table& table, Shape s, int multiprocessors) {
   if (!library::is_allowed(chosen, library::Way::PRODUCT, library::Type::FP16, false)) return;
   const library::Plan plan = library::plan(
       problem_of(s), library::Type::FP16, {gpu, 90, multiprocessors, true, true, true},
-      [](library::Way, const Problem&) { return uint64_t{0}; });
+      library::Tiles::FIRST_DONE, [](library::Way, const Problem&) { return uint64_t{0}; });
   if (!tuned::is_of_library(plan.tile->candidate)) {
     EXPECT_EQ(tuned::name(chosen), tuned::name(plan.tile->candidate));
   }

@@ -294,6 +294,96 @@ TEST_F(Calls, SaysThatCIsByColumns) {
       << text;
 }
 
+// ---- Batches -----------------------------------------------------------------------------------
+
+TEST_F(Calls, EachProductOfABatchHasItsMatrices) {
+  for (const bool transposed_c : {false, true})
+    for (const bool is_planned : {false, true}) {
+      gpus.launched.clear();
+      auto p = problem(24, 40, 16);
+      p.ldc = 40, p.epilogue.row_scale = at<float>(0);
+      p.epilogue.beta = 1, p.epilogue.addend = p.C, p.epilogue.ld_addend = 40;
+      p.epilogue.residual = at(9000), p.epilogue.ld_residual = 40;
+      const GemmOptions options{false, transposed_c, {3, 8, 0, 1600}};
+      ASSERT_EQ(0U, workspace_bytes(p, options));
+      half* const c = at(20000);
+      if (is_planned)
+        plan(p, options).run(p.A, p.B, c);
+      else
+        p.C = c, p.epilogue.addend = c, gemm(p, options);
+      ASSERT_EQ(3U, gpus.launched.size());
+      for (int i = 0; i < 3; ++i) {
+        const FakeGpus::Launched& q = gpus.launched[i];
+        EXPECT_EQ(p.A + 8 * i, transposed_c ? q.B : q.A);
+        EXPECT_EQ(p.B, transposed_c ? q.A : q.B);
+        EXPECT_EQ(c + 1600 * i, q.C);
+        EXPECT_EQ(c + 1600 * i, q.addend);
+        EXPECT_EQ(p.epilogue.residual + 1600 * i, q.residual);
+        EXPECT_EQ(at<float>(0), transposed_c ? q.column_scale : q.row_scale);
+      }
+    }
+}
+
+// Also where the first of a batch begins on 16 bytes, and where it is not known yet.
+TEST_F(Calls, ABatchCopiesWhatDoesNotAllBeginOn16Bytes) {
+  auto p = problem(64, 64, 64);
+  const auto bytes = [&](Batch batch) { return workspace_bytes(p, {false, false, batch}); };
+  constexpr uint64_t ONE = 64 * 64 * 2;
+  for (const bool is_known : {true, false}) {
+    if (!is_known) p.A = p.B = nullptr, p.C = nullptr;
+    EXPECT_EQ(0U, bytes({3, 8, 8, 4096}));
+    EXPECT_EQ(0U, bytes({1, 1, 1, 1}));
+    EXPECT_EQ(ONE, bytes({3, 8 * 7 + 4, 8, 4096}));
+    EXPECT_EQ(ONE, bytes({3, 8, 1, 4096}));
+    EXPECT_EQ(ONE, bytes({3, 8, 8, 4097}));
+    EXPECT_EQ(3 * ONE, bytes({3, 2, 2, 4098}));
+    EXPECT_EQ(3 * ONE, workspace_bytes(p, {false, true, {3, 2, 2, 4098}}));
+  }
+  p = problem(64, 64, 64);
+  p.epilogue.beta = 1, p.epilogue.addend = at(5000 * 8), p.epilogue.ld_addend = 64;
+  p.epilogue.residual = at(6000 * 8), p.epilogue.ld_residual = 64;
+  EXPECT_EQ(3 * ONE, bytes({3, 8, 8, 4097}));  // C and the two
+  p.workspace = at(1 << 18), p.workspace_bytes = 3 * ONE;
+  gemm(p, {false, false, {2, 8, 8, 4097}});
+  std::vector<const void*> copied;
+  for (const auto& launched : gpus.launched)
+    if (launched.by == "copy") copied.push_back(launched.A);
+  const half* const in_workspace = at(1 << 18) + 2 * 4096;
+  EXPECT_EQ((std::vector<const void*>{p.epilogue.addend, p.epilogue.residual, in_workspace,
+                                      p.epilogue.addend + 4097, p.epilogue.residual + 4097,
+                                      in_workspace}),
+            copied);
+}
+
+TEST_F(Calls, ABatchIsRefusedByName) {
+  const auto p = problem(64, 128, 64);
+  const auto refuses = [&](Batch batch, const std::string& what, bool transposed_c = false) {
+    const GemmOptions options{false, transposed_c, batch};
+    EXPECT_EQ(what, refusal([&] { gemm(p, options); }));
+    EXPECT_EQ(what, refusal([&] { plan(p, options); }));
+    EXPECT_EQ("refused: " + what + "\n", explain(p, options));
+  };
+  refuses({-1, 8, 8, 8192}, "the batch's count is -1, but must not be negative");
+  refuses({2, -8, 8, 8192}, "stride_a is -8, but must not be negative");
+  refuses({2, 8, -8, 8192}, "stride_b is -8, but must not be negative");
+  refuses({2, 8, 8, 127}, "stride_c is 127, but a row of C has 128 elements");
+  auto by_columns = problem(64, 128, 64);
+  EXPECT_EQ("stride_c is 63, but a column of C has 64 elements", refusal([&] {
+              gemm(by_columns, {false, true, {2, 8, 8, 63}});
+            }));
+  EXPECT_EQ(0U, explain(p, {false, false, {64, 8, 8, 8192}})
+                    .find("a batch of 64, each launched as follows: fp16, C of 64 x 128"));
+}
+
+TEST_F(Calls, AnEmptyBatchIsNothing) {
+  auto p = problem(64, 64, 64);
+  p.A = nullptr;
+  const GemmOptions options{false, false, {0, 0, 0, 0}};
+  gemm(p, options);
+  plan(p, options).run(nullptr, nullptr, nullptr);
+  EXPECT_TRUE(gpus.launched.empty());
+}
+
 // ---- LADDER_LOG --------------------------------------------------------------------------------
 
 // In a process of its own, for the variable is read once.

@@ -453,6 +453,62 @@ TEST_F(LibraryTest, CByColumns) {
   by_columns<float>({});
 }
 
+// ---- Batches -----------------------------------------------------------------------------------
+
+// Each product as by itself, to the bit; with strides that leave gaps, that begin on any element,
+// and with one B for all.
+template <class T>
+void batches() {
+  constexpr int COUNT = 3;
+  for (const Layout layout : LAYOUTS)
+    for (const Shape shape : {Shape{1, 1, 1}, Shape{67, 131, 45}, Shape{200, 264, 320}})
+      for (const int more : {0, 1, 8})
+        for (const bool one_b : {false, true}) {
+          const Problem<T, T> problem(shape, Data::EXACT, 7, {}, harness::Sums::FP32, {}, layout);
+          BufferSets<T, T> sets(problem, 1);
+          Gemm<T, T> p = sets.gemm(0, nullptr);
+          const auto rounded = [&](int64_t rows, int64_t ld) {
+            return (rows * ld + 7) / 8 * 8 + more;
+          };
+          const int64_t a = rounded(layout.transposed_a ? shape.k : shape.m, p.lda),
+                        b = rounded(layout.transposed_b ? shape.n : shape.k, p.ldb),
+                        c = rounded(shape.m, p.ldc);
+          std::mt19937 random(7);
+          const auto integers = [&](int64_t count) {
+            std::vector<T> numbers(static_cast<size_t>(count));
+            for (T& x : numbers) x = static_cast<T>(static_cast<float>(random() % 5) - 2);
+            return numbers;
+          };
+          harness::DeviceBuffer<T> as(COUNT * a), bs(COUNT * b), cs(COUNT * c), alone(COUNT * c);
+          as.upload(integers(COUNT * a)), bs.upload(integers(COUNT * b));
+          cs.fill(0xFF, nullptr), alone.fill(0xFF, nullptr);
+          p.A = as.get(), p.B = bs.get(), p.C = cs.get();
+          const GemmOptions options{false, false, {COUNT, a, one_b ? 0 : b, c}};
+          p.workspace_bytes = workspace_bytes(p, options);
+          const harness::Workspace workspace(p.workspace_bytes + 1);
+          p.workspace = p.workspace_bytes > 0 ? workspace.get() : nullptr;
+          gemm(p, options);
+          for (int i = 0; i < COUNT; ++i) {
+            Gemm<T, T> q = p;
+            q.A += i * a, q.B += one_b ? 0 : i * b, q.C = alone.get() + i * c;
+            q.workspace_bytes = workspace_bytes(q);
+            const harness::Workspace own(q.workspace_bytes + 1);
+            q.workspace = q.workspace_bytes > 0 ? own.get() : nullptr;
+            gemm(q);
+            LADDER_CUDA_CHECK(cudaDeviceSynchronize());
+          }
+          std::vector<T> got(COUNT * c), expected(COUNT * c);
+          cs.download(got), alone.download(expected);
+          ASSERT_EQ(0, std::memcmp(got.data(), expected.data(), got.size() * sizeof(T)))
+              << text(shape) << ", " << name(layout) << ", " << more;
+        }
+}
+TEST_F(LibraryTest, BatchesAreTheirProducts) {
+  batches<half>();
+  if (has_bf16()) batches<bf16>();
+  batches<float>();
+}
+
 // ---- Refusals ----------------------------------------------------------------------------------
 
 template <class T, class Change>

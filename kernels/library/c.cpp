@@ -75,7 +75,9 @@ void with(const ladder_problem* p, const Call& call) {
   require_not_null("problem", p);
   require_among("type", p->type, 3);
   require_among("activation", p->activation, static_cast<int>(ladder::Activation::SILU) + 1);
-  const ladder::GemmOptions options{p->fixed_tile != 0, p->transposed_c != 0};
+  const ladder::GemmOptions options{p->fixed_tile != 0,
+                                    p->transposed_c != 0,
+                                    {p->batch_count, p->stride_a, p->stride_b, p->stride_c}};
   switch (p->type) {
     case LADDER_FP16:
       return call(problem_of<half>(*p), options);
@@ -97,7 +99,7 @@ struct ladder_plan {
 void ladder_problem_init(ladder_problem* problem) {
   if (problem == nullptr) return;
   *problem = {};
-  problem->alpha = 1;
+  problem->alpha = 1, problem->batch_count = 1;
 }
 
 ladder_status ladder_gemm(const ladder_problem* problem) {

@@ -14,6 +14,7 @@
 #include "../launch.cuh"
 #include "../types.cuh"
 #include "launch.h"
+#include "options.h"
 #include "plan.h"
 
 namespace ladder {
@@ -61,15 +62,17 @@ constexpr Type TYPE<bf16> = Type::BF16;
 template <>
 constexpr Type TYPE<float> = Type::FP32;
 
-// The problem that is solved: with C by rows.
+// The problem that is planned: with C by rows, and for all products of a batch.
 template <class T>
-Gemm<T, T> by_rows(const Gemm<T, T>& p, const GemmOptions& options) {
-  if (!options.transposed_c) return p;
+Gemm<T, T> to_plan(const Gemm<T, T>& p, const GemmOptions& options) {
+  require_possible_batch(p, options);
+  const Gemm<T, T> for_all = with_promises_of_all(p, options.batch);
+  if (!options.transposed_c) return for_all;
   require_possible_by_columns(p);
-  return of_transposed_c(p);
+  return of_transposed_c(for_all);
 }
 
-// `p` by rows.
+// `p` as to_plan() has it.
 template <class T>
 Plan plan_of(const Gemm<T, T>& p, const GemmOptions& options) {
   const Tiles tiles = options.fixed_tile ? Tiles::FIXED : Tiles::FIRST_DONE;
@@ -84,9 +87,13 @@ Plan plan_of(const Gemm<T, T>& p, const GemmOptions& options) {
   });
 }
 
-// What is said before a problem in words that has been made of one with C by columns.
-constexpr const char* transposed_in_words(const GemmOptions& options) {
-  return options.transposed_c ? "C by columns, as the C^T = B^T * A^T by rows that follows: " : "";
+// What is said before a problem in words that stands for several, or for one with C by columns.
+std::string options_in_words(const GemmOptions& options) {
+  std::string text;
+  if (options.batch.count != 1)
+    text = "a batch of " + std::to_string(options.batch.count) + ", each launched as follows: ";
+  if (options.transposed_c) text += "C by columns, as the C^T = B^T * A^T by rows that follows: ";
+  return text;
 }
 // explain(), for a plan that there is.
 template <class T>
@@ -96,7 +103,7 @@ std::string reasons(const Plan& plan, const Gemm<T, T>& p, const GemmOptions& op
   if constexpr (std::is_same_v<T, float>)
     if (plan.way == Way::FEW_ROWS) few_rows = few_rows_in_words(p);
 #endif
-  return transposed_in_words(options) + in_words(plan, p, TYPE<T>, current_gpu(), few_rows);
+  return options_in_words(options) + in_words(plan, p, TYPE<T>, current_gpu(), few_rows);
 }
 
 bool is_logged() {
@@ -112,7 +119,7 @@ void log_once(const Plan& plan, const Gemm<T, T>& p, const GemmOptions& options)
   if (!is_logged()) return;
   static std::mutex mutex;
   static std::set<std::string> logged;
-  std::string what = transposed_in_words(options) + in_words(p, TYPE<T>, current_gpu()) +
+  std::string what = options_in_words(options) + in_words(p, TYPE<T>, current_gpu()) +
                      std::to_string(plan.workspace_bytes(sizeof(T))) +
                      (options.fixed_tile ? " fixed" : "");
   const std::lock_guard<std::mutex> lock(mutex);
@@ -239,6 +246,15 @@ void carry_out(const Plan& plan, Gemm<T, T> p) {
     launch_copies<T>({{{plan.c->rows, plan.c->columns, p.C, p.ldc, c, ldc}}, 1}, p.stream);
 }
 
+// All products of a batch. They share the workspace, for the stream has them one after the other.
+template <class T>
+void carry_out(const Plan& plan, const Gemm<T, T>& p, const GemmOptions& options) {
+  for (int i = 0; i < options.batch.count; ++i) {
+    const Gemm<T, T> product = product_of(p, options.batch, i);
+    carry_out(plan, options.transposed_c ? of_transposed_c(product) : product);
+  }
+}
+
 // The alignment that an address promises for all that come in its place.
 uint64_t promised(const void* address, uint64_t element_bytes) {
   return reinterpret_cast<uintptr_t>(address) % 16 == 0 ? 16 : element_bytes;
@@ -248,8 +264,8 @@ uint64_t promised(const void* address, uint64_t element_bytes) {
 
 template <class T>
 struct Kept {
-  Gemm<T, T> problem;  // the user's
-  bool transposed_c;
+  Gemm<T, T> problem;
+  GemmOptions options;
   Plan plan;
   uint64_t workspace_bytes;
   int device;
@@ -270,10 +286,10 @@ struct Kept {
 template <class In, class Out>
 KeptPlan<In, Out>::KeptPlan(const Gemm<In, Out>& problem, const GemmOptions& options) {
   using namespace library;
-  const Gemm<In, Out> solved = by_rows(problem, options);
-  const Plan plan = plan_of(solved, options);
-  log_once(plan, solved, options);
-  const bool is_empty = plan.way == Way::NOTHING;
+  const Gemm<In, Out> planned = to_plan(problem, options);
+  const Plan plan = plan_of(planned, options);
+  log_once(plan, planned, options);
+  const bool is_empty = plan.way == Way::NOTHING || options.batch.count == 0;
   if (plan.way != Way::ZEROS && !is_empty) {
     if (problem.A) require_on_device("A", problem.A);
     if (problem.B) require_on_device("B", problem.B);
@@ -284,8 +300,8 @@ KeptPlan<In, Out>::KeptPlan(const Gemm<In, Out>& problem, const GemmOptions& opt
              residual_is_c = problem.C && e.residual == problem.C;
   if (!is_empty) require_on_device(e);
   kept_ = std::make_shared<const Kept<Out>>(
-      Kept<Out>{problem, options.transposed_c, plan, plan.workspace_bytes(sizeof(In)),
-                current_device(), addend_is_c, residual_is_c});
+      Kept<Out>{problem, options, plan, plan.workspace_bytes(sizeof(In)), current_device(),
+                addend_is_c, residual_is_c});
 }
 
 template <class In, class Out>
@@ -296,7 +312,7 @@ void KeptPlan<In, Out>::run(const In* A, const In* B, Out* C, CUstream_st* strea
   if (const int device = current_device(); device != kept.device)
     throw std::invalid_argument("the plan is for GPU " + std::to_string(kept.device) +
                                 ", but the current device is GPU " + std::to_string(device));
-  if (kept.plan.way == Way::NOTHING) return;
+  if (kept.plan.way == Way::NOTHING || kept.options.batch.count == 0) return;
   Gemm<In, Out> p = kept.problem;
   if (kept.plan.way != Way::ZEROS) {
     kept.require("A", A, p.A);
@@ -308,7 +324,7 @@ void KeptPlan<In, Out>::run(const In* A, const In* B, Out* C, CUstream_st* strea
   if (kept.residual_is_c) p.epilogue.residual = C;
   p.workspace = workspace, p.workspace_bytes = kept.workspace_bytes;
   require_workspace(p, kept.workspace_bytes);
-  carry_out(kept.plan, kept.transposed_c ? of_transposed_c(p) : p);
+  carry_out(kept.plan, p, kept.options);
 }
 
 template <class In, class Out>
@@ -319,10 +335,10 @@ uint64_t KeptPlan<In, Out>::workspace_bytes() const {
 template <class In, class Out>
 void gemm(const Gemm<In, Out>& problem, const GemmOptions& options) {
   using namespace library;
-  const Gemm<In, Out> solved = by_rows(problem, options);
-  const Plan plan = plan_of(solved, options);
-  log_once(plan, solved, options);
-  if (plan.way == Way::NOTHING) return;
+  const Gemm<In, Out> planned = to_plan(problem, options);
+  const Plan plan = plan_of(planned, options);
+  log_once(plan, planned, options);
+  if (plan.way == Way::NOTHING || options.batch.count == 0) return;
   if (plan.way != Way::ZEROS) {
     require_on_device("A", problem.A);
     require_on_device("B", problem.B);
@@ -332,21 +348,21 @@ void gemm(const Gemm<In, Out>& problem, const GemmOptions& options) {
   const uint64_t bytes = plan.workspace_bytes(sizeof(In));
   require_workspace(problem, bytes);
   if (bytes > 0) require_on_device("the workspace", problem.workspace);
-  carry_out(plan, solved);
+  carry_out(plan, problem, options);
 }
 
 template <class In, class Out>
 uint64_t workspace_bytes(const Gemm<In, Out>& problem, const GemmOptions& options) {
   using namespace library;
-  return plan_of(by_rows(problem, options), options).workspace_bytes(sizeof(In));
+  return plan_of(to_plan(problem, options), options).workspace_bytes(sizeof(In));
 }
 
 template <class In, class Out>
 std::string explain(const Gemm<In, Out>& problem, const GemmOptions& options) {
   using namespace library;
   try {
-    const Gemm<In, Out> solved = by_rows(problem, options);
-    return reasons(plan_of(solved, options), solved, options);
+    const Gemm<In, Out> planned = to_plan(problem, options);
+    return reasons(plan_of(planned, options), planned, options);
   } catch (const std::invalid_argument& reason) {
     return std::string("refused: ") + reason.what() + "\n";
   }

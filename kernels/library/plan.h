@@ -108,40 +108,6 @@ void require_possible(const Gemm<In, Out>& p, Type type, const Gpu& gpu) {
     throw std::invalid_argument("no stage has an epilogue in fp32: it computes A * B alone");
 }
 
-// ---- C by columns ------------------------------------------------------------------------------
-
-// C by columns is C^T by rows, which is B^T * A^T: 18's `transposed`, with the scales, too. The
-// addend and the residual lie as C does.
-template <class In, class Out>
-Gemm<In, Out> of_transposed_c(Gemm<In, Out> p) {
-  std::swap(p.A, p.B);
-  std::swap(p.lda, p.ldb);
-  std::swap(p.M, p.N);
-  std::swap(p.transposed_a, p.transposed_b);
-  p.transposed_a = !p.transposed_a, p.transposed_b = !p.transposed_b;
-  std::swap(p.epilogue.row_scale, p.epilogue.column_scale);
-  return p;
-}
-// What require_possible() would name by the names of the other problem. Throws
-// std::invalid_argument.
-template <class In, class Out>
-void require_possible_by_columns(const Gemm<In, Out>& p) {
-  Gemm<In, Out> of_any_c = p;
-  of_any_c.ldc = INT32_MAX;
-  require_valid_sizes(of_any_c);
-  const Epilogue<Out>& e = p.epilogue;
-  const auto matrix = [&](const char* name, int64_t ld) {
-    if (ld < p.M)
-      throw std::invalid_argument(std::string(name) + " is " + std::to_string(ld) +
-                                  ", but a column has " + std::to_string(p.M) + " elements");
-  };
-  matrix("ldc", p.ldc);
-  if (e.beta != 0 && e.addend) matrix("the leading dimension of the addend", e.ld_addend);
-  if (e.residual) matrix("the leading dimension of the residual", e.ld_residual);
-  if (e.bias)
-    throw std::invalid_argument("there is a bias, which no kernel adds to a C by columns");
-}
-
 // ---- The choice --------------------------------------------------------------------------------
 
 // Whether a way can take a candidate: what launches it has it.
