@@ -66,32 +66,65 @@ __device__ __forceinline__ int column_of(int i) {
   return i / 4 * 8 + threadIdx.x % 4 * 2 + i % 2;
 }
 
-// Makes weights of the scores of a piece, 2^(score * scale_log2 - the largest of the row so far).
-// What was summed before is to be multiplied by `factor`.
-template <int COUNT>
-__device__ __forceinline__ void weigh(float (&scores)[COUNT], float scale_log2, Rows& rows,
-                                      float (&factor)[2]) {
-#pragma unroll
-  for (int r = 0; r < 2; ++r) {
-    float largest = rows.largest[r];
-#pragma unroll
-    for (int i = 0; i < COUNT; ++i)
-      if (row_of(i) == r) largest = fmaxf(largest, scores[i]);
-    // Four neighbouring lanes have the columns of a row.
-    for (int lanes = 1; lanes < 4; lanes *= 2)
-      largest = fmaxf(largest, __shfl_xor_sync(0xFFFFFFFF, largest, lanes));
-    // Where no key has been seen yet, -inf - -inf would be no number.
-    const float subtracted = largest == -INFINITE ? 0 : largest * scale_log2;
-    factor[r] = ptx::exp2_approx(rows.largest[r] * scale_log2 - subtracted);
-    rows.largest[r] = largest;
-    rows.sum[r] *= factor[r];
-#pragma unroll
-    for (int i = 0; i < COUNT; ++i)
-      if (row_of(i) == r) {
-        scores[i] = ptx::exp2_approx(scores[i] * scale_log2 - subtracted);
-        rows.sum[r] += scores[i];
-      }
+// How many keys queries see: those of a lane's two rows, and the warpgroup's first one, from row
+// `first_row` on.
+struct Seen {
+  int by_first, by[2];
+
+  __device__ __forceinline__ Seen(const Attention& p, int first_row) {
+    const int row = first_row + threadIdx.x % WARPGROUP / 32 * 16 + threadIdx.x % 32 / 4;
+    by_first = min(p.keys, p.seen_by(first_row));
+    for (int r = 0; r < 2; ++r) by[r] = min(p.keys, p.seen_by(row + r * 8));
   }
+  // Of a piece that begins at key `first`.
+  template <int COUNT>
+  __device__ __forceinline__ void mask(float (&scores)[COUNT], int first) const {
+    if (first + COUNT * 2 <= by_first) return;  // all rows see all of it
+#pragma unroll
+    for (int i = 0; i < COUNT; ++i)
+      if (first + column_of(i) >= by[row_of(i)]) scores[i] = -INFINITE;
+  }
+};
+
+// The largest of a piece's scores in one of the lane's two rows.
+template <int COUNT>
+__device__ __forceinline__ float largest_of(const float (&scores)[COUNT], int r) {
+  float largest = -INFINITE;
+#pragma unroll
+  for (int i = 0; i < COUNT; ++i)
+    if (row_of(i) == r) largest = fmaxf(largest, scores[i]);
+  // Four neighbouring lanes have the columns of a row.
+  for (int lanes = 1; lanes < 4; lanes *= 2)
+    largest = fmaxf(largest, __shfl_xor_sync(0xFFFFFFFF, largest, lanes));
+  return largest;
+}
+
+// Makes weights of that row's scores, 2^((score - largest) * scale_log2). Returns the factor for
+// what has been summed with the `largest` of before.
+template <int COUNT>
+__device__ __forceinline__ float weigh(float (&scores)[COUNT], float scale_log2, Rows& rows, int r,
+                                       float largest) {
+  // Where no key has been seen yet, -inf - -inf would be no number.
+  const float subtracted = largest == -INFINITE ? 0 : largest * scale_log2;
+  const float factor = ptx::exp2_approx(rows.largest[r] * scale_log2 - subtracted);
+  rows.largest[r] = largest;
+  rows.sum[r] *= factor;
+#pragma unroll
+  for (int i = 0; i < COUNT; ++i)
+    if (row_of(i) == r) {
+      scores[i] = ptx::exp2_approx(scores[i] * scale_log2 - subtracted);
+      rows.sum[r] += scores[i];
+    }
+  return factor;
+}
+
+// What a lane has of 16 columns of scores is what it has to have of A's.
+template <int COUNT>
+__device__ __forceinline__ void round_to(uint32_t (&weights)[COUNT / 8][4],
+                                         const float (&scores)[COUNT]) {
+#pragma unroll
+  for (int i = 0; i < COUNT; i += 2)
+    weights[i / 8][i / 2 % 4] = as_pair<bf16>(scores[i], scores[i + 1]);
 }
 
 // O of a lane's rows, its sums divided by those of the weights, to memory by way of shared memory,
@@ -154,12 +187,7 @@ __global__ void __launch_bounds__(THREADS, 1)
   }
   if (pieces > 0) ptx::mbarrier_wait_parity(&s.full_Q, 0);
 
-  // Of this lane's rows, and of the warpgroup's first one: how many keys they see.
-  const int first_row = m0 + group_m;
-  const int row = first_row + threadIdx.x % WARPGROUP / 32 * 16 + threadIdx.x % 32 / 4;
-  const int seen[2] = {min(p.keys, p.seen_by(row)), min(p.keys, p.seen_by(row + 8))};
-  const int seen_by_all = min(p.keys, p.seen_by(first_row));
-
+  const Seen seen(p, m0 + group_m);
   float o[WIDTH / 2] = {};
   Rows rows;
 #pragma unroll 1
@@ -176,20 +204,16 @@ __global__ void __launch_bounds__(THREADS, 1)
     ptx::wgmma_commit_group();
     ptx::wgmma_wait_group<0>();
 
-    if (first_key(t) + KEYS > seen_by_all)
-#pragma unroll
-      for (int i = 0; i < KEYS / 2; ++i)
-        if (first_key(t) + column_of(i) >= seen[row_of(i)]) scores[i] = -INFINITE;
+    seen.mask(scores, first_key(t));
     float factor[2];
-    weigh(scores, scale_log2, rows, factor);
+#pragma unroll
+    for (int r = 0; r < 2; ++r)
+      factor[r] = weigh(scores, scale_log2, rows, r, fmaxf(rows.largest[r], largest_of(scores, r)));
 #pragma unroll
     for (int i = 0; i < WIDTH / 2; ++i) o[i] *= factor[row_of(i)];
 
-    // What a lane has of 16 columns of scores is what it has to have of A's.
     uint32_t weights[KEYS / MMA_K][4];
-#pragma unroll
-    for (int i = 0; i < KEYS / 2; i += 2)
-      weights[i / 8][i / 2 % 4] = as_pair<bf16>(scores[i], scores[i + 1]);
+    round_to(weights, scores);
     ptx::wgmma_fence();
 #pragma unroll
     for (int k = 0; k < KEYS; k += MMA_K)

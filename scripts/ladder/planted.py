@@ -6,7 +6,8 @@ ladder planted --first           of each cause the first edit alone
 A file of edits is named after the stage that is run. Each edit replaces `old`, which stands once in
 the kernel header `file` (the stage's own where nothing is said), by `new`; the stage's main with
 `variant` alone (where nothing is said, the stage itself) is compiled with the edited header and
-runs at `shape`, with `options` where there are any. Where a launcher chooses among kernels that
+runs at `shape`, with `options` where there are any; of attention these say the shape. Where a
+launcher chooses among kernels that
 take long to compile, `kernel` is the call of the one that it chooses at that shape. The device has
 to find what is under `finds`: the `cause`, a regular expression, and the text of the `line` in the
 edited header, or in `file`. What else it finds, elsewhere or later, has to have that cause or one
@@ -59,9 +60,9 @@ class Edit:
     file: str
     old: str
     new: str
-    shape: tuple[int, int, int]
     variant: str
     finds: dict | str  # the keys cause, line and file; or WRONG_RESULT
+    shape: tuple[int, ...] = ()  # of a stage with a harness of its own in the options
     options: str = ""  # more of them for the program
     follows: str = ""
     kernel: str = ""
@@ -108,7 +109,7 @@ PLANTED = Closed(
         "mistake": one_line,
         "file?": kernel_file,
         **EDIT,
-        "shape": [at_least_1, at_least_1, at_least_1],
+        "shape?": [at_least_1, at_least_1, at_least_1],
         "variant?": a_name,
         "finds": (Closed({"cause": pattern, "line": one_line, "file?": kernel_file}), WRONG_RESULT),
         "options?": options,
@@ -157,6 +158,8 @@ def main_of(stage_main: str, edit: Edit) -> str:
             variants = f"decltype({variants}){{{called(edit)}}}"
         run_it = f"return ladder::harness::run(ladder::STAGE, {variants}, argc, argv);"
         return f"{before}int main(int argc, char** argv) {{\n  {run_it}\n}}\n"
+    if "attention_bench::run(" in body:  # where --variant is enough
+        return stage_main
     start = re.search(r"return (?:ladder::)?harness::run<.*?>\(", body)
     variant = re.search(rf'\{{"{edit.variant}",[^{{}}]*\}}', body)
     if not start or not variant:
@@ -244,9 +247,11 @@ def finding_of(text: str) -> Finding:
 
 def run(program: Path, edit: Edit) -> Outcome:
     """At the edit's variant and shape."""
-    m, n, k = edit.shape
     report = program.with_suffix(".json")
-    command = [program, "--m", m, "--n", n, "--k", k, "--variant", edit.variant, "--json", report]
+    command = [program, "--variant", edit.variant, "--json", report]
+    if edit.shape:
+        m, n, k = edit.shape
+        command += ["--m", m, "--n", n, "--k", k]
     command += shlex.split(edit.options)
     try:
         done = subprocess.run(
