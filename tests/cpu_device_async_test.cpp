@@ -688,7 +688,7 @@ __global__ void wgmma_of_registers_kernel(float* out, bool early) {
     a[i] = reinterpret_cast<const uint32_t&>(pair);
   }
   ptx::wgmma_fence();
-  ptx::wgmma_m64k16_f32_f16(acc, a, ptx::wgmma_descriptor(&B[0][0], 0, 1024), false);
+  ptx::wgmma_m64k16_f32<half>(acc, a, ptx::wgmma_descriptor(&B[0][0], 0, 1024), false);
   ptx::wgmma_commit_group();
   if (early) a[3] = 0;  // BUG
   ptx::wgmma_wait_group<0>();

@@ -32,12 +32,12 @@ from ladder.files import read_json, read_text
 from ladder.links import broken_links
 from ladder.project import ROOT, BadInput
 from ladder.side_by_side import side_by_side
-from ladder.translated import in_english
+from ladder.translated import CHINESE, in_english
 from ladder.twins import twin_of
 
 # A link to another file, with lines or without: ](../kernels/01_naive.cuh#L24-L35)
 LINK = re.compile(
-    r"\]\((?P<path>[\w./]+?)(?P<query>\?\S+?)?(?:#L(?P<line>\d+)(?:-L\d+)?|(?P<heading>#[\w-]+))?\)"
+    r"\]\((?P<path>[\w./-]+?)(?P<query>\?\S+?)?(?:#L(?P<line>\d+)(?:-L\d+)?|(?P<heading>#[\w-]+))?\)"
 )
 FORMULA = re.compile(r"^\$\$(.+?)\$\$$", re.DOTALL | re.MULTILINE)
 STEPPER = re.compile(
@@ -316,6 +316,7 @@ def on_page_markdown(markdown, page, config, files):
             return match[0]
         target = target.relative_to(ROOT).as_posix()
         in_docs = target.startswith("docs/")
+        target = target.replace(CHINESE, ".md")
         name = target.removeprefix("docs/") if in_docs else page_of(target)
         place = f"#__codelineno-0-{match['line']}" if match["line"] else match["heading"] or ""
         place = f"{match['query'] or ''}{place}"

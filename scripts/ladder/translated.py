@@ -4,8 +4,8 @@ ladder translated              what has changed in English since, a line each
 ladder translated --accept     after the Chinese has followed: these are the paragraphs it says
 
 The page in Chinese of NAME.md is NAME.zh-CN.md beside it. It has the same paragraphs in the same
-order, with the same links and the same code: on the site a link leads to the page in Chinese where
-there is one. Its last line has a short hash of each paragraph of the English page that was
+order, with the same code and the same links, to the pages in Chinese where there are some: --accept
+writes those. Its last line has a short hash of each paragraph of the English page that was
 translated. What ./ladder docs generates is written into both.
 
 Exit code: 0 all right, 1 a page in Chinese is behind or has something else, 2 bad input.
@@ -66,6 +66,22 @@ def of(paragraph: str) -> str:
     return hashlib.sha256(" ".join(words).encode()).hexdigest()[:8]
 
 
+def with_links_to_chinese(text: str, folder: Path) -> str:
+    """`folder` is the page's."""
+
+    def link(match: re.Match) -> str:
+        page, sharp, place = match[1].partition("#")
+        there = page.removesuffix(".md") + CHINESE
+        leads = page.endswith(".md") and not page.endswith(CHINESE) and (folder / there).exists()
+        return f"]({there}{sharp}{place})" if leads and page != "README.md" else match[0]
+
+    parts, end = [], 0
+    for whole in WHOLE.finditer(text):
+        parts += [LINK.sub(link, text[end : whole.start()]), whole[0]]
+        end = whole.end()
+    return "".join([*parts, LINK.sub(link, text[end:])])
+
+
 KEPT = {"links": LINK, "code": WHOLE, "values": VALUE, "level of heading": HEADING}
 
 
@@ -73,7 +89,8 @@ def unlike(english: str, chinese: str) -> str:
     """Nothing, or what a paragraph in Chinese has otherwise that is no word."""
 
     def found(pattern: re.Pattern, text: str) -> list[str]:
-        return sorted({*pattern.findall(text)} - {"README.md", f"README{CHINESE}"})
+        texts = {found.replace(CHINESE, ".md") for found in pattern.findall(text)}
+        return sorted(texts - {"README.md"})  # of README.md, the other language
 
     for what, pattern in KEPT.items():
         if found(pattern, english) != found(pattern, chinese):
@@ -81,10 +98,12 @@ def unlike(english: str, chinese: str) -> str:
     return ""
 
 
-def behind(name: str, english: str, chinese: str) -> Iterator[str]:
+def behind(name: str, english: str, chinese: str, folder: Path) -> Iterator[str]:
     found = LAST_LINE.search(chinese)
     if not found:
         raise BadInput(f"{name} does not end with <!-- translated: ... -->")
+    if chinese != with_links_to_chinese(chinese, folder):
+        yield f"{name}: a link leads to English, and there is a page in Chinese; see --accept"
     mine, its, then = paragraphs(english), paragraphs(chinese[: found.start()]), found[1].split()
     for text, translation, before in zip_longest(mine, its, then):
         if text is None or translation is None:
@@ -109,11 +128,10 @@ def main(arguments: list[str], root: Path = ROOT) -> int:
             text, chinese = read_text(english), read_text(path)
             if options.accept:
                 hashes = " ".join(map(of, paragraphs(text)))
-                chinese = (
-                    LAST_LINE.sub("\n", chinese).rstrip() + f"\n\n<!-- translated: {hashes} -->\n"
-                )
+                chinese = with_links_to_chinese(LAST_LINE.sub("\n", chinese), path.parent)
+                chinese = f"{chinese.rstrip()}\n\n<!-- translated: {hashes} -->\n"
                 path.write_text(chinese)
-            lines += behind(path.relative_to(root).as_posix(), text, chinese)
+            lines += behind(path.relative_to(root).as_posix(), text, chinese, path.parent)
     except BadInput as error:
         print(f"ladder translated: {error}", file=sys.stderr)
         return 2

@@ -106,6 +106,18 @@ def test_pages_of_all_places_are_looked_at(pages, capsys):
     ]
 
 
+def test_links_lead_to_the_pages_in_chinese(pages, capsys):
+    folder = pages / "docs"
+    folder.mkdir()
+    (folder / "a.md").write_text("# A\n")
+    (folder / "a.zh-CN.md").write_text("# 甲\n")
+    assert translated.main(["--accept"], pages) == 0
+    assert "一个[链接](docs/a.zh-CN.md)" in (pages / "README.zh-CN.md").read_text()
+    change(pages / "README.zh-CN.md", "a.zh-CN.md", "a.md")
+    assert translated.main([], pages) == 1
+    assert "a link leads to English, and there is a page in Chinese" in capsys.readouterr().out
+
+
 def test_a_page_of_nothing_is_bad_input(pages, capsys):
     (pages / "README.md").unlink()
     assert translated.main([], pages) == 2
