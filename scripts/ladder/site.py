@@ -50,6 +50,7 @@ TAG = re.compile(r"<!--.*?-->|<(?P<closes>/?)(?P<name>[a-zA-Z][\w-]*)[^>]*>", re
 NO_TERMS_IN = {"a", "button", "code", "figure", "math", "pre", "script", "select", "style", "svg"}
 NO_TERMS_IN |= {"summary", *(f"h{level}" for level in range(1, 7))}
 SHOWN = (
+    "examples/*/main.c",
     "examples/*/main.cpp",
     "kernels/*.cuh",
     "kernels/*.h",
