@@ -52,6 +52,7 @@ gemm_kernels(
   b_by_columns_fused_fp16.cu
   fused_bf16.cu
   fused_fp16.cu
+  grouped.cu
   linear_bf16.cu
   linear_fp16.cu
   products_bf16.cu

@@ -45,8 +45,8 @@ template <class In, class Out>
 void gemm(const Gemm<In, Out>& problem, const GemmOptions& options = {});
 
 // Bytes of device memory that Gemm::workspace has to have for gemm(): mostly 0. They depend on the
-// GPU, the sizes, the layouts, the epilogue, and on which addresses are multiples of 16, as null
-// is. Throws likewise.
+// GPU, the sizes, the layouts, the epilogue, the options, and on which addresses are multiples of
+// 16, as null is. Throws likewise.
 template <class In, class Out>
 uint64_t workspace_bytes(const Gemm<In, Out>& problem, const GemmOptions& options = {});
 

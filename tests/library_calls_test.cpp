@@ -371,8 +371,70 @@ TEST_F(Calls, ABatchIsRefusedByName) {
   EXPECT_EQ("stride_c is 63, but a column of C has 64 elements", refusal([&] {
               gemm(by_columns, {false, true, {2, 8, 8, 63}});
             }));
-  EXPECT_EQ(0U, explain(p, {false, false, {64, 8, 8, 8192}})
-                    .find("a batch of 64, each launched as follows: fp16, C of 64 x 128"));
+  EXPECT_EQ(
+      0U, explain(p, {false, false, {64, 8, 8, 8192}}).find("a batch of 64: fp16, C of 64 x 128"));
+}
+
+// By 21, where its kernel takes the batch and one product would leave multiprocessors idle.
+TEST_F(Calls, ABatchThatLiesTogetherIsOneLaunch) {
+  auto p = problem(64, 128, 192);
+  const Batch together{64, 64 * 192, 192 * 128, 64 * 128};
+  const GemmOptions options{false, false, together};
+  EXPECT_EQ(256U, workspace_bytes(p, options));
+  const auto kept = plan(p, options);
+  EXPECT_EQ("the workspace has 0 bytes, but this problem needs 256",
+            refusal([&] { kept.run(p.A, p.B, p.C); }));
+  p.workspace = at(1 << 18), p.workspace_bytes = 256, p.stream = reinterpret_cast<CUstream_st*>(64);
+  gemm(p, options), kept.run(p.A, p.B, p.C, p.stream, p.workspace);
+  ASSERT_EQ(2U, gpus.launched.size());
+  for (const FakeGpus::Launched& q : gpus.launched) {
+    EXPECT_EQ("batch of 64", q.by);
+    EXPECT_EQ(std::tuple(64, 128, 192, p.stream), std::tie(q.M, q.N, q.K, q.stream));
+    EXPECT_EQ(std::tuple(p.A, p.B, p.C), std::tie(q.A, q.B, q.C));
+    EXPECT_EQ(p.workspace, q.row_scale);
+  }
+  const std::string text = explain(p, options);
+  EXPECT_NE(std::string::npos, text.find("stage 21 grouped, of the whole batch")) << text;
+  EXPECT_EQ(std::string::npos, text.find("by itself")) << text;
+
+  const auto is_each = [&](auto problem, GemmOptions options) {
+    gpus.launched.clear();
+    problem.workspace_bytes = workspace_bytes(problem, options), problem.workspace = at(1 << 18);
+    gemm(problem, options);
+    const std::string text = explain(problem, options);
+    EXPECT_NE(std::string::npos, text.find("each product of the batch is launched by itself"));
+    return gpus.launched.size() >= static_cast<size_t>(options.batch.count);
+  };
+  EXPECT_FALSE(gpus.launched.empty());
+  for (int64_t Batch::*stride : {&Batch::stride_a, &Batch::stride_b, &Batch::stride_c}) {
+    GemmOptions gap = options;
+    gap.batch.*stride += 8;
+    EXPECT_TRUE(is_each(p, gap));
+  }
+  GemmOptions other = options;
+  other.fixed_tile = true;
+  EXPECT_TRUE(is_each(p, other));
+  other = options, other.transposed_c = true;
+  auto q = p;
+  q.ldc = 64, q.epilogue = {};
+  EXPECT_TRUE(is_each(q, other));
+  q = p, q.epilogue.alpha = 2;
+  EXPECT_TRUE(is_each(q, options));
+  q = p, q.transposed_b = true, q.ldb = 192;
+  EXPECT_TRUE(is_each(q, {false, false, {64, 64 * 192, 128 * 192, 64 * 128}}));
+  q = p, ++q.A;
+  EXPECT_TRUE(is_each(q, options));
+  auto large = problem(4096, 4096, 64);
+  EXPECT_TRUE(is_each(large, {false, false, {2, 4096 * 64, 64 * 4096, 4096 * 4096}}));
+  const auto many = problem(2048, 8, 8);  // as many rows as there can be, and more
+  for (const auto& [count, bytes] : {std::pair{1 << 19, 4 << 19}, {1 << 20, 0}})
+    EXPECT_EQ(static_cast<uint64_t>(bytes),
+              workspace_bytes(many, {false, false, {count, 2048 * 8, 8 * 8, 2048 * 8}}));
+  auto of_bf16 = problem<bf16>(64, 128, 192);
+  EXPECT_TRUE(is_each(of_bf16, options));
+  gpus.current = 1;
+  q = p, q.A = at(0, 1), q.B = at(0, 1), q.C = at(0, 1);
+  EXPECT_TRUE(is_each(q, options));
 }
 
 TEST_F(Calls, AnEmptyBatchIsNothing) {

@@ -200,16 +200,22 @@ Json run(const Options& options, const std::vector<Shape>& shapes, uint64_t l2_b
   const double host = host_us([&] { gemm(p); }, stream),
                of_cublas = host_us([&] { cublas.gemm(p); }, stream),
                for_workspace = host_us([&] { workspace_bytes(p); }, stream);
+  const KeptPlan<T, T> kept = plan(p);
+  const double of_plan = host_us([&] { kept.run(p.A, p.B, p.C, stream); }, stream);
   fmt::print("{} shapes in {}{}: geometric mean {:.1f}% of cuBLAS, worst {:.1f}%\n", shapes.size(),
              options.type, options.contiguous ? ", contiguous" : "", mean, least);
-  fmt::print("host, at 64: gemm() {:.2f} us, workspace_bytes() {:.2f} us, cuBLAS {:.2f} us\n", host,
-             for_workspace, of_cublas);
+  fmt::print(
+      "host, at 64: gemm() {:.2f} us, a plan's run() {:.2f} us, workspace_bytes() {:.2f} us, "
+      "cuBLAS "
+      "{:.2f} us\n",
+      host, of_plan, for_workspace, of_cublas);
   if (!wrong.empty()) throw std::runtime_error(wrong);
   return {{"type", options.type},
           {"contiguous", options.contiguous},
           {"geometric_mean", mean},
           {"worst", least},
           {"host_us", host},
+          {"plan_host_us", of_plan},
           {"workspace_bytes_host_us", for_workspace},
           {"cublas_host_us", of_cublas},
           {"shapes", json}};

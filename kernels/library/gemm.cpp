@@ -76,7 +76,7 @@ Gemm<T, T> to_plan(const Gemm<T, T>& p, const GemmOptions& options) {
 template <class T>
 Plan plan_of(const Gemm<T, T>& p, const GemmOptions& options) {
   const Tiles tiles = options.fixed_tile ? Tiles::FIXED : Tiles::FIRST_DONE;
-  return plan(p, TYPE<T>, current_gpu(), tiles, [](Way way, const Gemm<T, T>& p) {
+  Plan made = plan(p, TYPE<T>, current_gpu(), tiles, [](Way way, const Gemm<T, T>& p) {
     if constexpr (std::is_same_v<T, float>) {
 #if LADDER_HAS_CLUSTERS
       if (way == Way::FEW_ROWS) return few_rows_bytes(p);
@@ -85,13 +85,19 @@ Plan plan_of(const Gemm<T, T>& p, const GemmOptions& options) {
     }
     return uint64_t{0};
   });
+  const Batch& batch = options.batch;
+  if (!options.transposed_c && is_for_groups(made, p, TYPE<T>, current_gpu(), batch.count,
+                                             batch.stride_a, batch.stride_b, batch.stride_c)) {
+    made.way = Way::GROUPED;
+    made.way_bytes = sizeof(int) * static_cast<uint64_t>(batch.count);
+  }
+  return made;
 }
 
 // What is said before a problem in words that stands for several, or for one with C by columns.
 std::string options_in_words(const GemmOptions& options) {
   std::string text;
-  if (options.batch.count != 1)
-    text = "a batch of " + std::to_string(options.batch.count) + ", each launched as follows: ";
+  if (options.batch.count != 1) text = "a batch of " + std::to_string(options.batch.count) + ": ";
   if (options.transposed_c) text += "C by columns, as the C^T = B^T * A^T by rows that follows: ";
   return text;
 }
@@ -103,7 +109,10 @@ std::string reasons(const Plan& plan, const Gemm<T, T>& p, const GemmOptions& op
   if constexpr (std::is_same_v<T, float>)
     if (plan.way == Way::FEW_ROWS) few_rows = few_rows_in_words(p);
 #endif
-  return options_in_words(options) + in_words(plan, p, TYPE<T>, current_gpu(), few_rows);
+  return options_in_words(options) + in_words(plan, p, TYPE<T>, current_gpu(), few_rows) +
+         (options.batch.count > 1 && plan.way != Way::GROUPED
+              ? "each product of the batch is launched by itself\n"
+              : "");
 }
 
 bool is_logged() {
@@ -249,6 +258,11 @@ void carry_out(const Plan& plan, Gemm<T, T> p) {
 // All products of a batch. They share the workspace, for the stream has them one after the other.
 template <class T>
 void carry_out(const Plan& plan, const Gemm<T, T>& p, const GemmOptions& options) {
+#if LADDER_HAS_WGMMA
+  if constexpr (std::is_same_v<T, half>)
+    if (plan.way == Way::GROUPED)
+      return launch_batch(p, options.batch.count, static_cast<int*>(p.workspace));
+#endif
   for (int i = 0; i < options.batch.count; ++i) {
     const Gemm<T, T> product = product_of(p, options.batch, i);
     carry_out(plan, options.transposed_c ? of_transposed_c(product) : product);

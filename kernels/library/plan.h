@@ -45,6 +45,7 @@ enum class Way {
   FEW_ROWS,  // 05e, which leaves to 05d and 05c what they do faster
   SPLIT_K,   // 05c
   SWIZZLE,   // 07b
+  GROUPED,   // 21, of a whole batch
 };
 
 // A matrix that has a place in the workspace: `rows` of `columns` elements, `ld` apart.
@@ -257,6 +258,26 @@ std::string in_words(const Gemm<In, Out>& p, Type type, const Gpu& gpu) {
          (is_product_alone(p.epilogue) ? "" : ", with an epilogue") + ", on " + gpu.name + "\n";
 }
 
+// Of the kernel that multiplies, if the plan has a tile.
+template <class In, class Out>
+int64_t blocks(const Plan& plan, const Gemm<In, Out>& p) {
+  const tuned::Candidate& c = plan.tile->candidate;
+  const auto tiles = [](int64_t size, int tile) { return (size + tile - 1) / tile; };
+  return tiles(p.M, c.BM) * tiles(p.N, c.BN) * c.split;
+}
+// Whether 21 takes a batch: products of fp16 alone, all by rows that begin on 16 bytes, one behind
+// the other without gaps. It is worth it where one of them does not keep the GPU busy.
+template <class In, class Out>
+bool is_for_groups(const Plan& plan, const Gemm<In, Out>& p, Type type, const Gpu& gpu,
+                   int64_t count, int64_t stride_a, int64_t stride_b, int64_t stride_c) {
+  const bool is_possible =
+      type == Type::FP16 && (plan.way == Way::PRODUCT || plan.way == Way::LINEAR) &&
+      plan.tile != &FIXED_TILE && is_product_alone(p.epilogue) && !p.transposed_a &&
+      !p.transposed_b && !plan.a && !plan.b && !plan.c && count * p.M <= MAX_DIMENSION &&
+      stride_a == p.M * p.lda && stride_b == p.K * p.ldb && stride_c == p.M * p.ldc;
+  return count > 1 && is_possible && blocks(plan, p) < gpu.multiprocessors;
+}
+
 // A plan in words. `few_rows` is the stage and its configuration where the way is FEW_ROWS: 05e's
 // own choice among itself, 05d and 05c.
 template <class In, class Out>
@@ -329,6 +350,10 @@ std::string in_words(const Plan& plan, const Gemm<In, Out>& p, Type type, const 
     case Way::SPLIT_K:
       line("stage 05c split_k: the faster ones need clusters, which " + gpu.name +
            " or this build does not have");
+      break;
+    case Way::GROUPED:
+      line("stage 21 grouped, of the whole batch: one of its products, with tiles of " + tile +
+           ", would leave multiprocessors idle");
       break;
     case Way::SWIZZLE:
       line("stage 07b swizzle" + std::string(is_alone ? "" : ", the epilogue within the kernel") +

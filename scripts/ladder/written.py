@@ -32,7 +32,7 @@ REPORTS = {
     REFERENCES: {"device?": one_line, "exercises": {str: EXERCISE}},
     "library_in_a_row": FACTS | {"shapes": [TIMES | {"early_us": positive}, ...]},
     "library_": FACTS
-    | {f"{part}host_us?": float for part in ("", "workspace_bytes_", "cublas_")}
+    | {f"{part}host_us?": float for part in ("", "plan_", "workspace_bytes_", "cublas_")}
     | {"shapes": [TIMES | {"percent": positive, "stage": one_line}, ...]},
     "jit_call_": FACTS
     | {"call": {"shape": a_shape} | dict.fromkeys(("first_ms", "next_ms", "host_us"), float)},

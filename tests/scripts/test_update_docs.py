@@ -477,6 +477,18 @@ def test_the_library_is_shown_by_kind_and_where_it_is_slow(project):
     assert "4096" not in slow
 
 
+def test_what_a_call_of_the_library_takes_of_the_host(project):
+    shape = {"shape": "8x8x8", "us": 1, "cublas_us": 1, "percent": 100, "stage": "14 8x64"}
+    times = {"host_us": 6.74, "workspace_bytes_host_us": 0.21, "cublas_host_us": 11.2}
+    for name, more in (("fp16", {}), ("bf16", {"plan_host_us": 3.25})):  # older results have none
+        found = times | more | {"shapes": [shape]}
+        (project / f"results/library_{name}.json").write_text(json.dumps(found))
+    same = "0.2 in `workspace_bytes`, 11.2 in cuBLAS's call"
+    text = written("library host")
+    assert f"in fp16 6.7 us in `gemm`, {same}; " in text
+    assert f"in bf16 6.7 us in `gemm`, 3.2 in a plan's `run`, {same}." in text
+
+
 def test_tuning_is_shown_beside_the_model(project):
     shapes = [
         {"shape": "64x4096x4096", "tuned_percent": 100.0, "model_percent": 81.0},

@@ -87,8 +87,10 @@ def library_host() -> str:
     said = []
     for name in TYPES:
         found = results(f"library_{name}")
+        of_plan = found.get("plan_host_us")  # which older results have not
+        planned = f"{of_plan:.1f} in a plan's `run`, " if of_plan is not None else ""
         said.append(
-            f"in {name} {found['host_us']:.1f} us in `gemm`, "
+            f"in {name} {found['host_us']:.1f} us in `gemm`, {planned}"
             f"{found['workspace_bytes_host_us']:.1f} in `workspace_bytes`, "
             f"{found['cublas_host_us']:.1f} in cuBLAS's call"
         )
