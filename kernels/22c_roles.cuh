@@ -57,14 +57,27 @@ struct ShapeOf<256> : Shape<256, 2, 80, 4> {};
 // A variant does one thing as 22b does it, or one thing more.
 enum class Way { ALWAYS_RESCALED, IN_TURN, AS_IT_IS };
 
+// A tile of queries, and its head.
+struct Place {
+  int head, tile;
+};
+// Which of them block number `block` has: tile after tile, and head after head.
+struct AsTheyLie {
+  __device__ __forceinline__ Place operator()(int block, int tiles, int /*heads*/) const {
+    return {block / tiles, block % tiles};
+  }
+};
+
 // What a block works on. Pieces of keys come from the last to the first.
 template <class Shape>
 struct Work {
   int head, kv_head, m0, pieces;
 
-  __device__ __forceinline__ Work(const Attention& p) {
+  template <class Order>
+  __device__ __forceinline__ Work(const Attention& p, const Order& order) {
     const int tiles = ceil_div(p.queries, Shape::BM);
-    head = blockIdx.x / tiles, kv_head = p.kv_head(head), m0 = blockIdx.x % tiles * Shape::BM;
+    const Place place = order(blockIdx.x, tiles, p.heads_in_all());
+    head = place.head, kv_head = p.kv_head(head), m0 = place.tile * Shape::BM;
     pieces = ceil_div(min(p.keys, p.seen_by(m0 + Shape::BM - 1)), Shape::KEYS);
   }
   __device__ __forceinline__ int first_key(int t) const { return (pieces - 1 - t) * Shape::KEYS; }
@@ -204,15 +217,16 @@ struct Consumer {
   }
 };
 
-template <int WIDTH, Way WAY>
+template <int WIDTH, Way WAY, class Order>
 __global__ void __launch_bounds__(ShapeOf<WIDTH>::THREADS, 1)
-    attention_kernel(const Attention p, float scale_log2, const __grid_constant__ CUtensorMap map_Q,
+    attention_kernel(const Attention p, float scale_log2, const Order order,
+                     const __grid_constant__ CUtensorMap map_Q,
                      const __grid_constant__ CUtensorMap map_K,
                      const __grid_constant__ CUtensorMap map_V) {
   using Shape = ShapeOf<WIDTH>;
   constexpr int CONSUMERS = Shape::CONSUMERS;
   auto& s = dynamic_shared<typename Shape::Shared>();
-  const Work<Shape> work(p);
+  const Work<Shape> work(p, order);
   if (threadIdx.x == 0) {
     ptx::mbarrier_init(&s.full_Q, 1);
     for (uint64_t& barrier : s.full) ptx::mbarrier_init(&barrier, 1);
@@ -237,22 +251,26 @@ __global__ void __launch_bounds__(ShapeOf<WIDTH>::THREADS, 1)
 }
 
 // Throws CudaError where there is no TMA.
-template <int WIDTH, Way WAY>
-void launch_width(const Attention& p) {
+template <int WIDTH, Way WAY, class Order>
+void launch_width(const Attention& p, const Order& order) {
   using Shape = ShapeOf<WIDTH>;
   const int kv_heads = p.batch * p.kv_heads;
-  launch(attention_kernel<WIDTH, WAY>, dim3(p.heads_in_all() * ceil_div(p.queries, Shape::BM)),
-         dim3(Shape::THREADS), sizeof(typename Shape::Shared), p.stream, p, p.scale_log2(),
+  launch(attention_kernel<WIDTH, WAY, Order>,
+         dim3(p.heads_in_all() * ceil_div(p.queries, Shape::BM)), dim3(Shape::THREADS),
+         sizeof(typename Shape::Shared), p.stream, p, p.scale_log2(), order,
          ptx::tensor_map_of_several(p.Q, p.heads_in_all(), p.queries, WIDTH, WIDTH, Shape::BM),
          ptx::tensor_map_of_several(p.K, kv_heads, p.keys, WIDTH, WIDTH, Shape::KEYS),
          ptx::tensor_map_of_several(p.V, kv_heads, p.keys, WIDTH, WIDTH, Shape::KEYS));
 }
 
+template <Way WAY, class Order>
+void attention_in(const Order& order, const Attention& p) {
+  if (p.width == 64) return launch_width<64, WAY>(p, order);
+  p.width == 128 ? launch_width<128, WAY>(p, order) : launch_width<256, WAY>(p, order);
+}
 template <Way WAY = Way::AS_IT_IS>
 void attention(const Attention& p) {
-  if (done_without_kernel(p)) return;
-  if (p.width == 64) return launch_width<64, WAY>(p);
-  p.width == 128 ? launch_width<128, WAY>(p) : launch_width<256, WAY>(p);
+  if (!done_without_kernel(p)) attention_in<WAY>(AsTheyLie{}, p);
 }
 
 }  // namespace ladder::attention_roles
