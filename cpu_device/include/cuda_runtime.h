@@ -94,11 +94,24 @@ inline cudaError_t cudaGetDevice(int* device) {
   *device = 0;
   return cudaSuccess;
 }
-enum cudaDeviceAttr { cudaDevAttrMultiProcessorCount, cudaDevAttrMaxSharedMemoryPerBlockOptin };
+enum cudaDeviceAttr {
+  cudaDevAttrMultiProcessorCount,
+  cudaDevAttrMaxSharedMemoryPerBlockOptin,
+  cudaDevAttrL2CacheSize
+};
 inline cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
-  *value = attribute == cudaDevAttrMultiProcessorCount
-               ? cpu_device::settings().multiprocessors
-               : static_cast<int>(cpu_device::MAX_SHARED_BYTES);
+  constexpr int L2_BYTES = 64 * 1024;  // so few that small problems do not fit
+  switch (attribute) {
+    case cudaDevAttrMultiProcessorCount:
+      *value = cpu_device::settings().multiprocessors;
+      break;
+    case cudaDevAttrMaxSharedMemoryPerBlockOptin:
+      *value = static_cast<int>(cpu_device::MAX_SHARED_BYTES);
+      break;
+    case cudaDevAttrL2CacheSize:
+      *value = L2_BYTES;
+      break;
+  }
   return cudaSuccess;
 }
 inline cudaError_t cudaGetDeviceCount(int* count) {
