@@ -176,7 +176,12 @@ class Build:
     def __init__(self, folder: Path):
         self.commands = {file.name: words for file, words in build_folder.commands(folder)}
         self.folder = folder
-        self.libraries = build_folder.libraries(folder / "cpu/libraries")
+        # The harness of attention is not built where no stage of attention is.
+        self.libraries = [
+            word
+            for word in build_folder.libraries(folder / "cpu/libraries")
+            if not word.endswith("attention_cpu.a") or Path(word).exists()
+        ]
 
     def command_of(self, stage: str, precompiled: bool = True) -> list[str]:
         """With the headers that are compiled once, or without, as for an edit in one of them."""
