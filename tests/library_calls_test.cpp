@@ -375,7 +375,7 @@ TEST_F(Calls, ABatchIsRefusedByName) {
       0U, explain(p, {false, false, {64, 8, 8, 8192}}).find("a batch of 64: fp16, C of 64 x 128"));
 }
 
-// By 21, where its kernel takes the batch and one product would leave multiprocessors idle.
+// By 21, where its kernel takes the batch and one product has few tiles.
 TEST_F(Calls, ABatchThatLiesTogetherIsOneLaunch) {
   auto p = problem(64, 128, 192);
   const Batch together{64, 64 * 192, 192 * 128, 64 * 128};
@@ -426,6 +426,9 @@ TEST_F(Calls, ABatchThatLiesTogetherIsOneLaunch) {
   EXPECT_TRUE(is_each(q, options));
   auto large = problem(4096, 4096, 64);
   EXPECT_TRUE(is_each(large, {false, false, {2, 4096 * 64, 64 * 4096, 4096 * 4096}}));
+  // K is divided where it is alone.
+  const GemmOptions some{false, false, {64, 512 * 512, 512 * 512, 512 * 512}};
+  EXPECT_EQ(256U, workspace_bytes(problem(512, 512, 512), some));
   const auto many = problem(2048, 8, 8);  // as many rows as there can be, and more
   for (const auto& [count, bytes] : {std::pair{1 << 19, 4 << 19}, {1 << 20, 0}})
     EXPECT_EQ(static_cast<uint64_t>(bytes),

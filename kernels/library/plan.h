@@ -258,15 +258,10 @@ std::string in_words(const Gemm<In, Out>& p, Type type, const Gpu& gpu) {
          (is_product_alone(p.epilogue) ? "" : ", with an epilogue") + ", on " + gpu.name + "\n";
 }
 
-// Of the kernel that multiplies, if the plan has a tile.
-template <class In, class Out>
-int64_t blocks(const Plan& plan, const Gemm<In, Out>& p) {
-  const tuned::Candidate& c = plan.tile->candidate;
-  const auto tiles = [](int64_t size, int tile) { return (size + tile - 1) / tile; };
-  return tiles(p.M, c.BM) * tiles(p.N, c.BN) * c.split;
-}
 // Whether 21 takes a batch: products of fp16 alone, all by rows that begin on 16 bytes, one behind
-// the other without gaps. It is worth it where one of them does not keep the GPU busy.
+// the other without gaps. It is worth it where C of one of them has few tiles: a launch by itself
+// ends with a wave that leaves multiprocessors idle. Measured on an H100: two waves of tiles of
+// 128x256, or less.
 template <class In, class Out>
 bool is_for_groups(const Plan& plan, const Gemm<In, Out>& p, Type type, const Gpu& gpu,
                    int64_t count, int64_t stride_a, int64_t stride_b, int64_t stride_c) {
@@ -275,7 +270,8 @@ bool is_for_groups(const Plan& plan, const Gemm<In, Out>& p, Type type, const Gp
       plan.tile != &FIXED_TILE && is_product_alone(p.epilogue) && !p.transposed_a &&
       !p.transposed_b && !plan.a && !plan.b && !plan.c && count * p.M <= MAX_DIMENSION &&
       stride_a == p.M * p.lda && stride_b == p.K * p.ldb && stride_c == p.M * p.ldc;
-  return count > 1 && is_possible && blocks(plan, p) < gpu.multiprocessors;
+  const int64_t elements = int64_t{p.M} * p.N, of_two_waves = 2 * 128 * 256 * gpu.multiprocessors;
+  return count > 1 && is_possible && elements <= of_two_waves;
 }
 
 // A plan in words. `few_rows` is the stage and its configuration where the way is FEW_ROWS: 05e's
@@ -352,8 +348,7 @@ std::string in_words(const Plan& plan, const Gemm<In, Out>& p, Type type, const 
            " or this build does not have");
       break;
     case Way::GROUPED:
-      line("stage 21 grouped, of the whole batch: one of its products, with tiles of " + tile +
-           ", would leave multiprocessors idle");
+      line("stage 21 grouped, of the whole batch: C of one product has two waves of tiles or less");
       break;
     case Way::SWIZZLE:
       line("stage 07b swizzle" + std::string(is_alone ? "" : ", the epilogue within the kernel") +
