@@ -1,9 +1,12 @@
 #pragma once
 // The kernels of build/pairs: each technique as a bad and a good kernel, with as little else as
 // possible. Sizes are what pairs.cu launches: grids fit, and so nothing is compared with an end.
-#include <cuda/pipeline>
-
+#include "../../kernels/launch.cuh"  // says whether this is the CPU device
 #include "../../kernels/ptx/cp_async.cuh"
+
+#ifndef LADDER_CPU_DEVICE
+  #include <cuda/pipeline>
+#endif
 
 namespace pairs {
 
@@ -144,12 +147,16 @@ __global__ void tree_kernel(const float4* in, float* out) {
 template <bool STREAMS>
 __global__ void small_matrix_kernel(const float4* in, const float4* small, int quads, float4* out) {
   const int i = blockIdx.x * 256 + threadIdx.x;
-  const float4 a = STREAMS ? __ldcs(in + i) : in[i], b = small[i % quads];
-  const float4 c = make_float4(a.x * b.x, a.y * b.y, a.z * b.z, a.w * b.w);
-  if (STREAMS)
-    __stcs(out + i, c);
-  else
-    out[i] = c;
+  const auto product = [](float4 a, float4 b) {
+    return make_float4(a.x * b.x, a.y * b.y, a.z * b.z, a.w * b.w);
+  };
+#ifndef LADDER_CPU_DEVICE  // which has no caches
+  if (STREAMS) {
+    __stcs(out + i, product(__ldcs(in + i), small[i % quads]));
+    return;
+  }
+#endif
+  out[i] = product(in[i], small[i % quads]);
 }
 
 // --- Kernels too small for the GPU ---------------------------------------------------------------
@@ -218,6 +225,7 @@ __global__ void ring_ptx_kernel(const float4* in, float* out) {
   out[blockIdx.x * 256 + thread] = sum;
 }
 
+#ifndef LADDER_CPU_DEVICE
 // The same with the library's pipeline of one thread.
 __global__ void ring_library_kernel(const float4* in, float* out) {
   __shared__ float4 ring[RING][256];
@@ -233,7 +241,7 @@ __global__ void ring_library_kernel(const float4* in, float* out) {
   };
   for (int step = 0; step < RING - 1; ++step) order(step);
   float sum = 0;
-#pragma unroll RING
+  #pragma unroll RING
   for (int step = 0; step < RING_STEPS; ++step) {
     order(step + RING - 1);
     cuda::pipeline_consumer_wait_prior<RING - 1>(pipeline);
@@ -243,5 +251,6 @@ __global__ void ring_library_kernel(const float4* in, float* out) {
   }
   out[blockIdx.x * 256 + thread] = sum;
 }
+#endif
 
 }  // namespace pairs
