@@ -1,5 +1,5 @@
 // The kernels of build/pairs on the CPU device, at small sizes: what they compute, and what it
-// counts of them. docs/beyond_gemm.md quotes the counts.
+// counts of them. docs/pairs.md quotes the counts.
 #include "bench/probes/pairs.cuh"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // build/pairs: techniques that no stage and no exercise shows alone, each as a slow kernel and a
-// faster one, or as one that ought to be faster.
+// faster one, or as one that ought to be faster. docs/pairs.md has the reasons.
 //
 // Matrices of 8192 x 8192 floats, as in around_gemm. Every kernel's result is compared once with
 // the host's; then the variants of a pair are launched in turn, in bursts with rests between them.
