@@ -24,6 +24,7 @@ PROGRAM = (
     {"workloads": [{"groups": [int, ...]} | CONTENDERS, ...]},
     dict.fromkeys(("tokens", "width", "hidden"), at_least_1) | CONTENDERS,
 )
+PAIR = {"pair": one_line, "variant": one_line, "ms": positive, "gb_per_s?": positive}
 # The first that fits, by how a name begins.
 REPORTS = {
     power_results.NAME: power_results.MEASURED,
@@ -40,6 +41,7 @@ REPORTS = {
     AT_MANY_SHAPES: COUNTED_AT_SHAPES,
     COUNTERS: COUNTED,
     "programs/21_": REPORT,
+    "programs/pairs": {"device?": one_line, "pairs": [PAIR, ...]},
     "programs/": PROGRAM,
     "": REPORT,
 }

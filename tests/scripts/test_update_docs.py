@@ -461,6 +461,19 @@ def test_kernels_around_gemm_are_compared_with_the_copy_and_with_what_reads(proj
     assert "| `gemv` | `slow` | 0.25 | 2,148 | 52% | 50% |" in text
 
 
+def test_a_pair_is_compared_with_its_first_variant(project):
+    assert problems_of("pairs")[0].endswith(f"no programs/pairs in {project}/results")
+    variants = [{"variant": "slow", "ms": 3.0, "gb_per_s": 1200.5}, {"variant": "fast", "ms": 2.0}]
+    rows = [{"pair": pair} | variant for pair in ("tree", "ring") for variant in variants]
+    rows[2]["ms"] = 1.0
+    (project / "results/programs").mkdir(exist_ok=True)
+    (project / "results/programs/pairs.json").write_text(json.dumps({"pairs": rows}))
+    text = written("pairs")
+    assert "| `tree` | `slow` | 3 | 1.00 | 1,200 |" in text
+    assert "| `tree` | `fast` | 2 | 1.50 |  |" in text
+    assert "| `ring` | `fast` | 2 | 0.50 |  |" in text
+
+
 def test_the_library_is_shown_by_kind_and_where_it_is_slow(project):
     assert problems_of("library shapes")[0].endswith(f"no library_fp16 in {project}/results")
     times = {"us": 2.0, "cublas_us": 1.62, "stage": "14 16x64 split 2,"}

@@ -32,6 +32,7 @@ Generated text stands between `<!-- KIND ARGUMENTS -->` and `<!-- end -->`. The 
   grader                     what scripts/exercise.sh prints, shortened, where nothing is done yet
   references                 what ncu counted of the exercises' references and was not predicted
   around                     the kernels of exercises 49 to 58, as build/around_gemm timed them
+  pairs                      the pairs of docs/pairs.md, as build/pairs timed them
   contenders FILE ...        what build/groups or build/feed_forward timed, by workload
   triton twins|compiled|ragged|tried|refused|versions   the kernels in Triton: speed and lines, and
                              what the compiler made of them
@@ -105,6 +106,7 @@ KINDS = {
     "figure": pictures.figure,
     "machine": results.machine,
     "around": results.around,
+    "pairs": results.pairs,
     "contenders": results.contenders,
     "references": counters.references,
     "diagnosis": diagnose.block,

@@ -252,6 +252,17 @@ def around() -> str:
     return table(["exercise", "variant", "ms", "GB/s", "of copy", "of best read"], rows)
 
 
+def pairs() -> str:
+    """Each variant of a pair with its time, as a part of the first one's."""
+    rows, first = [], {}
+    for one in written.read(sources.GPUS[sources.reference()], "programs/pairs")["pairs"]:
+        slow = first.setdefault(one["pair"], one["ms"])
+        rate = f"{one['gb_per_s']:,.0f}" if "gb_per_s" in one else ""
+        name, variant = f"`{one['pair']}`", f"`{one['variant']}`"
+        rows.append([name, variant, number(one["ms"]), f"{slow / one['ms']:.2f}", rate])
+    return table(["pair", "variant", "ms", "times as fast as the first", "GB/s"], rows)
+
+
 def workload(of: dict) -> str:
     if "tokens" in of:
         return f"{of['tokens']}, {of['width']} -> {of['hidden']}"
