@@ -120,7 +120,8 @@ def any_rows() -> str:
             worst = min(of_call, key=lambda row: row["percent"])
             below = sum(row["percent"] < 90 for row in of_call)
             line += [mean, str(below), f"{worst['percent']:.0f} at {worst['shape']}"]
-        lines.append([line[0], str(len(group) // 2), *line[1:]])
+        shapes = {row["shape"] for row in group}
+        lines.append([line[0], str(len(shapes)), *line[1:]])
     of = [
         f"`{call}`: {what}"
         for call in ("linear", "matmul")
@@ -131,12 +132,13 @@ def any_rows() -> str:
 
 
 def slowest_rows() -> str:
-    """The shapes of any_rows() at which torch is furthest ahead."""
+    """The products of any_rows() at which torch is furthest ahead."""
     lines = []
     for row in sorted(beside_torch(sources.ROOT)["rows"], key=lambda row: row["percent"])[:SLOWEST]:
         times = (number(1e3 * row[f"{name}_ms"]) for name in ("ladder", "torch"))
-        lines.append([row["shape"], f"`{row['call']}`", *times, f"{row['percent']:.1f}"])
-    return table(["", "call", "us", "torch, us", "%"], lines)
+        call = f"`{row['call']}`"
+        lines.append([row["shape"], row["type"], call, *times, f"{row['percent']:.1f}"])
+    return table(["", "type", "call", "us", "torch, us", "%"], lines)
 
 
 def fused() -> str:
