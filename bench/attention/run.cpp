@@ -147,8 +147,6 @@ std::vector<Shape> shapes() {
     some.push_back({1, 1, 1, 0, 5, 64, causal});
     some.push_back({1, 1, 1, 1, 1500, 64, causal});
     some.push_back({1, 1, 1, 300, 700, 64, causal});
-    some.push_back({3, 8, 2, 1, 333, 128, causal});  // as in decoding
-    some.push_back({1, 8, 2, 7, 333, 64, causal});
 #ifndef LADDER_CPU_DEVICE
     for (const int width : {64, 128, 256}) {
       some.push_back({2, 8, 2, 2048, 2048, width, causal});
@@ -158,6 +156,8 @@ std::vector<Shape> shapes() {
     }
 #endif
   }
+  some.push_back({2, 4, 2, 1, 200, 128, false});  // as in decoding
+  some.push_back({1, 4, 1, 5, 150, 64, true});
   constexpr int64_t MANY_PAIRS = 20000;
   if (is_short())
     some.erase(std::remove_if(some.begin(), some.end(),
