@@ -68,8 +68,9 @@ void stmatrix(void* row, const uint32_t* r, unsigned matrices, bool transposed,
 
 // Register 2j + i of `a` is from the 8x8 matrix at row 8i and column 8j, as ldmatrix would load it;
 // b0 and b1 those at rows 0 and 8, transposed; d[2i] and d[2i + 1] two neighbours at row 8i.
-void mma_m16n8k16_f32_f16(float (&d)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1,
-                          cpu_device::Place place) {
+template <class Multiply>
+static void mma_m16n8k16(float (&d)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1,
+                         const Multiply& multiply, const cpu_device::Place& place) {
   struct Operands {
     float* d;
     const uint32_t* a;
@@ -97,12 +98,20 @@ void mma_m16n8k16_f32_f16(float (&d)[4], const uint32_t (&a)[4], uint32_t b0, ui
             D[(row + i * 8) * 8 + column] = o.d[2 * i + upper];
           }
         });
-        cpu_device::tensor_core_multiply(A, B, D, 16, 8, 16);
+        multiply(A, B, D, 16, 8, 16);
         each([&](Operands& o, unsigned upper, unsigned row, unsigned column) {
           for (unsigned i = 0; i < 2; ++i) o.d[2 * i + upper] = D[(row + i * 8) * 8 + column];
         });
       },
       place);
+}
+void mma_m16n8k16_f32_f16(float (&d)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1,
+                          cpu_device::Place place) {
+  mma_m16n8k16(d, a, b0, b1, cpu_device::tensor_core_multiply, place);
+}
+void mma_m16n8k16_f32_bf16(float (&d)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1,
+                           cpu_device::Place place) {
+  mma_m16n8k16(d, a, b0, b1, cpu_device::tensor_core_multiply_bf16, place);
 }
 
 uint32_t movmatrix_trans(uint32_t pair, cpu_device::Place place) {

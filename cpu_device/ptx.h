@@ -74,6 +74,8 @@ inline void ldmatrix_x4_trans(uint32_t (&r)[4], const void* row,
 }
 void mma_m16n8k16_f32_f16(float (&d)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1,
                           cpu_device::Place place = cpu_device::here());
+void mma_m16n8k16_f32_bf16(float (&d)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1,
+                           cpu_device::Place place = cpu_device::here());
 void stmatrix(void* row, const uint32_t* r, unsigned matrices, bool transposed,
               const cpu_device::Place& place);
 inline void stmatrix_x4(void* row, const uint32_t (&r)[4],

@@ -36,7 +36,7 @@ struct Options {
   std::optional<int> iterations;
   uint64_t seed = 1;
   int device = 0;
-  bool check_alone = false, all_shapes = false, list = false;
+  bool check_alone = false, all_shapes = false, list = false, copy = false;
 };
 
 std::optional<Options> parse(const char* stage, const std::vector<Variant>& all, int argc,
@@ -63,6 +63,8 @@ std::optional<Options> parse(const char* stage, const std::vector<Variant>& all,
   app.add_flag("--list", o.list, "print the variants' names and end");
 #ifndef LADDER_CPU_DEVICE
   app.add_flag("--check", o.check_alone, "check, and do not time");
+  app.add_flag("--copy", o.copy,
+               "also time a copy of K, which moves as many bytes as K and V have");
   app.add_option("--iterations", o.iterations, "timed launches of each variant")
       ->check(CLI::Range(1, 1 << 20));
 #endif
@@ -98,6 +100,13 @@ std::vector<Variant> wanted(const std::vector<Variant>& all, const Options& o) {
     if (std::count(o.variants.begin(), o.variants.end(), variant.name) > 0) some.push_back(variant);
   return some;
 }
+
+#ifndef LADDER_CPU_DEVICE
+size_t numbers_of_keys(const Shape& s) {
+  return static_cast<size_t>(s.batch) * static_cast<size_t>(s.kv_heads) *
+         static_cast<size_t>(s.keys) * static_cast<size_t>(s.width);
+}
+#endif
 
 struct Checked {
   std::string wrong;                  // "" or what is wrong with O
@@ -142,9 +151,13 @@ std::vector<Shape> shapes() {
     for (const int width : {64, 128, 256}) {
       some.push_back({2, 8, 2, 2048, 2048, width, causal});
       some.push_back({1, 6, 3, 1999, 3001, width, causal});
+      some.push_back({5, 32, 8, 1, 4097, width, causal});
+      some.push_back({1, 32, 8, 8, 9999, width, causal});
     }
 #endif
   }
+  some.push_back({2, 4, 2, 1, 200, 128, false});  // as in decoding
+  some.push_back({1, 4, 1, 5, 150, 64, true});
   constexpr int64_t MANY_PAIRS = 20000;
   if (is_short())
     some.erase(std::remove_if(some.begin(), some.end(),
@@ -170,6 +183,10 @@ void check_all_shapes(const std::vector<Variant>& variants, uint64_t seed, cudaS
   for (const Shape& shape : shapes())
     for (const harness::Data data : {harness::Data::EXACT, harness::Data::UNIFORM}) {
       if (data == harness::Data::UNIFORM && is_short()) continue;
+#ifdef LADDER_CPU_DEVICE
+      // Few for one kind of data: then small problems take several waves, and long ranges.
+      cpu_device::settings().multiprocessors = data == harness::Data::EXACT ? 2 : 132;
+#endif
       Case problem(shape, data, seed, reference_for(shape));
       for (const Variant& variant : variants) {
         const Checked result = check(problem, variant, stream);
@@ -220,6 +237,14 @@ void run_variants(const char* stage, const std::vector<Variant>& all, const Opti
     std::vector<harness::LaunchOn> launches;
     for (const Variant& variant : variants)
       launches.push_back([&](int set) { variant.attention(problem.problem(set, stream)); });
+    const size_t numbers = numbers_of_keys(o.shape);
+    harness::DeviceBuffer<bf16> copied(o.copy ? numbers : 0);
+    if (o.copy)
+      launches.push_back([&](int set) {
+        LADDER_CUDA_CHECK(cudaMemcpyAsync(copied.get(), problem.problem(set, stream).K,
+                                          numbers * sizeof(bf16), cudaMemcpyDeviceToDevice,
+                                          stream));
+      });
     constexpr int WARMUP = 3;
     times = harness::time_interleaved(launches, {sets, WARMUP, o.iterations}, stream);
   }
@@ -230,7 +255,8 @@ void run_variants(const char* stage, const std::vector<Variant>& all, const Opti
   for (const Variant& variant : variants) width = std::max(width, variant.name.size());
   fmt::print("  {:<{}}  {:<5}", "variant", width, "check");
   if (!times.empty())
-    fmt::print("  {:>10}  {:>19}  {:>7}  {:>8}", "median, ms", "p10-p90, ms", "samples", "TFLOP/s");
+    fmt::print("  {:>10}  {:>19}  {:>7}  {:>8}  {:>8}", "median, ms", "p10-p90, ms", "samples",
+               "TFLOP/s", "GB/s");
   fmt::print("\n");
   nlohmann::ordered_json json{{"stage", stage},
                               {"device", device},
@@ -252,14 +278,25 @@ void run_variants(const char* stage, const std::vector<Variant>& all, const Opti
     if (!times.empty()) {
       const harness::Timing& t = times[i];
       const double tflops = Case::flop(o.shape) / (t.median * 1e9);
-      fmt::print("  {:>10.4f}  {:>19}  {:>7}  {:>8.2f}", t.median,
-                 fmt::format("{:.4f}-{:.4f}", t.p10, t.p90), t.samples, tflops);
+      const double gbytes = Case::bytes_per_set(o.shape) / (t.median * 1e6);
+      fmt::print("  {:>10.4f}  {:>19}  {:>7}  {:>8.2f}  {:>8.1f}", t.median,
+                 fmt::format("{:.4f}-{:.4f}", t.p10, t.p90), t.samples, tflops, gbytes);
       entry["ms"] = t.median, entry["p10"] = t.p10, entry["p90"] = t.p90;
       entry["samples"] = t.samples, entry["tflops"] = tflops;
+      entry["gbytes_per_s"] = gbytes;
     }
     fmt::print("\n");
     json["variants"].push_back(entry);
   }
+#ifndef LADDER_CPU_DEVICE
+  if (times.size() > variants.size()) {
+    const harness::Timing& t = times.back();
+    const double gbytes =
+        2.0 * sizeof(bf16) * static_cast<double>(numbers_of_keys(o.shape)) / (t.median * 1e6);
+    fmt::print("  a copy of K, read and written: {:.4f} ms, {:.1f} GB/s\n", t.median, gbytes);
+    json["copy"] = {{"ms", t.median}, {"samples", t.samples}, {"gbytes_per_s", gbytes}};
+  }
+#endif
   if (!o.json.empty()) harness::write_whole(o.json, json.dump(2) + "\n");
   for (size_t i = 0; i < variants.size(); ++i)
     if (!results[i].ok())
