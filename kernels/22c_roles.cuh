@@ -5,9 +5,9 @@
 //         cores do the second, a warpgroup makes the next weights; and what one of them leaves
 //         idle, the other one takes.
 // vs 22b  10's producer and consumers with a ring, in which K and V are pieces of one form; K comes
-//         one piece ahead of V; a weight may be larger than 1, so that O is multiplied by a factor
-//         only where the largest score has grown by much. Tiles by the width: of D = 64 with three
-//         warpgroups that multiply.
+//         one piece ahead of V. Tiles by the width: up to D = 128 three warpgroups multiply. By the
+//         width, too, what was fastest: they start products in turn, or a weight may be larger than
+//         1, so that O is multiplied by a factor only where the largest score has grown by much.
 // Step    the loop is another: what was one after the other is started together.
 // Limit   a causal block has as many pieces as its place, and the last wave is whatever is left.
 //         Next: 22d.
@@ -26,9 +26,17 @@ namespace ladder::attention_roles {
 
 using namespace online_softmax;  // 22b, where the softmax is
 
-// Warpgroups that multiply, each 64 queries; keys in a piece; pieces in the ring.
-template <int COLUMNS, int GROUPS, int PIECE, int BUFFERS>
+// When O is multiplied by a factor, and when products are started.
+enum class Way {
+  ALWAYS_RESCALED,  // for each piece, as 22b does it
+  SELDOM_RESCALED,  // where the largest score has grown by much
+  IN_TURN,          // seldom, too; and a warpgroup starts products after the one before it
+};
+
+// Warpgroups that multiply, each 64 queries; keys in a piece; pieces in the ring; the fastest way.
+template <int COLUMNS, int GROUPS, int PIECE, int BUFFERS, Way BEST>
 struct Shape {
+  static constexpr Way WAY = BEST;
   static constexpr int WIDTH = COLUMNS, CONSUMERS = GROUPS, KEYS = PIECE, PIPE = BUFFERS;
   static constexpr int BM = CONSUMERS * MMA_M, THREADS = (CONSUMERS + 1) * WARPGROUP;
   // Registers a thread, by role: as in 17, three consumers share what four warpgroups have.
@@ -36,26 +44,25 @@ struct Shape {
   static constexpr int CONSUMER_REGISTERS = CONSUMERS == 3 ? 160 : 240;
 
   using Piece = bf16[WIDTH / BOX][KEYS][BOX];  // of K or of V
+  // Of a consumer: its queries; then its rows of O, 16 of each warp.
+  union QueriesOrO {
+    bf16 Q[WIDTH / BOX][MMA_M][BOX];
+    bf16 staged[WARPGROUP / 32][16][WIDTH];
+  };
   struct Shared {
-    union {
-      bf16 Q[WIDTH / BOX][BM][BOX];
-      bf16 staged[CONSUMERS * WARPGROUP / 32][16][WIDTH];
-    };
+    QueriesOrO rows[CONSUMERS];
     Piece pieces[PIPE];
-    uint64_t full_Q;
+    uint64_t full_Q[CONSUMERS];
     uint64_t full[PIPE];   // completes when a piece has landed
     uint64_t empty[PIPE];  // completes when all consumers have multiplied it
   };
 };
 template <int WIDTH>
-struct ShapeOf : Shape<128, 2, 128, 5> {};
+struct ShapeOf : Shape<128, 3, 80, 7, Way::ALWAYS_RESCALED> {};
 template <>
-struct ShapeOf<64> : Shape<64, 3, 128, 8> {};
+struct ShapeOf<64> : Shape<64, 3, 128, 8, Way::IN_TURN> {};
 template <>
-struct ShapeOf<256> : Shape<256, 2, 80, 4> {};
-
-// A variant does one thing as 22b does it, or one thing more.
-enum class Way { ALWAYS_RESCALED, IN_TURN, AS_IT_IS };
+struct ShapeOf<256> : Shape<256, 2, 80, 4, Way::SELDOM_RESCALED> {};
 
 // A tile of queries, and its head.
 struct Place {
@@ -89,9 +96,12 @@ __device__ __forceinline__ void produce(typename Shape::Shared& s, const Work<Sh
                                         const CUtensorMap& map_Q, const CUtensorMap& map_K,
                                         const CUtensorMap& map_V) {
   if (work.pieces == 0) return;
-  ptx::mbarrier_arrive_expect_tx(&s.full_Q, sizeof s.Q);
-  for (int j = 0; j < Shape::WIDTH / BOX; ++j)
-    ptx::tma_load(s.Q[j], &map_Q, j * BOX, work.m0, work.head, &s.full_Q);
+  for (int i = 0; i < Shape::CONSUMERS; ++i) {
+    auto& to = s.rows[i].Q;
+    ptx::mbarrier_arrive_expect_tx(&s.full_Q[i], sizeof to);
+    for (int j = 0; j < Shape::WIDTH / BOX; ++j)
+      ptx::tma_load(to[j], &map_Q, j * BOX, work.m0 + i * MMA_M, work.head, &s.full_Q[i]);
+  }
   int step = 0;
   const auto copy = [&](const CUtensorMap& map, int t) {
     const int to = step % Shape::PIPE;
@@ -138,13 +148,13 @@ struct Consumer {
   // Start S = Q * K^T of a piece, and O += P * V.
   __device__ __forceinline__ void multiply_by_keys() {
     const auto& K = landed();
-    const uint64_t q = descriptor_along_k(s.Q[0], group * MMA_M, 0),
-                   k0 = descriptor_along_k(K[0], 0, 0);
+    const auto& Q = s.rows[group].Q;
+    const uint64_t q = descriptor_along_k(Q[0], 0, 0), k0 = descriptor_along_k(K[0], 0, 0);
     ptx::wgmma_fence();
 #pragma unroll
     for (int k = 0; k < WIDTH; k += MMA_K)
       ptx::wgmma_m64k16_f32<bf16, Major::K, Major::K>(
-          scores, further(q, k / BOX * sizeof s.Q[0] + k % BOX * sizeof(bf16)),
+          scores, further(q, k / BOX * sizeof Q[0] + k % BOX * sizeof(bf16)),
           further(k0, k / BOX * sizeof K[0] + k % BOX * sizeof(bf16)), k > 0);
     ptx::wgmma_commit_group();
   }
@@ -179,18 +189,18 @@ struct Consumer {
 
   // A barrier of each consumer, at which it waits for its turn to start products.
   __device__ __forceinline__ void wait_for_turn() {
-    constexpr int FIRST = 2;
+    constexpr int FIRST = 1 + CONSUMERS;
     if (WAY == Way::IN_TURN) ptx::named_barrier_sync(FIRST + group, 2 * WARPGROUP);
   }
   __device__ __forceinline__ void give_turn() {
-    constexpr int FIRST = 2;
+    constexpr int FIRST = 1 + CONSUMERS;
     if (WAY == Way::IN_TURN)
       ptx::named_barrier_arrive(FIRST + (group + 1) % CONSUMERS, 2 * WARPGROUP);
   }
 
   __device__ __forceinline__ void run() {
     if (work.pieces == 0) return;
-    ptx::mbarrier_wait_parity(&s.full_Q, 0);
+    ptx::mbarrier_wait_parity(&s.full_Q[group], 0);
     multiply_by_keys();
     ptx::wgmma_wait_group<0>();
     release(1);
@@ -228,7 +238,7 @@ __global__ void __launch_bounds__(ShapeOf<WIDTH>::THREADS, 1)
   auto& s = dynamic_shared<typename Shape::Shared>();
   const Work<Shape> work(p, order);
   if (threadIdx.x == 0) {
-    ptx::mbarrier_init(&s.full_Q, 1);
+    for (uint64_t& barrier : s.full_Q) ptx::mbarrier_init(&barrier, 1);
     for (uint64_t& barrier : s.full) ptx::mbarrier_init(&barrier, 1);
     for (uint64_t& barrier : s.empty) ptx::mbarrier_init(&barrier, CONSUMERS);
     ptx::fence_mbarrier_init();  // TMA sees them, too
@@ -242,11 +252,11 @@ __global__ void __launch_bounds__(ShapeOf<WIDTH>::THREADS, 1)
     ptx::setmaxnreg_inc<Shape::CONSUMER_REGISTERS>();
     Consumer<Shape, WAY> consumer(s, work, p, scale_log2);
     consumer.run();
-    // O takes the place of Q, which no consumer may still read.
-    ptx::named_barrier_sync(1, CONSUMERS * WARPGROUP);
+    // O takes the place of Q, which no warp of the consumer may still read.
+    ptx::named_barrier_sync(1 + consumer.group, WARPGROUP);
     const int warp = warp_of_block();
-    store<WIDTH>(s.staged[warp], consumer.o, consumer.rows, p.O_of(work.head), work.m0 + warp * 16,
-                 p.queries);
+    store<WIDTH>(s.rows[consumer.group].staged[warp % 4], consumer.o, consumer.rows,
+                 p.O_of(work.head), work.m0 + warp * 16, p.queries);
   }
 }
 
@@ -258,19 +268,28 @@ void launch_width(const Attention& p, const Order& order) {
   launch(attention_kernel<WIDTH, WAY, Order>,
          dim3(p.heads_in_all() * ceil_div(p.queries, Shape::BM)), dim3(Shape::THREADS),
          sizeof(typename Shape::Shared), p.stream, p, p.scale_log2(), order,
-         ptx::tensor_map_of_several(p.Q, p.heads_in_all(), p.queries, WIDTH, WIDTH, Shape::BM),
+         ptx::tensor_map_of_several(p.Q, p.heads_in_all(), p.queries, WIDTH, WIDTH, MMA_M),
          ptx::tensor_map_of_several(p.K, kv_heads, p.keys, WIDTH, WIDTH, Shape::KEYS),
          ptx::tensor_map_of_several(p.V, kv_heads, p.keys, WIDTH, WIDTH, Shape::KEYS));
 }
 
-template <Way WAY, class Order>
+// As the width wants it.
+template <class Order>
 void attention_in(const Order& order, const Attention& p) {
-  if (p.width == 64) return launch_width<64, WAY>(p, order);
-  p.width == 128 ? launch_width<128, WAY>(p, order) : launch_width<256, WAY>(p, order);
+  if (p.width == 64) return launch_width<64, ShapeOf<64>::WAY>(p, order);
+  p.width == 128 ? launch_width<128, ShapeOf<128>::WAY>(p, order)
+                 : launch_width<256, ShapeOf<256>::WAY>(p, order);
 }
-template <Way WAY = Way::AS_IT_IS>
-void attention(const Attention& p) {
-  if (!done_without_kernel(p)) attention_in<WAY>(AsTheyLie{}, p);
+inline void attention(const Attention& p) {
+  if (!done_without_kernel(p)) attention_in(AsTheyLie{}, p);
+}
+
+// Each way for all widths, to be compared.
+template <Way WAY>
+void attention_by(const Attention& p) {
+  if (done_without_kernel(p)) return;
+  if (p.width == 64) return launch_width<64, WAY>(p, AsTheyLie{});
+  p.width == 128 ? launch_width<128, WAY>(p, AsTheyLie{}) : launch_width<256, WAY>(p, AsTheyLie{});
 }
 
 }  // namespace ladder::attention_roles

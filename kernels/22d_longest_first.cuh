@@ -17,7 +17,6 @@
 namespace ladder::longest_first {
 
 using attention_roles::Place;
-using attention_roles::Way;
 
 // Groups of `group` heads, the last one perhaps of fewer. Within a group the last tile of each head
 // comes first: its queries see the most keys.
@@ -43,12 +42,10 @@ inline int heads_in_group(const Attention& p) {
 
 // All heads are one group.
 inline void attention_in_one_group(const Attention& p) {
-  if (!done_without_kernel(p))
-    attention_roles::attention_in<Way::AS_IT_IS>(LongestFirst{p.heads_in_all()}, p);
+  if (!done_without_kernel(p)) attention_roles::attention_in(LongestFirst{p.heads_in_all()}, p);
 }
 inline void attention(const Attention& p) {
-  if (!done_without_kernel(p))
-    attention_roles::attention_in<Way::AS_IT_IS>(LongestFirst{heads_in_group(p)}, p);
+  if (!done_without_kernel(p)) attention_roles::attention_in(LongestFirst{heads_in_group(p)}, p);
 }
 
 }  // namespace ladder::longest_first

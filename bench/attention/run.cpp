@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "cudnn.h"
 #include "harness/command_line.h"
 #include "harness/device.h"
 #include "harness/program.h"
@@ -36,7 +37,7 @@ struct Options {
   std::optional<int> iterations;
   uint64_t seed = 1;
   int device = 0;
-  bool check_alone = false, all_shapes = false, list = false, copy = false;
+  bool check_alone = false, all_shapes = false, list = false, copy = false, cudnn = false;
 };
 
 std::optional<Options> parse(const char* stage, const std::vector<Variant>& all, int argc,
@@ -65,6 +66,7 @@ std::optional<Options> parse(const char* stage, const std::vector<Variant>& all,
   app.add_flag("--check", o.check_alone, "check, and do not time");
   app.add_flag("--copy", o.copy,
                "also time a copy of K, which moves as many bytes as K and V have");
+  app.add_flag("--cudnn", o.cudnn, "also check and time cuDNN's; the build needs LADDER_CUDNN");
   app.add_option("--iterations", o.iterations, "timed launches of each variant")
       ->check(CLI::Range(1, 1 << 20));
 #endif
@@ -203,7 +205,7 @@ void run_variants(const char* stage, const std::vector<Variant>& all, const Opti
   const harness::Data data = o.data == "exact" ? harness::Data::EXACT : harness::Data::UNIFORM;
   require_valid(Attention{o.shape.batch, o.shape.heads, o.shape.kv_heads, o.shape.queries,
                           o.shape.keys, o.shape.width, nullptr, nullptr, nullptr, nullptr});
-  const std::vector<Variant> variants = wanted(all, o);
+  std::vector<Variant> variants = wanted(all, o);
   int sets = 1;
   cudaStream_t stream = nullptr;  // to the end of the program
 #ifdef LADDER_CPU_DEVICE
@@ -221,6 +223,9 @@ void run_variants(const char* stage, const std::vector<Variant>& all, const Opti
 #endif
   if (o.all_shapes) return check_all_shapes(variants, o.seed, stream);
   Case problem(o.shape, data, o.seed, reference_for(o.shape), sets);
+#ifndef LADDER_CPU_DEVICE
+  if (o.cudnn) variants.push_back(cudnn(problem.problem(0, stream)));
+#endif
 
   std::vector<Checked> results;
   uint64_t workspace = 0;
@@ -255,8 +260,8 @@ void run_variants(const char* stage, const std::vector<Variant>& all, const Opti
   for (const Variant& variant : variants) width = std::max(width, variant.name.size());
   fmt::print("  {:<{}}  {:<5}", "variant", width, "check");
   if (!times.empty())
-    fmt::print("  {:>10}  {:>19}  {:>7}  {:>8}  {:>8}", "median, ms", "p10-p90, ms", "samples",
-               "TFLOP/s", "GB/s");
+    fmt::print("  {:>10}  {:>19}  {:>7}  {:>8}  {:>8}{}", "median, ms", "p10-p90, ms", "samples",
+               "TFLOP/s", "GB/s", o.cudnn ? "  % of cuDNN" : "");
   fmt::print("\n");
   nlohmann::ordered_json json{{"stage", stage},
                               {"device", device},
@@ -284,6 +289,11 @@ void run_variants(const char* stage, const std::vector<Variant>& all, const Opti
       entry["ms"] = t.median, entry["p10"] = t.p10, entry["p90"] = t.p90;
       entry["samples"] = t.samples, entry["tflops"] = tflops;
       entry["gbytes_per_s"] = gbytes;
+      if (o.cudnn) {
+        const double percent = 100 * times[variants.size() - 1].median / t.median;
+        fmt::print("  {:>10.1f}", percent);
+        entry["percent_of_cudnn"] = percent;
+      }
     }
     fmt::print("\n");
     json["variants"].push_back(entry);
