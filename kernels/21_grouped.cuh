@@ -29,7 +29,7 @@ namespace ladder::grouped {
 using namespace fit_the_waves;  // 13 is where most of it is
 
 // A block's way through the tiles of all groups, which are numbered group after group. It only
-// goes forwards, and so looks at each group once. Without ends there is one group, of M rows. Ends
+// goes forwards, and so looks at each group once. Without ends all groups have as many rows. Ends
 // that only the device knows nobody has checked: behind row M nothing may be stored, nor before
 // row 0.
 template <int BM, int BN>
@@ -44,7 +44,7 @@ struct Walk {
     while (index >= first + tiles && ++group < groups) {
       first += tiles;
       begin = end;
-      end = ends ? max(begin, min(ends[group], M)) : M;
+      end = ends ? max(begin, min(ends[group], M)) : begin + M / groups;
       tiles = ceil_div(end - begin, BM) * ceil_div(N, BN);
     }
     return group < groups;
@@ -156,15 +156,16 @@ inline int tiles(const Gemm<half, half>& p, const Configuration& c) {
   const int count = std::max(1, p.groups.count), mean = ceil_div(p.M, count);
   int high = 0;  // tiles below each other
   for (int g = 0; g < count; ++g)
-    high += ceil_div(p.groups.ends_on_host ? product_of_group(p, g).M : mean, c.BM);
+    high += ceil_div(
+        p.groups.are_known_on_host() && p.groups.count > 0 ? product_of_group(p, g).M : mean, c.BM);
   return high * ceil_div(p.N, c.BN);
 }
 
 inline void gemm_as(const Configuration& c, const Gemm<half, half>& p) {
   if (done_without_kernel_of_groups(p)) return;
   // No more blocks than it takes to be done in as many waves; all, where these are not known.
-  c.launch(p, p.groups.count > 0 && !p.groups.ends_on_host ? clusters_at_once(1)
-                                                           : ceil_div(tiles(p, c), waves(p, c)));
+  c.launch(
+      p, !p.groups.are_known_on_host() ? clusters_at_once(1) : ceil_div(tiles(p, c), waves(p, c)));
 }
 
 // What all waves take, in ns on an H200, where memory is not what takes the time.

@@ -31,13 +31,15 @@ struct LongestFirst {
   }
 };
 
-// How many heads of queries have keys and values that take half of the L2 cache, at least one. The
-// heads of a group share them.
+// How many heads of queries are a group: about as many as have keys and values that take half of
+// the L2 cache, at least one, and so that all groups are as large, or a small last one would end
+// with long tiles on few multiprocessors. The heads that share keys are in one group.
 inline int heads_in_group(const Attention& p) {
   const double bytes = 2.0 * p.keys * p.width * sizeof(bf16);
   const double fit = device_attribute(cudaDevAttrL2CacheSize) / 2 / bytes;
-  const double heads = std::max(1.0, std::floor(fit)) * (p.heads / p.kv_heads);
-  return static_cast<int>(std::min<double>(p.heads_in_all(), heads));
+  const double kv_heads = static_cast<double>(p.batch) * p.kv_heads;
+  const double groups = std::max(1.0, std::floor(kv_heads / std::max(1.0, fit)));
+  return static_cast<int>(std::ceil(kv_heads / groups)) * (p.heads / p.kv_heads);
 }
 
 // All heads are one group.

@@ -296,7 +296,7 @@ void launch_shape(const Attention& p) {
          {p.stream, /*early*/ true}, p, p.scale_log2(), split, parts);
 }
 
-constexpr int PIPE = 6;
+constexpr int PIPE = 2;
 template <Way WAY = Way::DIVIDED, int BUFFERS = PIPE>
 uint64_t workspace_bytes(const Attention& p) {
   if (p.width == 64) return workspace_bytes_of<ShapeOf<64, BUFFERS>, WAY>(p);

@@ -27,11 +27,17 @@ constexpr bool ALONG_K = sizeof(T) == 1;
 
 // Products beside each other, "groups", of one N and one K: group g has the rows of A and of C from
 // ends[g - 1] on, or from 0, to ends[g] - 1, and a B of its own, number g of `count` behind each
-// other, K * ldb elements apart. The last end is M.
+// other, K * ldb elements apart. The last end is M. Without ends all groups have as many rows.
 struct Groups {
   int count = 0;                      // 0: one product, and no groups
   const int* ends = nullptr;          // ascending, in device memory
   const int* ends_on_host = nullptr;  // the same on the host, or null: not known there
+
+  bool are_known_on_host() const { return ends_on_host != nullptr || ends == nullptr; }
+  // The first row behind group g, where that is so, with M rows in all.
+  int end_on_host(int g, int M) const {
+    return ends_on_host != nullptr ? ends_on_host[g] : M / count * (g + 1);
+  }
 };
 
 // What a launcher takes. It says which of these it does, and refuses the others.
@@ -59,8 +65,8 @@ struct Gemm : Product<In, Out> {
 // Group g by itself. The host has to know the ends.
 template <class In, class Out>
 Gemm<In, Out> product_of_group(Gemm<In, Out> p, int g) {
-  const int begin = g == 0 ? 0 : p.groups.ends_on_host[g - 1];
-  p.M = p.groups.ends_on_host[g] - begin;
+  const int begin = g == 0 ? 0 : p.groups.end_on_host(g - 1, p.M);
+  p.M = p.groups.end_on_host(g, p.M) - begin;
   p.A += begin * p.lda;
   p.B += int64_t{g} * p.K * p.ldb;
   p.C += begin * p.ldc;

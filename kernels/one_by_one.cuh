@@ -14,7 +14,7 @@ inline void gemm_of_mean(Gemm<half, half> p) {
 // A launch for each group, with the tile that is best for it. The host has to know the ends.
 inline void gemm_one_by_one(const Gemm<half, half>& p) {
   if (done_without_kernel_of_groups(p)) return;
-  if (p.groups.count > 0 && p.groups.ends_on_host == nullptr)
+  if (!p.groups.are_known_on_host())
     throw std::invalid_argument("a launch for each group needs their ends on the host, too");
   for (int g = 0; g < p.groups.count; ++g) gemm(product_of_group(p, g));
   if (p.groups.count == 0) gemm(p);

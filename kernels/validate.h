@@ -135,9 +135,11 @@ void require_valid_groups(const Gemm<In, Out>& p) {
   const Groups& g = p.groups;
   if (g.count < 0) throw std::invalid_argument("there are " + std::to_string(g.count) + " groups");
   if (g.count == 0) return;
-  if (g.ends == nullptr)
-    throw std::invalid_argument("there are " + std::to_string(g.count) +
-                                " groups, but no ends of them in device memory");
+  if (g.ends == nullptr && g.ends_on_host != nullptr)
+    throw std::invalid_argument("there are ends of groups on the host, but none in device memory");
+  if (g.ends == nullptr && p.M % g.count != 0)
+    throw std::invalid_argument("M is " + std::to_string(p.M) + ", which is no multiple of the " +
+                                std::to_string(g.count) + " groups that have no ends");
   if (g.ends_on_host == nullptr) return;
   int begin = 0;
   for (int i = 0; i < g.count; begin = g.ends_on_host[i++])

@@ -7,7 +7,7 @@ int main(int argc, char** argv) {
   return ladder::attention_bench::run(
       "22e_decode",
       {{"undivided", attention<UNDIVIDED>, workspace_bytes<UNDIVIDED>},
-       {"two_buffers", attention<DIVIDED, 2>, workspace_bytes<DIVIDED, 2>},
+       {"six_buffers", attention<DIVIDED, 6>, workspace_bytes<DIVIDED, 6>},
        {"decode", attention<>, workspace_bytes<>}},
       argc, argv);
 }

@@ -623,7 +623,12 @@ void refusals(const Subject<In, Out>& subject) {
   int ends[] = {8, 32};  // in memory that the kernel is not to see
   if (subject.stage.groups) {
     refuses([&](auto& p) { p.groups = {-1, ends, ends}; }, "there are -1 groups");
-    refuses([&](auto& p) { p.groups = {2, nullptr, ends}; }, "no ends of them in device memory");
+    refuses([&](auto& p) { p.groups = {2, nullptr, ends}; }, "but none in device memory");
+    refuses(
+        [&](auto& p) {
+          p.groups = {3, nullptr, nullptr};
+        },
+        "M is 32, which is no multiple of the 3 groups");
     refuses([&](auto& p) { p.groups = {1, ends, ends}; }, "ends at row 8, but M is 32");
     ends[0] = 33;
     refuses([&](auto& p) { p.groups = {2, ends, ends}; }, "ends at row 32, but begins at row 33");

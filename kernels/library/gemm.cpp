@@ -87,10 +87,8 @@ Plan plan_of(const Gemm<T, T>& p, const GemmOptions& options) {
   });
   const Batch& batch = options.batch;
   if (!options.transposed_c && is_for_groups(made, p, TYPE<T>, current_gpu(), batch.count,
-                                             batch.stride_a, batch.stride_b, batch.stride_c)) {
+                                             batch.stride_a, batch.stride_b, batch.stride_c))
     made.way = Way::GROUPED;
-    made.way_bytes = sizeof(int) * static_cast<uint64_t>(batch.count);
-  }
   return made;
 }
 
@@ -260,8 +258,7 @@ template <class T>
 void carry_out(const Plan& plan, const Gemm<T, T>& p, const GemmOptions& options) {
 #if LADDER_HAS_WGMMA
   if constexpr (std::is_same_v<T, half>)
-    if (plan.way == Way::GROUPED)
-      return launch_batch(p, options.batch.count, static_cast<int*>(p.workspace));
+    if (plan.way == Way::GROUPED) return launch_batch(p, options.batch.count);
 #endif
   for (int i = 0; i < options.batch.count; ++i) {
     const Gemm<T, T> product = product_of(p, options.batch, i);

@@ -34,9 +34,8 @@ void launch_b_by_columns_fused(const tuned::Candidate& c, const Gemm<T, T>& p);
 template <class T>
 void launch_linear(const tuned::Candidate& c, const Gemm<T, T>& p);
 
-// 21, of `count` products of p's sizes whose matrices lie behind each other, without gaps. `ends`
-// is device memory for as many numbers.
-void launch_batch(Gemm<half, half> p, int count, int* ends);
+// 21, of `count` products of p's sizes whose matrices lie behind each other, without gaps.
+void launch_batch(Gemm<half, half> p, int count);
 
 // 16's epilogue of a product of zeros.
 template <class T>

@@ -25,6 +25,16 @@ PROGRAM = (
     dict.fromkeys(("tokens", "width", "hidden"), at_least_1) | CONTENDERS,
 )
 PAIR = {"pair": one_line, "variant": one_line, "ms": positive, "gb_per_s?": positive}
+ATTENTION = {
+    "device?": one_line,
+    **dict.fromkeys(("batch", "heads", "kv_heads", "queries", "keys", "width"), at_least_1),
+    "causal": bool,
+    "variants": [
+        {"name": one_line, "ms?": positive, "tflops?": positive, "gbytes_per_s?": positive},
+        ...,
+    ],
+    "copy?": {"ms": positive, "gbytes_per_s": positive},
+}
 # The first that fits, by how a name begins.
 REPORTS = {
     power_results.NAME: power_results.MEASURED,
@@ -41,6 +51,7 @@ REPORTS = {
     AT_MANY_SHAPES: COUNTED_AT_SHAPES,
     COUNTERS: COUNTED,
     "programs/21_": REPORT,
+    "programs/22": ATTENTION,
     "programs/pairs": {"device?": one_line, "pairs": [PAIR, ...]},
     "programs/": PROGRAM,
     "": REPORT,

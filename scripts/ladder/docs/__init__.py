@@ -33,6 +33,8 @@ Generated text stands between `<!-- KIND ARGUMENTS -->` and `<!-- end -->`. The 
   references                 what ncu counted of the exercises' references and was not predicted
   around                     the kernels of exercises 49 to 58, as build/around_gemm timed them
   pairs                      the pairs of docs/pairs.md, as build/pairs timed them
+  attention STAGE [SHAPE ...]    a stage of attention beside cuDNN, or beside a copy; SHAPE is what
+                             its report's name ends with
   contenders FILE ...        what build/groups or build/feed_forward timed, by workload
   triton twins|compiled|ragged|tried|refused|versions   the kernels in Triton: speed and lines, and
                              what the compiler made of them
@@ -107,6 +109,7 @@ KINDS = {
     "machine": results.machine,
     "around": results.around,
     "pairs": results.pairs,
+    "attention": results.attention,
     "contenders": results.contenders,
     "references": counters.references,
     "diagnosis": diagnose.block,

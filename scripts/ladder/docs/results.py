@@ -263,6 +263,45 @@ def pairs() -> str:
     return table(["pair", "variant", "ms", "times as fast as the first", "GB/s"], rows)
 
 
+def attention(stage: str, *shapes: str) -> str:
+    """What a stage of attention did at the shapes, by the names of their reports, or at all."""
+    folder, begin = sources.GPUS[sources.reference()], f"programs/{stage}_"
+    found = [begin + shape for shape in shapes] or [
+        name for name in written.committed(folder) if name.startswith(begin)
+    ]
+    if not found:
+        raise BadInput(f"{folder} has nothing of {stage}")
+    reports = [written.read(folder, name) for name in found]
+    reports.sort(key=lambda its: (its["width"], its["keys"], its["causal"]))
+    first = reports[0]
+    others = {name for name in names(first) if name.startswith("cuDNN")} or {"copy"}
+    own_names = [f"`{name}`" for name in names(first) if name not in others]
+    by = "GB/s" if "copy" in first else "TFLOP/s"
+    head = [by, *own_names, *others, f"`{own_names[-1].strip('`')}`, % of it"]
+    return table(head, [attention_row(its, others) for its in reports])
+
+
+def names(attention: dict) -> list[str]:
+    return [variant["name"] for variant in attention["variants"]]
+
+
+def attention_row(its: dict, others: set[str]) -> list[str]:
+    heads = f"{its['heads']}"
+    if its["kv_heads"] != its["heads"]:
+        heads += f" over {its['kv_heads']}"
+    shape = f"D = {its['width']}, {its['batch']} x {heads} heads, {its['keys']:,} keys"
+    shape += ", causal" if its["causal"] else ""
+    rate = "gbytes_per_s" if "copy" in its else "tflops"
+    rates = {variant["name"]: variant[rate] for variant in its["variants"]}
+    other = its["copy"][rate] if "copy" in its else next(rates[name] for name in others)
+    own_rates = [value for name, value in rates.items() if name not in others]
+    return [
+        shape,
+        *(f"{value:,.0f}" for value in (*own_rates, other)),
+        f"{100 * own_rates[-1] / other:.1f}",
+    ]
+
+
 def workload(of: dict) -> str:
     if "tokens" in of:
         return f"{of['tokens']}, {of['width']} -> {of['hidden']}"
