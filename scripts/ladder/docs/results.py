@@ -265,20 +265,35 @@ def pairs() -> str:
 
 def attention(stage: str, *shapes: str) -> str:
     """What a stage of attention did at the shapes, by the names of their reports, or at all."""
-    folder, begin = sources.GPUS[sources.reference()], f"programs/{stage}_"
-    found = [begin + shape for shape in shapes] or [
-        name for name in written.committed(folder) if name.startswith(begin)
-    ]
+    gpu, found = next(
+        ((gpu, its) for gpu in sources.GPUS if (its := reports_of(gpu, f"programs/{stage}_"))),
+        ("", {}),
+    )
     if not found:
-        raise BadInput(f"{folder} has nothing of {stage}")
-    reports = [written.read(folder, name) for name in found]
+        raise BadInput(f"docs/results has nothing of {stage}")
+    if lacks := [shape for shape in shapes if shape not in found]:
+        raise BadInput(f"docs/results has no {stage} at {', '.join(lacks)}")
+    reports = [found[shape] for shape in shapes or found]
     reports.sort(key=lambda its: (its["width"], its["keys"], its["causal"]))
     first = reports[0]
     others = {name for name in names(first) if name.startswith("cuDNN")} or {"copy"}
     own_names = [f"`{name}`" for name in names(first) if name not in others]
     by = "GB/s" if "copy" in first else "TFLOP/s"
-    head = [by, *own_names, *others, f"`{own_names[-1].strip('`')}`, % of it"]
+    head = [
+        f"{by} on {sources.label(gpu)}",
+        *own_names,
+        *others,
+        f"`{own_names[-1].strip('`')}`, % of it",
+    ]
     return table(head, [attention_row(its, others) for its in reports])
+
+
+def reports_of(gpu: str, begin: str) -> dict[str, dict]:
+    """By what follows `begin` in their names."""
+    committed = written.committed(sources.GPUS[gpu])
+    return {
+        name.removeprefix(begin): its for name, its in committed.items() if name.startswith(begin)
+    }
 
 
 def names(attention: dict) -> list[str]:
