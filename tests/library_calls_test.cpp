@@ -380,18 +380,15 @@ TEST_F(Calls, ABatchThatLiesTogetherIsOneLaunch) {
   auto p = problem(64, 128, 192);
   const Batch together{64, 64 * 192, 192 * 128, 64 * 128};
   const GemmOptions options{false, false, together};
-  EXPECT_EQ(256U, workspace_bytes(p, options));
+  EXPECT_EQ(0U, workspace_bytes(p, options));
   const auto kept = plan(p, options);
-  EXPECT_EQ("the workspace has 0 bytes, but this problem needs 256",
-            refusal([&] { kept.run(p.A, p.B, p.C); }));
-  p.workspace = at(1 << 18), p.workspace_bytes = 256, p.stream = reinterpret_cast<CUstream_st*>(64);
-  gemm(p, options), kept.run(p.A, p.B, p.C, p.stream, p.workspace);
+  p.stream = reinterpret_cast<CUstream_st*>(64);
+  gemm(p, options), kept.run(p.A, p.B, p.C, p.stream);
   ASSERT_EQ(2U, gpus.launched.size());
   for (const FakeGpus::Launched& q : gpus.launched) {
     EXPECT_EQ("batch of 64", q.by);
     EXPECT_EQ(std::tuple(64, 128, 192, p.stream), std::tie(q.M, q.N, q.K, q.stream));
     EXPECT_EQ(std::tuple(p.A, p.B, p.C), std::tie(q.A, q.B, q.C));
-    EXPECT_EQ(p.workspace, q.row_scale);
   }
   const std::string text = explain(p, options);
   EXPECT_NE(std::string::npos, text.find("stage 21 grouped, of the whole batch")) << text;
