@@ -33,6 +33,7 @@ struct Groups {
   const int* ends = nullptr;          // ascending, in device memory
   const int* ends_on_host = nullptr;  // the same on the host, or null: not known there
 
+  // Whether the host can say where groups end.
   bool are_known_on_host() const { return ends_on_host != nullptr || ends == nullptr; }
   // The first row behind group g, where that is so, with M rows in all.
   int end_on_host(int g, int M) const {
