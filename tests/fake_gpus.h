@@ -129,7 +129,7 @@ template <class T>
 void launch_linear(const tuned::Candidate& c, const Gemm<T, T>& p) {
   gpus.launch("linear", p, tuned::name(c));
 }
-inline void launch_batch(const Gemm<half, half>& p, int count) {
+inline void launch_batch(Gemm<half, half> p, int count) {
   gpus.launch("batch of " + std::to_string(count), p);
 }
 template <class T>
