@@ -10,7 +10,7 @@ import pytest
 import ladder
 from ladder import docs, evaluation, manifest
 from ladder.counters import LIMITS, PREDICTED, STALL, TIME
-from ladder.docs import claimed, counters, pictures, sources
+from ladder.docs import claimed, counters, pictures, results, sources
 from ladder.project import BadInput
 from ladder.translated import in_english
 
@@ -835,3 +835,17 @@ def test_a_claim_has_values_of_each_gpu_that_it_holds_on(second):
     assert "[^faster]: `tflops(02_two/own) > 49.9`: 50 (H200).\n" in written("claims faster")
     sources.all_claims()["faster"] = faster | {"on": ["b200"]}
     assert problems_of("claims faster") == ["docs/page.md: claim 'faster': no results of b200"]
+
+
+def test_attention_stands_beside_cudnn_or_a_copy():
+    shape = {"batch": 4, "heads": 16, "kv_heads": 16, "queries": 4096, "keys": 4096, "width": 128}
+    variants = [
+        {"name": "slow", "tflops": 300.4, "gbytes_per_s": 9},
+        {"name": "own", "tflops": 660, "gbytes_per_s": 2000},
+    ]
+    beside_cudnn = shape | {"causal": True, "variants": [*variants, {"name": "c", "tflops": 600}]}
+    row = ["D = 128, 4 x 16 heads, 4,096 keys, causal", "300", "660", "600", "110.0"]
+    assert results.attention_row(beside_cudnn, {"c"}) == row
+    copy = {"kv_heads": 8, "causal": False, "copy": {"gbytes_per_s": 2500}, "variants": variants}
+    row = ["D = 128, 4 x 16 over 8 heads, 4,096 keys", "9", "2,000", "2,500", "80.0"]
+    assert results.attention_row(shape | copy, {"copy"}) == row
