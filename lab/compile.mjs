@@ -14,8 +14,8 @@ const KERNEL = [
 ];
 export class CompileError extends Error {}
 
-// `files`: {wasm, data} of the compiler, and `headers`, {path: text} below /lab; `runtime`: {name:
-// bytes} of what is linked.
+// `create` is Compiler.js's function, `wasm` and `data` the bytes of the files beside it; `headers`:
+// {path below /lab: text}; `runtime`: {name: bytes} of what is linked, runtime.o first.
 export async function loadCompiler(create, { wasm, data }, headers, runtime) {
   let errors = [];
   const module = await create({

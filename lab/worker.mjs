@@ -1,5 +1,5 @@
 // Compiles and runs beside the page, which stays free. One message in: {source, files, arguments};
-// one out: {code, out, error, milliseconds}, or {refused} with what the compiler says.
+// one out: {code, out, error, compileMilliseconds, runMilliseconds}, or {refused} with what the compiler says.
 import { CompileError, loadCompiler } from "./compile.mjs";
 import { run } from "./engine.mjs";
 
