@@ -32,7 +32,11 @@ namespace {
 
 std::atomic<uint64_t> copies_ahead{0};
 
+#ifdef __wasm__  // whose memory is there when it is allocated, not where it is touched
+constexpr size_t STACK_BYTES = 64 * 1024;
+#else
 constexpr size_t STACK_BYTES = 128 * 1024;
+#endif
 constexpr unsigned COLORS = 128;  // times 64 bytes
 // Where __shared__ arrays begin in a block's window: behind the dynamic part, at a multiple of
 // 1024.

@@ -47,9 +47,21 @@ void ranged_access(const void* pc, const void* address, size_t bytes,
 }
 }  // namespace
 
-#define LADDER_CALLBACK(name, access, operation)                                    \
-  extern "C" void name(void* address) {                                             \
-    access(__builtin_return_address(0), address, cpu_device::Operation::operation); \
+// Which call it is: its return address. WebAssembly has none, so a number is passed instead, which
+// lab/instrument.mjs adds to each call.
+#ifdef __wasm__
+  #define LADDER_NUMBER void* caller
+  #define LADDER_COMMA  ,
+  #define LADDER_CALLER caller
+#else
+  #define LADDER_NUMBER
+  #define LADDER_COMMA
+  #define LADDER_CALLER __builtin_return_address(0)
+#endif
+
+#define LADDER_CALLBACK(name, access, operation)                      \
+  extern "C" void name(void* address LADDER_COMMA LADDER_NUMBER) {    \
+    access(LADDER_CALLER, address, cpu_device::Operation::operation); \
   }
 LADDER_CALLBACK(__tsan_read1, aligned_access<1>, LOAD)
 LADDER_CALLBACK(__tsan_read2, aligned_access<2>, LOAD)
@@ -73,18 +85,21 @@ LADDER_CALLBACK(__tsan_unaligned_write16, plain_access<16>, STORE)
 
 extern "C" {
 void __tsan_init() {}
-void __sanitizer_cov_trace_pc() {
-  if (tracer() != nullptr) cpu_device::tracer->enter_block(__builtin_return_address(0));
+void __sanitizer_cov_trace_pc(LADDER_NUMBER) {
+  if (tracer() != nullptr) cpu_device::tracer->enter_block(LADDER_CALLER);
+#ifdef __wasm__
+  cpu_device::basic_block_begins(caller);
+#endif
 }
 void __tsan_func_entry(void*) {}
 void __tsan_func_exit() {}
 void __tsan_vptr_read(void*) {}
 void __tsan_vptr_update(void*, void*) {}
-void __tsan_read_range(void* address, unsigned long bytes) {
-  ranged_access(__builtin_return_address(0), address, bytes, cpu_device::Operation::LOAD);
+void __tsan_read_range(void* address, unsigned long bytes LADDER_COMMA LADDER_NUMBER) {
+  ranged_access(LADDER_CALLER, address, bytes, cpu_device::Operation::LOAD);
 }
-void __tsan_write_range(void* address, unsigned long bytes) {
-  ranged_access(__builtin_return_address(0), address, bytes, cpu_device::Operation::STORE);
+void __tsan_write_range(void* address, unsigned long bytes LADDER_COMMA LADDER_NUMBER) {
+  ranged_access(LADDER_CALLER, address, bytes, cpu_device::Operation::STORE);
 }
 void* __tsan_memcpy(void* to, const void* from, unsigned long bytes) {
   return std::memcpy(to, from, bytes);

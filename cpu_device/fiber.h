@@ -4,8 +4,10 @@
 #include <cstddef>
 #include <cstdint>
 
-// Other processors, and x86-64 on request, use the C library's slower switch.
-#if defined(__x86_64__) && !defined(LADDER_UCONTEXT)
+// Other processors, and x86-64 on request, use the C library's slower switch. A page's WebAssembly
+// has neither: lab/fiber.cpp.
+#if defined(__wasm__)
+#elif defined(__x86_64__) && !defined(LADDER_UCONTEXT)
   #define LADDER_OWN_SWITCH 1
 #else
   #include <ucontext.h>
@@ -37,7 +39,10 @@ class Fiber {
   static void switch_to(Fiber& from, Fiber& to, bool from_is_done = false);
 
  private:
-#ifdef LADDER_OWN_SWITCH
+#if defined(__wasm__)
+  void* stack_top_ = nullptr;
+  void (*entry_)() = nullptr;  // null once it has begun
+#elif defined(LADDER_OWN_SWITCH)
   void* stack_pointer_ = nullptr;
 #else
   ucontext_t context_;

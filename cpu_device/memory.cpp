@@ -11,7 +11,11 @@ namespace {
 
 // The room around an allocation, and as much again as the allocation has: an offset that does not
 // fit into 32 bits leads there. Untouched pages cost address space only.
+#ifdef __wasm__
+constexpr size_t SURROUNDINGS = size_t{1} << 20;
+#else
 constexpr size_t SURROUNDINGS = size_t{16} << 20;
+#endif
 // Poison would touch every page; a larger allocation begins as zeros. Matrices with offsets beyond
 // 2^31 are larger, also of numbers of 8 bits.
 constexpr size_t MOST_POISONED = size_t{2} << 30;

@@ -15,7 +15,7 @@ struct Less {
     return std::strcmp(a.file, b.file) < 0;
   }
 };
-constexpr uintptr_t BY_LINE = uintptr_t{1} << 63;  // a bit that no address has
+constexpr uintptr_t BY_LINE = ~(UINTPTR_MAX >> 1);  // a bit that no address has
 
 const char* conflict_of_read(Kind reader, const Touch& write) {
   if (write.kind == Kind::TMA_LOAD)

@@ -36,6 +36,11 @@ Outcome run_fibers(Fiber& home, Fiber& first);
 [[noreturn]] void end_launch(const Place& place, const std::string& cause,
                              const std::string& example);
 
+#ifdef __wasm__
+// By a fiber at each basic block: a page has no signals that could end a loop.
+void basic_block_begins(const void* pc);
+#endif
+
 // "(1, 2, 0)".
 std::string triple(const Index& index);
 

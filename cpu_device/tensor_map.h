@@ -91,7 +91,7 @@ void for_each_piece(const TensorMap& map, const int* at, uint32_t shared, const 
             std::min(std::max(limit - piece, int64_t{0}), int64_t{PIECE_BYTES}));
       };
       const unsigned before = up_to(0);
-      visit(Piece{begin + static_cast<uint64_t>(piece),
+      visit(Piece{begin + static_cast<uintptr_t>(piece),
                   swizzled_address(shared + byte, map.swizzle_bytes), before,
                   exists ? up_to(row_bytes) - before : 0,
                   exists ? up_to(stored_bytes) - before : 0});

@@ -1,0 +1,76 @@
+// Numbers the calls that the compiler has put before loads, stores and basic blocks, in LLVM's text.
+// WebAssembly has no return addresses by which the CPU device could tell them apart, so each call
+// passes its number; the debug information of the same text says which line it is.
+
+const CALL = /^(\s*(?:tail )?call void @(?:__tsan_(?:unaligned_)?(?:read|write)(?:\d+|_range)|__sanitizer_cov_trace_pc)\()(.*)\)(.*), !dbg !(\d+)$/;
+const UNPLACED = /^\s*(?:tail )?call void @(?:__tsan_(?:unaligned_)?(?:read|write)(?:\d+|_range)|__sanitizer_cov_trace_pc)\(/;
+const DECLARATION = /^declare void @(?:__tsan_(?:unaligned_)?(?:read|write)(?:\d+|_range)|__sanitizer_cov_trace_pc)\((.*)\)/;
+const SHARED = /^@(_ZZ\S+) = .*thread_local.* global (\[.*\]|\S+) (?:zeroinitializer|undef|poison)[, ]/;
+
+// "sA" of "_ZZN6ladder10smem_tiledL6kernelENS_4GemmIffEEE2sA", or of the same with "_0" behind it.
+function nameOfLocal(mangled) {
+  const found = /E(\d+)([A-Za-z_]\w*?)(?:_\d*_?)?$/.exec(mangled);
+  return found === null ? mangled : found[2].slice(0, Number(found[1]));
+}
+
+// {text, chains}: the text with numbers from 1 on, and for each number its line and those that it is
+// inlined into, innermost first, as [file, line].
+export function instrument(text) {
+  const lines = text.split("\n");
+  const metadata = new Map();
+  for (const line of lines) {
+    const found = /^!(\d+) = (.*)$/.exec(line);
+    if (found !== null) metadata.set(found[1], found[2]);
+  }
+  const field = (node, name) => new RegExp(`\\b${name}: (?:"([^"]*)"|!?([^,)]*))`).exec(node)?.slice(1).find((x) => x !== undefined);
+  const fileOf = (id) => {
+    for (let scope = id; scope !== undefined; ) {
+      const node = metadata.get(scope) ?? "";
+      const file = field(node, "file");
+      if (file !== undefined) return field(metadata.get(file) ?? "", "filename");
+      scope = field(node, "scope");
+    }
+    return "";
+  };
+  const known = new Map();
+  const chainOf = (id) => {
+    if (known.has(id)) return known.get(id);
+    const chain = [];
+    for (let at = id; at !== undefined; ) {
+      const node = metadata.get(at);
+      chain.push([fileOf(field(node, "scope")), Number(field(node, "line"))]);
+      at = field(node, "inlinedAt");
+    }
+    known.set(id, chain);
+    return chain;
+  };
+
+  const chains = [[]];
+  const arrays = [];
+  const number = () => `i32 ${chains.length - 1}`;
+  const result = lines.map((line) => {
+    const call = CALL.exec(line);
+    if (call !== null) {
+      chains.push(chainOf(call[4]));
+      return `${call[1]}${call[2]}${call[2] && ", "}${number()})${call[3]}, !dbg !${call[4]}`;
+    }
+    if (UNPLACED.test(line)) {
+      chains.push([]);
+      return line.replace(/\(([^()]*)\)/, (_, operands) => `(${operands}${operands && ", "}${number()})`);
+    }
+    if (DECLARATION.test(line)) return line.replace(/\((.*?)\)/, (_, types) => `(${types}${types && ", "}i32)`);
+    const shared = SHARED.exec(line);
+    if (shared !== null) arrays.push(shared.slice(1));
+    return line;
+  });
+  const entry = "{ ptr, i32, ptr }";
+  arrays.forEach(([name], i) => {
+    const text = nameOfLocal(name);
+    result.push(`@lab_name_${i} = private constant [${text.length + 1} x i8] c"${text}\\00"`);
+  });
+  const entries = arrays.map(([name, type], i) => `${entry} { ptr @${name}, i32 ptrtoint (ptr getelementptr (${type}, ptr null, i32 1) to i32), ptr @lab_name_${i} }`);
+  result.push(`@lab_shared_arrays = constant [${arrays.length} x ${entry}] [${entries.join(", ")}]`);
+  result.push(`@lab_shared_array_count = constant i32 ${arrays.length}`);
+  // A worker is one thread; addresses of thread-local variables are constants only without the word.
+  return { text: result.join("\n").replace(/ thread_local(\(\w+\))?/g, "").replace(/(?:tail )?call (?:nonnull |align \d+ |noundef )*ptr @llvm\.threadlocal\.address\.p0\(ptr (?:nonnull |align \d+ |noundef )*(@[\w.$]+)\)/g, "getelementptr i8, ptr $1, i32 0"), chains };
+}

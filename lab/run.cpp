@@ -1,0 +1,35 @@
+// run() of bench/harness/run.cpp, for a page: sizes in, the report of --json out. Options that need
+// files or a terminal are not there.
+#include <cstdio>
+#include <cstdlib>
+
+#include "harness/execute.h"
+#include "harness/number.h"
+
+namespace ladder::harness {
+
+void progress(const std::string&) {}
+
+// argv: the program, M, N, K.
+template <class In, class Out>
+int run(const Stage& stage, const std::vector<Variant<In, Out>>& variants, int argc, char** argv,
+        const std::vector<Variant<In, Out>>&) {
+  if (argc != 4) return EXIT_BAD_INPUT;
+  Options options{};
+  options.m = std::atoi(argv[1]);
+  options.n = std::atoi(argv[2]);
+  options.k = std::atoi(argv[3]);
+  const Report report = execute(stage, variants, options, stage.epilogue.value_or(EpilogueChoice{}),
+                                USUAL_LAYOUT<In>);
+  std::fputs(to_json(report).c_str(), stdout);
+  for (const VariantReport& variant : report.variants)
+    if (!variant.ok()) return EXIT_FAILED;
+  return EXIT_OK;
+}
+
+#define INSTANTIATE(In, Out, Accumulate)                                            \
+  template int run(const Stage&, const std::vector<Variant<In, Out>>&, int, char**, \
+                   const std::vector<Variant<In, Out>>&);
+LADDER_FORMATS(INSTANTIATE)
+
+}  // namespace ladder::harness
