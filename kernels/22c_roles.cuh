@@ -261,7 +261,7 @@ __global__ void __launch_bounds__(ShapeOf<WIDTH>::THREADS, 1)
 }
 
 // Throws CudaError where there is no TMA.
-template <int WIDTH, Way WAY, class Order>
+template <int WIDTH, class Order, Way WAY = ShapeOf<WIDTH>::WAY>
 void launch_width(const Attention& p, const Order& order) {
   using Shape = ShapeOf<WIDTH>;
   const int kv_heads = p.batch * p.kv_heads;
@@ -273,23 +273,16 @@ void launch_width(const Attention& p, const Order& order) {
          ptx::tensor_map_of_several(p.V, kv_heads, p.keys, WIDTH, WIDTH, Shape::KEYS));
 }
 
-// As the width wants it.
-template <class Order>
+// By the one way that is given, or, without any, by the fastest of each width.
+template <Way... WAY, class Order>
 void attention_in(const Order& order, const Attention& p) {
-  if (p.width == 64) return launch_width<64, ShapeOf<64>::WAY>(p, order);
-  p.width == 128 ? launch_width<128, ShapeOf<128>::WAY>(p, order)
-                 : launch_width<256, ShapeOf<256>::WAY>(p, order);
+  if (p.width == 64) return launch_width<64, Order, WAY...>(p, order);
+  p.width == 128 ? launch_width<128, Order, WAY...>(p, order)
+                 : launch_width<256, Order, WAY...>(p, order);
 }
-inline void attention(const Attention& p) {
-  if (!done_without_kernel(p)) attention_in(AsTheyLie{}, p);
-}
-
-// Each way for all widths, to be compared.
-template <Way WAY>
-void attention_by(const Attention& p) {
-  if (done_without_kernel(p)) return;
-  if (p.width == 64) return launch_width<64, WAY>(p, AsTheyLie{});
-  p.width == 128 ? launch_width<128, WAY>(p, AsTheyLie{}) : launch_width<256, WAY>(p, AsTheyLie{});
+template <Way... WAY>
+void attention(const Attention& p) {
+  if (!done_without_kernel(p)) attention_in<WAY...>(AsTheyLie{}, p);
 }
 
 }  // namespace ladder::attention_roles

@@ -44,11 +44,14 @@ class BuildError(Exception):
     """One line."""
 
 
-def clang(*arguments: str) -> str:
+def clang(*arguments: str, text: str = "") -> str:
+    """Its output. `text` is its input."""
     command = [CLANG, "--target=wasm32-wasi", "-std=c++17", "-fexceptions"]
     command += [f"-I{folder}" for folder in INCLUDE]
     try:
-        done = subprocess.run([*command, *arguments], cwd=ROOT, capture_output=True, text=True)
+        done = subprocess.run(
+            [*command, *arguments], cwd=ROOT, input=text, capture_output=True, text=True
+        )
     except FileNotFoundError:
         raise BuildError(f"there is no {CLANG}: lab/README.md says what is needed") from None
     if done.returncode:
@@ -90,18 +93,8 @@ def headers(includes: list[str]) -> dict[str, str]:
     """{path below /lab: text} of all that these headers of the project include. The compiler in the
     page has its own: stddef.h and such."""
     text = "".join(f'#include "{name}"\n' for name in includes)
-    made = subprocess.run(
-        [CLANG, "--target=wasm32-wasi", "-std=c++17", "-fexceptions", "-M", "-x", "c++", "-"]
-        + [f"-I{folder}" for folder in INCLUDE],
-        cwd=ROOT,
-        input=text,
-        capture_output=True,
-        text=True,
-    )
-    if made.returncode:
-        raise BuildError(made.stderr)
     found = {}
-    for name in made.stdout.replace("\\\n", " ").split()[1:]:
+    for name in clang("-M", "-x", "c++", "-", text=text).replace("\\\n", " ").split()[1:]:
         if name == "-" or "/lib/clang/" in name:
             continue
         path = (ROOT / name).resolve()

@@ -283,7 +283,7 @@ def attention(stage: str, *shapes: str) -> str:
         f"{by} on {sources.label(gpu)}",
         *own_names,
         *others,
-        f"`{own_names[-1].strip('`')}`, % of it",
+        f"{own_names[-1]}, % of it",
     ]
     return table(head, [attention_row(its, others) for its in reports])
 
