@@ -76,11 +76,14 @@ function(json_value out types json where)
   set(${out} "${value}" PARENT_SCOPE)
 endfunction()
 
+# Folders of bench, each the harness of stages that are no single product.
+set(LADDER_OWN_HARNESSES multi_gpu attention rows)
+
 # ladder_read_manifest(ROOT): reads and checks ROOT/stages/manifest.json. Sets LADDER_STAGES, the names in
 # the ladder's order, and for each of them LADDER_<name>_PARENT, _COMPUTE_CAPABILITY, _FEATURES,
 # _TYPE (the usual one), _ALIGNED_ROWS, _REFERENCE, _SUMS, _EPILOGUE, _ANY_LAYOUT, _GROUPS, _TIMELINE and
-# _RACES_IN; LADDER_STAGES_OF_multi_gpu and LADDER_STAGES_OF_attention are those that a harness of their own runs. The first mistake ends the
-# configuration, in one line that names the entry.
+# _RACES_IN; LADDER_STAGES_OF_<harness> are those that a harness of their own runs. The first mistake ends
+# the configuration, in one line that names the entry.
 function(ladder_read_manifest root)
   set(manifest ${root}/stages/manifest.json)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${manifest})
@@ -99,8 +102,9 @@ function(ladder_read_manifest root)
   math(EXPR last "${count} - 1")
   set(names)
   set(with_own_harness)
-  set(of_multi_gpu)
-  set(of_attention)
+  foreach(harness IN LISTS LADDER_OWN_HARNESSES)
+    set(of_${harness})
+  endforeach()
   foreach(i RANGE ${last})
     string(JSON stage GET "${json}" stages ${i})
     math(EXPR position "${i} + 1")
@@ -123,8 +127,9 @@ function(ladder_read_manifest root)
     endforeach()
     string(JSON harness ERROR_VARIABLE error GET "${stage}" harness)
     if(NOT error) # which needs to know no more
-      if(NOT harness MATCHES "^(multi_gpu|attention)$")
-        ladder_bad_manifest("${name}: unknown harness '${harness}' (there are multi_gpu, attention)")
+      if(NOT harness IN_LIST LADDER_OWN_HARNESSES)
+        list(JOIN LADDER_OWN_HARNESSES ", " known)
+        ladder_bad_manifest("${name}: unknown harness '${harness}' (there are ${known})")
       endif()
       list(APPEND with_own_harness ${name})
       list(APPEND of_${harness} ${name})
@@ -232,6 +237,7 @@ function(ladder_read_manifest root)
     set(LADDER_${name}_RACES_IN "${races_in}" PARENT_SCOPE)
   endforeach()
   set(LADDER_STAGES "${names}" PARENT_SCOPE)
-  set(LADDER_STAGES_OF_multi_gpu "${of_multi_gpu}" PARENT_SCOPE)
-  set(LADDER_STAGES_OF_attention "${of_attention}" PARENT_SCOPE)
+  foreach(harness IN LISTS LADDER_OWN_HARNESSES)
+    set(LADDER_STAGES_OF_${harness} "${of_${harness}}" PARENT_SCOPE)
+  endforeach()
 endfunction()

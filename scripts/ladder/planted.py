@@ -46,6 +46,7 @@ from ladder.files import (
 )
 from ladder.project import ROOT, BadInput
 
+OWN_HARNESSES = ("attention_cpu.a", "rows_cpu.a")
 EDITS = ROOT / "tests/planted_edits"
 FEW_MULTIPROCESSORS = EDITS / "few_multiprocessors.h"
 SECONDS = 60  # a program that runs longer hangs
@@ -158,7 +159,7 @@ def main_of(stage_main: str, edit: Edit) -> str:
             variants = f"decltype({variants}){{{called(edit)}}}"
         run_it = f"return ladder::harness::run(ladder::STAGE, {variants}, argc, argv);"
         return f"{before}int main(int argc, char** argv) {{\n  {run_it}\n}}\n"
-    if "attention_bench::run(" in body:  # where --variant is enough
+    if "_bench::run(" in body:  # where --variant is enough
         return stage_main
     start = re.search(r"return (?:ladder::)?harness::run<.*?>\(", body)
     variant = re.search(rf'\{{"{edit.variant}",[^{{}}]*\}}', body)
@@ -176,11 +177,11 @@ class Build:
     def __init__(self, folder: Path):
         self.commands = {file.name: words for file, words in build_folder.commands(folder)}
         self.folder = folder
-        # The harness of attention is not built where no stage of attention is.
+        # A harness of its own is not built where none of its stages is.
         self.libraries = [
             word
             for word in build_folder.libraries(folder / "cpu/libraries")
-            if not word.endswith("attention_cpu.a") or Path(word).exists()
+            if not word.endswith(OWN_HARNESSES) or Path(word).exists()
         ]
 
     def command_of(self, stage: str, precompiled: bool = True) -> list[str]:

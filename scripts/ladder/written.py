@@ -35,6 +35,14 @@ ATTENTION = {
     ],
     "copy?": {"ms": positive, "gbytes_per_s": positive},
 }
+ROWS = {
+    "device?": one_line,
+    **dict.fromkeys(("rows", "width"), at_least_1),
+    "operation": one_line,
+    "type": one_line,
+    "variants": [{"name": one_line, "ms": positive, "percent_of_copy": positive}, ...],
+    "copy": {"ms": positive, "gbytes_per_s": positive},
+}
 # The first that fits, by how a name begins.
 REPORTS = {
     power_results.NAME: power_results.MEASURED,
@@ -52,6 +60,7 @@ REPORTS = {
     COUNTERS: COUNTED,
     "programs/21_": REPORT,
     "programs/22": ATTENTION,
+    "programs/23": ROWS,
     "programs/pairs": {"device?": one_line, "pairs": [PAIR, ...]},
     "programs/": PROGRAM,
     "": REPORT,

@@ -20,7 +20,7 @@ def test_every_edit_fits_its_kernel(path, tmp_path):
     assert len({edit.id for edit in edits}) == len(edits)
     for edit in edits:
         alone = planted.main_of(main, edit)
-        if "attention_bench::run(" in main:  # of which --variant chooses
+        if "_bench::run(" in main:  # of which --variant chooses
             assert edit.variant in others and alone == main
         elif "run_type(" in main:
             assert edit.variant in others

@@ -35,6 +35,7 @@ Generated text stands between `<!-- KIND ARGUMENTS -->` and `<!-- end -->`. The 
   pairs                      the pairs of docs/pairs.md, as build/pairs timed them
   attention STAGE [SHAPE ...]    a stage of attention beside cuDNN, or beside a copy; SHAPE is what
                              its report's name ends with
+  rows STAGE                 a stage of operations on rows beside a copy
   contenders FILE ...        what build/groups or build/feed_forward timed, by workload
   triton twins|compiled|ragged|tried|refused|versions   the kernels in Triton: speed and lines, and
                              what the compiler made of them
@@ -110,6 +111,7 @@ KINDS = {
     "around": results.around,
     "pairs": results.pairs,
     "attention": results.attention,
+    "rows": results.rows,
     "contenders": results.contenders,
     "references": counters.references,
     "diagnosis": diagnose.block,

@@ -265,12 +265,7 @@ def pairs() -> str:
 
 def attention(stage: str, *shapes: str) -> str:
     """What a stage of attention did at the shapes, by the names of their reports, or at all."""
-    gpu, found = next(
-        ((gpu, its) for gpu in sources.GPUS if (its := reports_of(gpu, f"programs/{stage}_"))),
-        ("", {}),
-    )
-    if not found:
-        raise BadInput(f"docs/results has nothing of {stage}")
+    gpu, found = first_with(stage)
     if lacks := [shape for shape in shapes if shape not in found]:
         raise BadInput(f"docs/results has no {stage} at {', '.join(lacks)}")
     reports = [found[shape] for shape in shapes or found]
@@ -286,6 +281,34 @@ def attention(stage: str, *shapes: str) -> str:
         f"{own_names[-1]}, % of it",
     ]
     return table(head, [attention_row(its, others) for its in reports])
+
+
+def rows(stage: str) -> str:
+    """What a stage of operations on rows did, each variant in percent of a copy."""
+    gpu, found = first_with(stage)
+    reports = sorted(found.values(), key=lambda its: (its["operation"], its["width"], its["rows"]))
+    names = [f"`{variant['name']}`" for variant in reports[0]["variants"]]
+    head = [f"% of a copy on {sources.label(gpu)}", *names, "copy, GB/s"]
+    return table(
+        head,
+        [
+            [
+                f"`{its['operation']}`, {its['rows']:,} x {its['width']:,} {its['type']}",
+                *(f"{variant['percent_of_copy']:.1f}" for variant in its["variants"]),
+                f"{its['copy']['gbytes_per_s']:,.0f}",
+            ]
+            for its in reports
+        ],
+    )
+
+
+def first_with(stage: str) -> tuple[str, dict[str, dict]]:
+    """The first GPU that has reports of a stage with its own harness, and these by their shapes.
+    Raises BadInput."""
+    for gpu in sources.GPUS:
+        if found := reports_of(gpu, f"programs/{stage}_"):
+            return gpu, found
+    raise BadInput(f"docs/results has nothing of {stage}")
 
 
 def reports_of(gpu: str, begin: str) -> dict[str, dict]:

@@ -1,0 +1,154 @@
+#pragma once
+// What harnesses of their own have in common: options, the check of each variant, the table and the
+// JSON of a race, the exit code.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdlib>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "command_line.h"
+#include "program.h"
+#include "statistics.h"
+#ifdef LADDER_CPU_DEVICE
+  #include "findings.h"
+#else
+  #include "timer.h"
+#endif
+
+namespace ladder::harness {
+
+struct OwnOptions {
+  std::string data, json;             // a name; a file, or ""
+  std::vector<std::string> variants;  // in the order of the command line; empty for all
+  std::optional<int> iterations;
+  uint64_t seed = 1;
+  int device = 0;
+  bool check_alone = false, all_shapes = false, list = false;
+};
+
+// `data`: the kinds there are, the usual one first.
+inline void add_own_options(CLI::App& app, OwnOptions& o, const std::vector<std::string>& variants,
+                            const std::vector<std::string>& data, const std::string& about_data) {
+  o.data = data.front();
+  app.add_option("--data", o.data, about_data)->check(CLI::IsMember(data))->capture_default_str();
+  app.add_option("--variant", o.variants, "these alone")->check(CLI::IsMember(variants));
+  app.add_flag("--all-shapes", o.all_shapes, "check shapes and data of every kind instead");
+  app.add_flag("--list", o.list, "print the variants' names and end");
+#ifndef LADDER_CPU_DEVICE
+  app.add_flag("--check", o.check_alone, "check, and do not time");
+  app.add_option("--iterations", o.iterations, "timed launches of each variant")
+      ->check(CLI::Range(1, 1 << 20));
+#endif
+  add_output_file(app, "--json", o.json, "also write the results to this file");
+  add_seed_and_device(app, o.seed, o.device);
+}
+
+// Those that the command line names.
+template <class Variant>
+std::vector<Variant> wanted(const std::vector<Variant>& all, const OwnOptions& o) {
+  std::vector<Variant> some;
+  for (const Variant& variant : all)
+    if (o.variants.empty() || std::count(o.variants.begin(), o.variants.end(), variant.name) > 0)
+      some.push_back(variant);
+  return some;
+}
+
+// Whether what takes longest, and random data, are left to the slow tests.
+inline bool is_short() {
+  return std::getenv("LADDER_FEWEST_SHAPES") != nullptr;
+}
+
+struct Checked {
+  std::string name;                   // the variant's
+  std::string wrong;                  // "" or what is wrong with the result
+  std::vector<std::string> findings;  // of the CPU device
+  bool ok() const { return wrong.empty() && findings.empty(); }
+  std::string text() const { return wrong.empty() && !ok() ? findings.front() : wrong; }
+};
+// What the comparison said of the run that has just ended.
+inline Checked checked(const std::string& name, const std::string& wrong) {
+  Checked result{name, wrong, {}};
+#ifdef LADDER_CPU_DEVICE
+  result.findings = finding_texts();
+#endif
+  return result;
+}
+
+// A column of the table, made of a variant's time.
+struct Column {
+  std::string heading, key;                    // in the table; in the JSON
+  int digits;                                  // behind the point
+  std::function<double(const Timing&)> value;  // in what the heading says
+};
+
+// Prints a line for each variant, and returns them for the JSON. `times` are empty where none were
+// taken.
+inline nlohmann::ordered_json print_variants(const std::vector<Checked>& variants,
+                                             const std::vector<Timing>& times,
+                                             const std::vector<Column>& columns) {
+  size_t width = std::string("variant").size();
+  for (const Checked& variant : variants) width = std::max(width, variant.name.size());
+  fmt::print("  {:<{}}  {:<5}", "variant", width, "check");
+  if (!times.empty()) {
+    fmt::print("  {:>10}  {:>19}  {:>7}", "median, ms", "p10-p90, ms", "samples");
+    for (const Column& column : columns) fmt::print("  {:>10}", column.heading);
+  }
+  fmt::print("\n");
+  auto json = nlohmann::ordered_json::array();
+  for (size_t i = 0; i < variants.size(); ++i) {
+    const Checked& variant = variants[i];
+    fmt::print("  {:<{}}  {:<5}", variant.name, width, variant.ok() ? "ok" : "WRONG");
+    nlohmann::ordered_json entry{{"name", variant.name},
+                                 {"check", {{"ok", variant.wrong.empty()}}},
+                                 {"findings", variant.findings}};
+    if (!times.empty()) {
+      const Timing& t = times[i];
+      fmt::print("  {:>10.4f}  {:>19}  {:>7}", t.median, fmt::format("{:.4f}-{:.4f}", t.p10, t.p90),
+                 t.samples);
+      entry["ms"] = t.median, entry["p10"] = t.p10, entry["p90"] = t.p90;
+      entry["samples"] = t.samples;
+      for (const Column& column : columns) {
+        const double value = column.value(t);
+        fmt::print("  {:>10.{}f}", value, column.digits);
+        entry[column.key] = value;
+      }
+    }
+    fmt::print("\n");
+    json.push_back(entry);
+  }
+  return json;
+}
+
+// Throws std::runtime_error that names the first variant with a wrong result or a finding.
+inline void require_right(const std::vector<Checked>& variants) {
+  for (const Checked& variant : variants)
+    if (!variant.ok())
+      throw std::runtime_error(fmt::format("{}: {}", variant.name, variant.text()));
+}
+
+// Sets of operands with which none is in L2 when its turn comes again.
+inline int sets_beyond_l2(double bytes_per_set, double l2_bytes) {
+  constexpr double MOST_SETS = 64;
+  return static_cast<int>(std::min(MOST_SETS, 1 + 2.0 * l2_bytes / bytes_per_set));
+}
+
+// A program of a stage: body() parses and runs. Returns the exit code.
+template <class Body>
+int run_own(const char* stage, const Body& body) {
+  return run_program(stage, [&] {
+    try {
+      body();
+    } catch (const std::invalid_argument& error) {  // a launcher cannot serve this shape or device
+      throw UsageError(error.what());
+    }
+  });
+}
+
+}  // namespace ladder::harness

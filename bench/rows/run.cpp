@@ -1,0 +1,169 @@
+#include "run.h"
+
+#include <map>
+
+#include "harness/device.h"
+#include "harness/own.h"
+
+namespace ladder::rows_bench {
+namespace {
+
+const std::map<std::string, RowOperation> OPERATIONS{
+    {"layer_norm", RowOperation::LAYER_NORM},
+    {"layer_norm_gelu", RowOperation::LAYER_NORM_GELU},
+    {"rms_norm", RowOperation::RMS_NORM},
+    {"softmax", RowOperation::SOFTMAX}};
+
+struct Options : harness::OwnOptions {
+#ifdef LADDER_CPU_DEVICE
+  int rows = 5, width = 1000;
+#else
+  int rows = 8192, width = 8192;
+#endif
+  std::string operation = "layer_norm", type = "bf16";
+};
+
+std::optional<Options> parse(const char* stage, const std::vector<Variant>& all, int argc,
+                             char** argv) {
+  Options o;
+  CLI::App app("An operation on each row of a matrix: checked and, on a GPU, timed.", stage);
+  const auto size = [&](const char* name, int& to, int least, const char* what) {
+    app.add_option(name, to, what)->check(CLI::Range(least, 1 << 24))->capture_default_str();
+  };
+  size("--rows", o.rows, 0, "of X");
+  size("--width", o.width, 1, "numbers of a row");
+  const auto one_of = [&](const char* name, std::string& to, std::vector<std::string> values) {
+    std::string all_values;
+    for (const std::string& value : values) all_values += (all_values.empty() ? "" : ", ") + value;
+    app.add_option(name, to, all_values)->check(CLI::IsMember(values))->capture_default_str();
+  };
+  std::vector<std::string> operations, names;
+  for (const auto& [name, operation] : OPERATIONS) operations.push_back(name);
+  for (const Variant& variant : all) names.push_back(variant.name);
+  one_of("--operation", o.operation, operations);
+  one_of("--type", o.type, {"bf16", "fp32"});
+  harness::add_own_options(app, o, names, {"random", "far_from_zero"},
+                           "random, from -8 to 8; or far_from_zero, from 999 to 1001");
+  if (!harness::parse_arguments(app, argc, argv)) return std::nullopt;
+  if (double{1} * o.rows * o.width > MAX_DIMENSION)
+    throw harness::UsageError("there are more numbers than a matrix may have here, 2^31 - 1");
+  if (!o.json.empty()) harness::require_writable("--json", o.json);
+  return o;
+}
+
+template <class T>
+int check_all_shapes(const std::vector<Variant>& variants, uint64_t seed, cudaStream_t stream) {
+  // A number, words of 16 bytes and what is none, the ends of a warp's, of a block's and of a large
+  // block's words, more than is kept in registers.
+  std::vector<int> widths{1, 7, 8, 33, 128, 130, 512, 1000, 1024, 1025, 4096, 8192, 9001};
+  if (!harness::is_short()) widths.insert(widths.end(), {4100, 16384, 65536, 70000});
+  int count = 0;
+  for (const auto& [name, operation] : OPERATIONS)
+    for (const int width : widths)
+      for (const int rows : {0, 1, 6})
+        for (const Data data : {Data::RANDOM, Data::FAR_FROM_ZERO}) {
+          if (data == Data::FAR_FROM_ZERO && harness::is_short() && width > 1024) continue;
+          Case<T> problem({operation, rows, width}, data, seed);
+          for (const Variant& variant : variants) {
+            const harness::Checked result =
+                harness::checked(variant.name, problem.check(variant, stream));
+            if (!result.ok())
+              throw std::runtime_error(fmt::format(
+                  "{}, {}, {} rows of {} numbers, {}: {}", variant.name, name, rows, width,
+                  data == Data::RANDOM ? "random" : "far from zero", result.text()));
+            ++count;
+          }
+        }
+  return count;
+}
+
+template <class T>
+void run_variants(const char* stage, const std::vector<Variant>& variants, const Options& o,
+                  const std::string& device, double l2_bytes, cudaStream_t stream) {
+  const Shape shape{OPERATIONS.at(o.operation), o.rows, o.width};
+  const double bytes = Case<T>::bytes_per_set(shape);
+  const bool timed = l2_bytes > 0 && !o.check_alone && o.rows > 0;
+  Case<T> problem(shape, o.data == "random" ? Data::RANDOM : Data::FAR_FROM_ZERO, o.seed,
+                  timed ? harness::sets_beyond_l2(bytes, l2_bytes) : 1);
+  std::vector<harness::Checked> results;
+  for (const Variant& variant : variants)
+    results.push_back(harness::checked(variant.name, problem.check(variant, stream)));
+
+  std::vector<harness::Timing> times;
+#ifndef LADDER_CPU_DEVICE
+  if (timed) {
+    std::vector<harness::LaunchOn> launches;
+    for (const Variant& variant : variants)
+      launches.push_back([&](int set) { variant(problem.problem(set, stream)); });
+    launches.push_back([&](int set) {
+      const Rows<T> p = problem.problem(set, stream);
+      const size_t size = sizeof(T) * static_cast<size_t>(p.rows) * static_cast<size_t>(p.width);
+      LADDER_CUDA_CHECK(cudaMemcpyAsync(p.Y, p.X, size, cudaMemcpyDeviceToDevice, stream));
+    });
+    constexpr int WARMUP = 3;
+    const int sets = harness::sets_beyond_l2(bytes, l2_bytes);
+    times = harness::time_interleaved(launches, {sets, WARMUP, o.iterations}, stream);
+  }
+#endif
+  const auto gbytes = [&](const harness::Timing& t) { return bytes / (t.median * 1e6); };
+  const auto percent = [&](const harness::Timing& t) {
+    return 100 * times.back().median / t.median;
+  };
+  fmt::print("{}: {} of {} rows of {} numbers, {}, {} data, on {}\n", stage, o.operation, o.rows,
+             o.width, o.type, o.data, device);
+  nlohmann::ordered_json json{
+      {"stage", stage},
+      {"device", device},
+      {"rows", o.rows},
+      {"width", o.width},
+      {"type", o.type},
+      {"operation", o.operation},
+      {"data", o.data},
+      {"seed", o.seed},
+      {"variants", harness::print_variants(results, times,
+                                           {{"GB/s", "gbytes_per_s", 1, gbytes},
+                                            {"% of copy", "percent_of_copy", 1, percent}})}};
+  if (!times.empty()) {
+    const harness::Timing& t = times.back();
+    fmt::print("  a copy of X to Y: {:.4f} ms, {:.1f} GB/s\n", t.median, gbytes(t));
+    json["copy"] = {{"ms", t.median}, {"samples", t.samples}, {"gbytes_per_s", gbytes(t)}};
+  }
+  if (!o.json.empty()) harness::write_whole(o.json, json.dump(2) + "\n");
+  harness::require_right(results);
+}
+
+void run_as(const char* stage, const std::vector<Variant>& all, const Options& o) {
+  const std::vector<Variant> variants = harness::wanted(all, o);
+  cudaStream_t stream = nullptr;  // to the end of the program
+#ifdef LADDER_CPU_DEVICE
+  const std::string device = "the CPU device";
+  const double l2_bytes = 0;
+#else
+  const harness::Device gpu = harness::select_device(o.device, 90, /*no_other*/ true);
+  const std::string device = gpu.name;
+  const double l2_bytes = static_cast<double>(gpu.l2_bytes);
+  LADDER_CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+#endif
+  if (o.all_shapes)
+    fmt::print("{} checked, all right\n", check_all_shapes<bf16>(variants, o.seed, stream) +
+                                              check_all_shapes<float>(variants, o.seed, stream));
+  else if (o.type == "bf16")
+    run_variants<bf16>(stage, variants, o, device, l2_bytes, stream);
+  else
+    run_variants<float>(stage, variants, o, device, l2_bytes, stream);
+}
+
+}  // namespace
+
+int run(const char* stage, const std::vector<Variant>& variants, int argc, char** argv) {
+  return harness::run_own(stage, [&] {
+    const auto options = parse(stage, variants, argc, argv);
+    if (!options) return;
+    if (options->list)
+      for (const Variant& variant : variants) fmt::print("{}\n", variant.name);
+    else
+      run_as(stage, variants, *options);
+  });
+}
+
+}  // namespace ladder::rows_bench
