@@ -3,7 +3,6 @@
 import { CompileError, loadCompiler } from "./compile.mjs";
 import { run } from "./engine.mjs";
 
-let loading;
 let headers;
 
 async function load() {
@@ -23,9 +22,11 @@ async function load() {
   return loadCompiler(create.default, { wasm, data }, headers, runtime);
 }
 
+// Begins with the worker: a page that starts its worker early has the compiler ready at the first Run.
+const loading = load();
+
 self.onmessage = async ({ data: { source, files = {}, arguments: words } }) => {
   try {
-    loading ??= load();
     const compile = await loading;
     const begin = performance.now();
     const made = compile(source, files);

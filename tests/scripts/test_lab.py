@@ -158,3 +158,8 @@ def test_what_does_not_compile_is_refused(ask):
     answer = of_stage(ask, "01_naive", lambda text: text.replace("blockIdx", "blockIdy"))
     assert "01_naive.cuh" in answer["refused"]
     assert "error:" in answer["refused"]
+
+
+def test_common_headers_are_compiled_already(ask):
+    answer = ask("int main() { return ladder::ceil_div(9, 4) - 3; }", {})
+    assert answer.get("code") == 0, answer
