@@ -6,6 +6,7 @@
 
 #include "arithmetic.h"
 #include "block.h"
+#include "global_memory.h"
 #include "memory.h"
 #include "trace.h"
 
@@ -44,8 +45,10 @@ namespace cpu_device {
 // not counted, and not looked at for races: atomics do not race with each other.
 template <class T, class Change>
 LADDER_UNTRACED inline T atomic(T* to, const Place& place, const Change& change) {
-  if (find_allocation(reinterpret_cast<uintptr_t>(to)) != nullptr)
+  if (find_allocation(reinterpret_cast<uintptr_t>(to)) != nullptr) {
+    blocks_may_be_ordered();
     trace_access(place, to, sizeof(T), Operation::STORE);
+  }
   using Bits = std::conditional_t<sizeof(T) == 2, uint16_t,
                                   std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>>;
   auto* const bits = reinterpret_cast<Bits*>(to);

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "digest.h"
+#include "global_memory.h"
 #include "symbols.h"
 #include "trace.h"
 #include "wgmma.h"
@@ -602,6 +603,7 @@ void run_grid(Index grid, Index block, unsigned cluster, size_t smem_bytes,
     pool.push_back(std::async(std::launch::async, work));
   work();
   for (std::future<void>& worker : pool) worker.get();
+  global_memory_of_next_launch();
 }
 
 }  // namespace cpu_device

@@ -17,6 +17,7 @@
 
 #include "block.h"
 #include "findings.h"
+#include "global_memory.h"
 #include "memory.h"
 #include "symbols.h"
 
@@ -134,7 +135,7 @@ void on_clock(int, siginfo_t*, void* context) {
   if (guarded == nullptr || guarded->home == nullptr || guarded->signal != 0) return;
   const char* instruction = interrupted(context).instruction;
   const auto address = reinterpret_cast<uintptr_t>(instruction);
-  if (address < code.begin || address >= code.end || is_reporting()) return;
+  if (address < code.begin || address >= code.end || is_reporting() || is_touching_global()) return;
   guarded->signal = CLOCK;
   keep_instructions(instruction);
   if (guarded->count == 1) {  // in the middle of a switch between fibers

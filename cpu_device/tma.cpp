@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "block.h"
+#include "global_memory.h"
 #include "include/cuda_fp16.h"
 #include "tensor_core.h"
 #include "tensor_map.h"
@@ -104,6 +105,7 @@ void tma_store(const void* encoded, const int* at, const void* from, StoreMode m
   if (map == nullptr) return;
   const uint32_t shared = block.shared_address(from);
   if (!lies_well(block, *map, at[0], shared, place)) return;
+  if (mode != StoreMode::WRITE) blocks_may_be_ordered();
   if (tracer != nullptr) tracer->box(place, *map, at, Operation::BOX_STORE, 1);
   if (thread.bulk_agent == 0) thread.bulk_agent = block.team().new_agent();
   const uint32_t number = ++thread.bulk_ordered;

@@ -5,6 +5,7 @@
 
 #include "block.h"
 #include "descriptor.h"
+#include "global_memory.h"
 #include "tracer.h"
 
 namespace cpu_device {
@@ -125,6 +126,13 @@ void Tracer::check_bounds(const Place& place, const Allocation& allocation, uint
   report_finding(place, cause, position);
 }
 
+void Tracer::touch(const Place& place, const Allocation& allocation, uintptr_t address,
+                   unsigned bytes, bool is_store) const {
+  if (digests_)
+    touch_global(place, allocation, address, bytes, is_store,
+                 this_block->number() - this_block->rank());
+}
+
 void Tracer::digest(const Place& place, uintptr_t address, unsigned bytes, Operation operation) {
   if (!digests_) return;
   uint64_t array = 0, offset = 0;
@@ -164,6 +172,7 @@ void Tracer::access(const Place& place, uintptr_t address, unsigned bytes, Opera
       requests_.count(place, in_first_block(address), bytes, operation, Space::SHARED, arrays_);
   } else if (const Allocation* allocation = arrays_.allocation_at(address)) {
     check_bounds(place, *allocation, address, bytes, operation == Operation::STORE);
+    touch(place, *allocation, address, bytes, operation == Operation::STORE);
     if (counts_) requests_.count(place, address, bytes, operation, Space::GLOBAL, arrays_);
   }
   // Anything else is the thread's own: its stack, its parameters.
@@ -176,6 +185,7 @@ void Tracer::async_copy(const Place& place, uintptr_t to, uintptr_t from, unsign
   const Allocation* const allocation = source_bytes > 0 ? arrays_.allocation_at(from) : nullptr;
   if (allocation != nullptr) {
     check_bounds(place, *allocation, from, source_bytes, false);
+    touch(place, *allocation, from, source_bytes, false);
     if (counts_) requests_.count_copied(place, to, from, bytes, arrays_);
   }
   SharedMemory* const shared = shared_at(to);
@@ -203,9 +213,10 @@ void Tracer::box(const Place& place, const TensorMap& map, const int* at, Operat
     const uintptr_t begin = piece.global + piece.before;
     bytes_moved += bytes;
     digest(place, begin, bytes, operation);
-    if (const Allocation* allocation = arrays_.allocation_at(begin))
+    if (const Allocation* allocation = arrays_.allocation_at(begin)) {
       check_bounds(place, *allocation, begin, bytes, is_store);
-    else
+      touch(place, *allocation, begin, bytes, is_store);
+    } else
       report_finding(place, "a tensor map of memory that nobody has allocated");
   });
   if (arrays_.allocation_at(map.base) == nullptr || !counts_) return;

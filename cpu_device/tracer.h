@@ -86,6 +86,9 @@ class Tracer {
   void check_owner(const Place& place, const SharedMemory& shared);
   static void check_bounds(const Place& place, const Allocation& allocation, uintptr_t address,
                            unsigned bytes, bool is_store);
+  // For races between blocks.
+  void touch(const Place& place, const Allocation& allocation, uintptr_t address, unsigned bytes,
+             bool is_store) const;
   // The same place in the first block of the cluster: for what is counted there is one.
   uintptr_t in_first_block(uintptr_t address) const;
   static void report(const Place& place, const Conflict& conflict);

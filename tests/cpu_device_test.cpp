@@ -121,6 +121,46 @@ TEST_P(CpuDevice, DigestChangesWithWhatIsDoneAndNotWithTheData) {
   EXPECT_EQ(0, digest(right_kernel, 1.0f).events);
 }
 
+__global__ void blocks_write_the_same_kernel(float* C) {
+  C[threadIdx.x] = 1;  // BUG
+}
+__global__ void block_reads_what_another_writes_kernel(float* C) {
+  float x = 1;
+  if (blockIdx.x == 1) x = C[threadIdx.x];  // BUG
+  C[blockIdx.x * SIZE + threadIdx.x] = x;
+}
+__global__ void block_takes_a_ticket_kernel(float* C, unsigned* ticket) {
+  __shared__ unsigned mine;
+  C[blockIdx.x * SIZE + threadIdx.x] = 1;
+  __threadfence();
+  __syncthreads();
+  if (threadIdx.x == 0) mine = atomicAdd(ticket, 1);
+  __syncthreads();
+  if (mine == 1) C[threadIdx.x] = C[threadIdx.x] + C[SIZE + threadIdx.x];
+}
+__global__ void blocks_write_neighbours_kernel(unsigned char* C, const float* A) {
+  C[blockIdx.x] = static_cast<unsigned char>(A[0]);
+}
+TEST_P(CpuDevice, BlocksThatMeetInGlobalMemory) {
+  cpu_device::settings().digest = true;
+  cpu_device::settings().os_threads = 1;  // block 0 runs first
+  const Numbers C(2 * SIZE), ticket(1, 0.0f);
+  const auto two_blocks = [](auto kernel, auto... args) {
+    launch(kernel, dim3(2), dim3(SIZE), 0, nullptr, args...);
+  };
+  two_blocks(blocks_write_the_same_kernel, C.get());
+  expect_found("race: writes global memory that another block of this launch has written");
+  two_blocks(block_reads_what_another_writes_kernel, C.get());
+  expect_found("race: reads global memory that another block of this launch has written");
+  two_blocks(block_takes_a_ticket_kernel, C.get(), reinterpret_cast<unsigned*>(ticket.get()));
+  two_blocks(blocks_write_neighbours_kernel, reinterpret_cast<unsigned char*>(C.get()),
+             static_cast<const float*>(ticket.get()));
+  EXPECT_TRUE(cpu_device::take_findings().empty());
+  cpu_device::settings().digest = false;
+  two_blocks(blocks_write_the_same_kernel, C.get());
+  EXPECT_TRUE(cpu_device::take_findings().empty());
+}
+
 __global__ void no_barrier_before_kernel(const float* A, float* C) {
   __shared__ float sA[SIZE][SIZE];
   sA[ROW][COL] = A[ROW * SIZE + COL];

@@ -47,7 +47,7 @@ OPTIONS = {"16": ("--alpha", "1"), "20": ("--type", "int32")}
 # What the argument about races needs beside the runs, by what a kernel's text has.
 EVERYWHERE = (
     f"accesses that are the same with {len(SETS)} sets of data are the same with all",
-    "blocks of one launch do not meet in global memory, where the device looks for no races",
+    "threads of one block or cluster do not meet in global memory: only blocks are compared there",
     "the generator's numbers are as good as random ones",
     f"an element of a wrong C is a polynomial of degree {DEGREE}, too, and its sums are exact",
 )
@@ -59,7 +59,10 @@ ASSUMED = {
     r"\b(shared_of_block|cluster_sync|cluster_arrive)\w*\(": (
         "clusters: threads of their blocks took turns in one order"
     ),
-    r"\batomic\w+\(": "atomics: their order is that of this run",
+    r"\batomic\w+\(": (
+        "atomics: their order is that of this run, and they order the blocks of their launch"
+    ),
+    r"\btma_reduce_add\(": "additions by TMA: they order the blocks of their launch",
     r"\b(load_acquire|store_release|add_release)_\w+\(": "flags: what is read is that of this run",
     r"\bstore_async\(": "st.async: it lands when its mbarrier's phase completes",
     r"\b(let_next_grid_start|wait_for_grids_before)\(": (
