@@ -1,6 +1,7 @@
 #include "global_memory.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <map>
 #include <memory>
@@ -37,7 +38,7 @@ struct Meeting {
 };
 
 std::mutex mutex;
-bool ordered = false;
+std::atomic<bool> ordered{false};
 // By the first address of the allocation. Pages of zeros, which exist where they are touched.
 std::map<uintptr_t, std::unique_ptr<Byte[], Free>> arrays;
 std::map<Meeting, std::string> meetings;  // with the array's name
@@ -83,12 +84,7 @@ void touch_global(const Place& place, const Allocation& a, uintptr_t address, un
 }
 
 void blocks_may_be_ordered() {
-  touching = true;
-  {
-    const std::lock_guard lock(mutex);
-    ordered = true;
-  }
-  touching = false;
+  ordered.store(true, std::memory_order_relaxed);
 }
 
 void global_memory_of_next_launch() {

@@ -52,14 +52,9 @@ struct Attention {
 #ifndef __CUDACC_RTC__
 // Throws std::invalid_argument that names what is wrong.
 inline void require_valid(const Attention& p) {
-  const auto within = [](const char* what, int value, int least) {
-    if (value < least || value > MAX_DIMENSION)
-      throw std::invalid_argument(std::string(what) + " is " + std::to_string(value) +
-                                  ", but must be from " + std::to_string(least) + " to " +
-                                  std::to_string(MAX_DIMENSION));
-  };
-  within("batch", p.batch, 0), within("heads", p.heads, 1), within("kv_heads", p.kv_heads, 1);
-  within("queries", p.queries, 0), within("keys", p.keys, 0);
+  require_size("batch", p.batch, 0), require_size("heads", p.heads, 1),
+      require_size("kv_heads", p.kv_heads, 1);
+  require_size("queries", p.queries, 0), require_size("keys", p.keys, 0);
   if (p.heads % p.kv_heads != 0)
     throw std::invalid_argument("heads is " + std::to_string(p.heads) +
                                 ", which is no multiple of kv_heads, " +

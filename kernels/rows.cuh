@@ -40,13 +40,7 @@ inline bool has_gain(RowOperation operation) {
 // Throws std::invalid_argument that names what is wrong. Then: whether there is nothing to do.
 template <class T>
 bool done_without_kernel(const Rows<T>& p) {
-  const auto within = [](const char* what, int value, int least) {
-    if (value < least || value > MAX_DIMENSION)
-      throw std::invalid_argument(std::string(what) + " is " + std::to_string(value) +
-                                  ", but must be from " + std::to_string(least) + " to " +
-                                  std::to_string(MAX_DIMENSION));
-  };
-  within("rows", p.rows, 0), within("width", p.width, 1);
+  require_size("rows", p.rows, 0), require_size("width", p.width, 1);
   if (!(p.epsilon > 0)) throw std::invalid_argument("epsilon must be positive");
   if (p.rows == 0) return true;
   const auto there = [](const char* what, const void* address, bool needed) {

@@ -15,6 +15,14 @@ inline void require_multiple(const char* what, uint64_t value, uint64_t unit) {
                                 ", but this kernel needs a multiple of " + std::to_string(unit));
 }
 
+// Throws std::invalid_argument unless `value` is from `least` to MAX_DIMENSION.
+inline void require_size(const char* what, int value, int least) {
+  if (value < least || value > MAX_DIMENSION)
+    throw std::invalid_argument(std::string(what) + " is " + std::to_string(value) +
+                                ", but must be from " + std::to_string(least) + " to " +
+                                std::to_string(MAX_DIMENSION));
+}
+
 // Sizes from 0 to MAX_DIMENSION, leading dimensions no smaller than the width. Throws
 // std::invalid_argument that names the offender.
 template <class In, class Out>

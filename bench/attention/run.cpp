@@ -3,7 +3,6 @@
 #include <climits>
 
 #include "cudnn.h"
-#include "harness/device.h"
 #include "harness/own.h"
 #ifdef LADDER_CPU_DEVICE
   #include "cpu_device/block.h"
@@ -37,9 +36,7 @@ std::optional<Options> parse(const char* stage, const std::vector<Variant>& all,
   size("--keys", o.shape.keys, 0, "of a sequence; as many as queries if left out");
   size("--width", o.shape.width, 1, "of a head: 64, 128 or 256")->capture_default_str();
   app.add_flag("--causal", o.shape.causal, "a query does not see the keys behind it");
-  std::vector<std::string> names;
-  for (const Variant& variant : all) names.push_back(variant.name);
-  harness::add_own_options(app, o, names, {"random", "exact"},
+  harness::add_own_options(app, o, all, {"random", "exact"},
                            "random; or exact: weights are powers of two");
 #ifndef LADDER_CPU_DEVICE
   app.add_flag("--copy", o.copy,
@@ -151,23 +148,16 @@ void check_all_shapes(const std::vector<Variant>& variants, uint64_t seed, cudaS
   fmt::print("{} checked, all right\n", checked);
 }
 
-void run_variants(const char* stage, const std::vector<Variant>& all, const Options& o) {
+void run_variants(const char* stage, std::vector<Variant> variants, const Options& o) {
   const harness::Data data = o.data == "exact" ? harness::Data::EXACT : harness::Data::UNIFORM;
   require_valid(Attention{o.shape.batch, o.shape.heads, o.shape.kv_heads, o.shape.queries,
                           o.shape.keys, o.shape.width, nullptr, nullptr, nullptr, nullptr});
-  std::vector<Variant> variants = harness::wanted(all, o);
-  int sets = 1;
-  cudaStream_t stream = nullptr;  // to the end of the program
+  const auto [device, l2_bytes, stream] = harness::machine(o);
 #ifdef LADDER_CPU_DEVICE
-  const std::string device = "the CPU device";
   cpu_device::settings().count = false;
-#else
-  const harness::Device gpu = harness::select_device(o.device, 90, /*no_other*/ true);
-  const std::string device = gpu.name;
-  LADDER_CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
-  if (!o.check_alone) sets = harness::sets_beyond_l2(Case::bytes_per_set(o.shape), gpu.l2_bytes);
 #endif
   if (o.all_shapes) return check_all_shapes(variants, o.seed, stream);
+  const int sets = harness::sets_beyond_l2(Case::bytes_per_set(o.shape), l2_bytes);
   Case problem(o.shape, data, o.seed, reference_for(o.shape), sets);
 #ifndef LADDER_CPU_DEVICE
   if (o.cudnn) variants.push_back(cudnn(problem.problem(0, stream)));
@@ -225,28 +215,21 @@ void run_variants(const char* stage, const std::vector<Variant>& all, const Opti
                               {"variants", harness::print_variants(results, times, columns)}};
 #ifndef LADDER_CPU_DEVICE
   if (times.size() > variants.size()) {
-    const harness::Timing& t = times.back();
-    const double gbytes =
-        2.0 * sizeof(bf16) * static_cast<double>(numbers_of_keys(o.shape)) / (t.median * 1e6);
-    fmt::print("  a copy of K, read and written: {:.4f} ms, {:.1f} GB/s\n", t.median, gbytes);
-    json["copy"] = {{"ms", t.median}, {"samples", t.samples}, {"gbytes_per_s", gbytes}};
+    harness::add_copy(json, "K, read and written", times.back(),
+                      2.0 * sizeof(bf16) * static_cast<double>(numbers_of_keys(o.shape)));
   }
 #endif
-  if (!o.json.empty()) harness::write_whole(o.json, json.dump(2) + "\n");
-  harness::require_right(results);
+  harness::finish(o, json, results);
 }
 
 }  // namespace
 
 int run(const char* stage, const std::vector<Variant>& variants, int argc, char** argv) {
-  return harness::run_own(stage, [&] {
-    const auto options = parse(stage, variants, argc, argv);
-    if (!options) return;
-    if (options->list)
-      for (const Variant& variant : variants) fmt::print("{}\n", variant.name);
-    else
-      run_variants(stage, variants, *options);
-  });
+  return harness::run_own(
+      stage, variants, [&] { return parse(stage, variants, argc, argv); },
+      [&](const Options& options, const std::vector<Variant>& wanted) {
+        run_variants(stage, wanted, options);
+      });
 }
 
 }  // namespace ladder::attention_bench

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "command_line.h"
+#include "device.h"
 #include "program.h"
 #include "statistics.h"
 #ifdef LADDER_CPU_DEVICE
@@ -34,11 +35,14 @@ struct OwnOptions {
 };
 
 // `data`: the kinds there are, the usual one first.
-inline void add_own_options(CLI::App& app, OwnOptions& o, const std::vector<std::string>& variants,
-                            const std::vector<std::string>& data, const std::string& about_data) {
+template <class Variant>
+void add_own_options(CLI::App& app, OwnOptions& o, const std::vector<Variant>& variants,
+                     const std::vector<std::string>& data, const std::string& about_data) {
+  std::vector<std::string> names;
+  for (const Variant& variant : variants) names.push_back(variant.name);
   o.data = data.front();
   app.add_option("--data", o.data, about_data)->check(CLI::IsMember(data))->capture_default_str();
-  app.add_option("--variant", o.variants, "these alone")->check(CLI::IsMember(variants));
+  app.add_option("--variant", o.variants, "these alone")->check(CLI::IsMember(names));
   app.add_flag("--all-shapes", o.all_shapes, "check shapes and data of every kind instead");
   app.add_flag("--list", o.list, "print the variants' names and end");
 #ifndef LADDER_CPU_DEVICE
@@ -126,25 +130,62 @@ inline nlohmann::ordered_json print_variants(const std::vector<Checked>& variant
   return json;
 }
 
-// Throws std::runtime_error that names the first variant with a wrong result or a finding.
-inline void require_right(const std::vector<Checked>& variants) {
+// Prints the time of a copy, which reads and writes `bytes` in all, and adds it to the JSON.
+inline void add_copy(nlohmann::ordered_json& json, const std::string& what, const Timing& t,
+                     double bytes) {
+  const double gbytes = bytes / (t.median * 1e6);
+  fmt::print("  a copy of {}: {:.4f} ms, {:.1f} GB/s\n", what, t.median, gbytes);
+  json["copy"] = {{"ms", t.median}, {"samples", t.samples}, {"gbytes_per_s", gbytes}};
+}
+
+// Writes the JSON where that is asked for. Then throws std::runtime_error that names the first
+// variant with a wrong result or a finding.
+inline void finish(const OwnOptions& o, const nlohmann::ordered_json& json,
+                   const std::vector<Checked>& variants) {
+  if (!o.json.empty()) write_whole(o.json, json.dump(2) + "\n");
   for (const Checked& variant : variants)
     if (!variant.ok())
       throw std::runtime_error(fmt::format("{}: {}", variant.name, variant.text()));
 }
 
-// Sets of operands with which none is in L2 when its turn comes again.
+// Where a stage runs, to the end of the program. Throws NoDevice.
+struct Machine {
+  std::string name = "the CPU device";
+  double l2_bytes = 0;  // 0 where nothing is timed
+  cudaStream_t stream = nullptr;
+};
+inline Machine machine(const OwnOptions& o) {
+  Machine machine;
+#ifdef LADDER_CPU_DEVICE
+  (void)o;
+#else
+  const Device gpu = select_device(o.device, 90, /*no_other*/ true);
+  machine.name = gpu.name;
+  if (!o.check_alone) machine.l2_bytes = static_cast<double>(gpu.l2_bytes);
+  LADDER_CUDA_CHECK(cudaStreamCreateWithFlags(&machine.stream, cudaStreamNonBlocking));
+#endif
+  return machine;
+}
+
+// Sets of operands with which none is in L2 when its turn comes again; one where nothing is timed.
 inline int sets_beyond_l2(double bytes_per_set, double l2_bytes) {
   constexpr double MOST_SETS = 64;
   return static_cast<int>(std::min(MOST_SETS, 1 + 2.0 * l2_bytes / bytes_per_set));
 }
 
-// A program of a stage: body() parses and runs. Returns the exit code.
-template <class Body>
-int run_own(const char* stage, const Body& body) {
+// A program of a stage. parse() returns the options, or none where there is nothing to do;
+// run(options, variants) gets those variants that they name. Returns the exit code.
+template <class Variant, class Parse, class Run>
+int run_own(const char* stage, const std::vector<Variant>& all, const Parse& parse,
+            const Run& run) {
   return run_program(stage, [&] {
     try {
-      body();
+      const auto options = parse();
+      if (!options) return;
+      if (options->list)
+        for (const Variant& variant : all) fmt::print("{}\n", variant.name);
+      else
+        run(*options, wanted(all, *options));
     } catch (const std::invalid_argument& error) {  // a launcher cannot serve this shape or device
       throw UsageError(error.what());
     }

@@ -2,7 +2,6 @@
 
 #include <map>
 
-#include "harness/device.h"
 #include "harness/own.h"
 
 namespace ladder::rows_bench {
@@ -37,12 +36,11 @@ std::optional<Options> parse(const char* stage, const std::vector<Variant>& all,
     for (const std::string& value : values) all_values += (all_values.empty() ? "" : ", ") + value;
     app.add_option(name, to, all_values)->check(CLI::IsMember(values))->capture_default_str();
   };
-  std::vector<std::string> operations, names;
+  std::vector<std::string> operations;
   for (const auto& [name, operation] : OPERATIONS) operations.push_back(name);
-  for (const Variant& variant : all) names.push_back(variant.name);
   one_of("--operation", o.operation, operations);
   one_of("--type", o.type, {"bf16", "fp32"});
-  harness::add_own_options(app, o, names, {"random", "far_from_zero"},
+  harness::add_own_options(app, o, all, {"random", "far_from_zero"},
                            "random, from -8 to 8; or far_from_zero, from 999 to 1001");
   if (!harness::parse_arguments(app, argc, argv)) return std::nullopt;
   if (double{1} * o.rows * o.width > MAX_DIMENSION)
@@ -79,12 +77,13 @@ int check_all_shapes(const std::vector<Variant>& variants, uint64_t seed, cudaSt
 
 template <class T>
 void run_variants(const char* stage, const std::vector<Variant>& variants, const Options& o,
-                  const std::string& device, double l2_bytes, cudaStream_t stream) {
+                  const harness::Machine& machine) {
+  const cudaStream_t stream = machine.stream;
   const Shape shape{OPERATIONS.at(o.operation), o.rows, o.width};
   const double bytes = Case<T>::bytes_per_set(shape);
-  const bool timed = l2_bytes > 0 && !o.check_alone && o.rows > 0;
-  Case<T> problem(shape, o.data == "random" ? Data::RANDOM : Data::FAR_FROM_ZERO, o.seed,
-                  timed ? harness::sets_beyond_l2(bytes, l2_bytes) : 1);
+  const bool timed = machine.l2_bytes > 0 && o.rows > 0;
+  const int sets = timed ? harness::sets_beyond_l2(bytes, machine.l2_bytes) : 1;
+  Case<T> problem(shape, o.data == "random" ? Data::RANDOM : Data::FAR_FROM_ZERO, o.seed, sets);
   std::vector<harness::Checked> results;
   for (const Variant& variant : variants)
     results.push_back(harness::checked(variant.name, problem.check(variant, stream)));
@@ -101,7 +100,6 @@ void run_variants(const char* stage, const std::vector<Variant>& variants, const
       LADDER_CUDA_CHECK(cudaMemcpyAsync(p.Y, p.X, size, cudaMemcpyDeviceToDevice, stream));
     });
     constexpr int WARMUP = 3;
-    const int sets = harness::sets_beyond_l2(bytes, l2_bytes);
     times = harness::time_interleaved(launches, {sets, WARMUP, o.iterations}, stream);
   }
 #endif
@@ -110,10 +108,10 @@ void run_variants(const char* stage, const std::vector<Variant>& variants, const
     return 100 * times.back().median / t.median;
   };
   fmt::print("{}: {} of {} rows of {} numbers, {}, {} data, on {}\n", stage, o.operation, o.rows,
-             o.width, o.type, o.data, device);
+             o.width, o.type, o.data, machine.name);
   nlohmann::ordered_json json{
       {"stage", stage},
-      {"device", device},
+      {"device", machine.name},
       {"rows", o.rows},
       {"width", o.width},
       {"type", o.type},
@@ -123,47 +121,30 @@ void run_variants(const char* stage, const std::vector<Variant>& variants, const
       {"variants", harness::print_variants(results, times,
                                            {{"GB/s", "gbytes_per_s", 1, gbytes},
                                             {"% of copy", "percent_of_copy", 1, percent}})}};
-  if (!times.empty()) {
-    const harness::Timing& t = times.back();
-    fmt::print("  a copy of X to Y: {:.4f} ms, {:.1f} GB/s\n", t.median, gbytes(t));
-    json["copy"] = {{"ms", t.median}, {"samples", t.samples}, {"gbytes_per_s", gbytes(t)}};
-  }
-  if (!o.json.empty()) harness::write_whole(o.json, json.dump(2) + "\n");
-  harness::require_right(results);
+  if (!times.empty()) harness::add_copy(json, "X to Y", times.back(), bytes);
+  harness::finish(o, json, results);
 }
 
-void run_as(const char* stage, const std::vector<Variant>& all, const Options& o) {
-  const std::vector<Variant> variants = harness::wanted(all, o);
-  cudaStream_t stream = nullptr;  // to the end of the program
-#ifdef LADDER_CPU_DEVICE
-  const std::string device = "the CPU device";
-  const double l2_bytes = 0;
-#else
-  const harness::Device gpu = harness::select_device(o.device, 90, /*no_other*/ true);
-  const std::string device = gpu.name;
-  const double l2_bytes = static_cast<double>(gpu.l2_bytes);
-  LADDER_CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
-#endif
+void run_as(const char* stage, const std::vector<Variant>& variants, const Options& o) {
+  const harness::Machine machine = harness::machine(o);
   if (o.all_shapes)
-    fmt::print("{} checked, all right\n", check_all_shapes<bf16>(variants, o.seed, stream) +
-                                              check_all_shapes<float>(variants, o.seed, stream));
+    fmt::print("{} checked, all right\n",
+               check_all_shapes<bf16>(variants, o.seed, machine.stream) +
+                   check_all_shapes<float>(variants, o.seed, machine.stream));
   else if (o.type == "bf16")
-    run_variants<bf16>(stage, variants, o, device, l2_bytes, stream);
+    run_variants<bf16>(stage, variants, o, machine);
   else
-    run_variants<float>(stage, variants, o, device, l2_bytes, stream);
+    run_variants<float>(stage, variants, o, machine);
 }
 
 }  // namespace
 
 int run(const char* stage, const std::vector<Variant>& variants, int argc, char** argv) {
-  return harness::run_own(stage, [&] {
-    const auto options = parse(stage, variants, argc, argv);
-    if (!options) return;
-    if (options->list)
-      for (const Variant& variant : variants) fmt::print("{}\n", variant.name);
-    else
-      run_as(stage, variants, *options);
-  });
+  return harness::run_own(
+      stage, variants, [&] { return parse(stage, variants, argc, argv); },
+      [&](const Options& options, const std::vector<Variant>& wanted) {
+        run_as(stage, wanted, options);
+      });
 }
 
 }  // namespace ladder::rows_bench
