@@ -48,8 +48,9 @@ constexpr int MOST_BUFFERS = 32;
 
 // A tile of BM rows and BN columns of C, of a cluster of SPLIT blocks. B's form is that of a matrix
 // by rows; the library has linear layers, whose B is by columns.
-template <class T, int BM, int BN, int SPLIT, Major MAJOR_B = Major::MN>
+template <class T, int BM_, int BN, int SPLIT_, Major MAJOR_B = Major::MN>
 struct Shared {
+  static constexpr int BM = BM_, SPLIT = SPLIT_, BK = few_rows::BK;
   static constexpr int CONSUMERS = BN / BOX;  // warpgroups that multiply
   static constexpr int THREADS = CONSUMERS * WARPGROUP + 32;
   static constexpr int UNITS = BM / UNIT;
@@ -86,7 +87,7 @@ struct Shared {
 struct Steps {
   int first, stride, count;
 };
-template <int SPLIT>
+template <int SPLIT, int BK = few_rows::BK>
 __device__ __forceinline__ Steps steps_of(int rank, int K) {
   return {rank, SPLIT, (ceil_div(K, BK) - rank + SPLIT - 1) / SPLIT};
 }
@@ -197,20 +198,21 @@ __device__ __forceinline__ float4 part_of(const float* acc, int unit) {
   return make_float4(a[0], a[1], a[2], a[3]);
 }
 
-template <class T, int BM, int BN, int SPLIT, Major MAJOR_B, class Finish>
-__global__ void __launch_bounds__(Shared<T, BM, BN, SPLIT, MAJOR_B>::THREADS, 1)
+// S is the Shared of a tile: what load() brings of it, and consume() multiplies.
+template <class S, class T, class Finish>
+__global__ void __launch_bounds__(S::THREADS, 1)
     gemm_kernel(int M, int N, int K, const __grid_constant__ CUtensorMap map_A,
                 const __grid_constant__ CUtensorMap map_B, T* C, int64_t ldc, int buffers,
                 const Finish finish) {
-  using S = Shared<T, BM, BN, SPLIT, MAJOR_B>;
+  constexpr int SPLIT = S::SPLIT;
   constexpr bool CLUSTER = SPLIT > 1;
-  constexpr int CONSUMER_THREADS = S::CONSUMERS * WARPGROUP;
+  constexpr int CONSUMER_THREADS = S::CONSUMERS * WARPGROUP, BN = S::CONSUMERS * BOX;
   S& s = dynamic_shared<S>();
   const int rank = blockIdx.x % SPLIT;
   const int tile_n = tile_column();
-  const Tile tile = {static_cast<int>(blockIdx.x / SPLIT) * BM, tile_n * BN};
+  const Tile tile = {static_cast<int>(blockIdx.x / SPLIT) * S::BM, tile_n * BN};
   if (tile_n >= ceil_div(N, BN)) return;
-  const Steps steps = steps_of<SPLIT>(rank, K);
+  const Steps steps = steps_of<SPLIT, S::BK>(rank, K);
   const int owned = (S::UNITS - rank + SPLIT - 1) / SPLIT;  // units: every SPLIT-th
   const bool is_producer = warp_of_block() == CONSUMER_THREADS / 32;
 
@@ -236,7 +238,7 @@ __global__ void __launch_bounds__(Shared<T, BM, BN, SPLIT, MAJOR_B>::THREADS, 1)
   }
   const int warp_n = tile.n0 + threadIdx.x / 32 * 16, lane = threadIdx.x % 32;
   const auto columns = finish.columns(tile.m0, warp_n, N, lane);  // on their way, while B is
-  float acc[BM / 2] = {};
+  float acc[S::BM / 2] = {};
   consume(s, steps, Ring{static_cast<unsigned>(buffers)}, acc);
 
   const auto store = [&](int unit, float4 sum) {
@@ -270,9 +272,8 @@ constexpr size_t MULTIPROCESSOR_BYTES = 228 * 1024, RESERVED_BYTES = 1024;
 constexpr size_t MOST_BYTES = 182 * 1024;
 
 // As many buffers as `blocks` blocks on a multiprocessor leave each other.
-template <class T, int BM, int BN, int SPLIT>
+template <class S>
 constexpr int buffers_of(int blocks) {
-  using S = Shared<T, BM, BN, SPLIT>;  // with either form of B as many bytes
   const size_t share = MULTIPROCESSOR_BYTES / blocks - RESERVED_BYTES;
   const size_t bytes = S::OVER_TILES ? share : std::min(share, MOST_BYTES);
   int buffers = 0;
@@ -285,8 +286,8 @@ constexpr int buffers_of(int blocks) {
 template <class T, int BM, int BN, int SPLIT, Major MAJOR_B = Major::MN, class Finish>
 void launch_and_finish(const Gemm<T, T>& p, int blocks, const Finish& finish) {
   using S = Shared<T, BM, BN, SPLIT, MAJOR_B>;
-  const int buffers = buffers_of<T, BM, BN, SPLIT>(blocks);
-  launch_clusters(SPLIT, gemm_kernel<T, BM, BN, SPLIT, MAJOR_B, Finish>,
+  const int buffers = buffers_of<S>(blocks);
+  launch_clusters(SPLIT, gemm_kernel<S, T, Finish>,
                   tile_grid(ceil_div(p.M, BM) * SPLIT, ceil_div(p.N, BN)), dim3(S::THREADS),
                   S::bytes(buffers), {p.stream, p.starts_early}, p.M, p.N, p.K,
                   S::OperandA::map(p.A, p.M, p.K, p.lda), S::OperandB::map(p.B, p.N, p.K, p.ldb),
@@ -306,7 +307,8 @@ void launch_configuration(const Gemm<T, T>& p, int blocks) {
 }
 template <class T, int BM, int BN, int SPLIT>
 constexpr Configuration<T> configuration() {
-  return {BM, BN, SPLIT, buffers_of<T, BM, BN, SPLIT>, launch_configuration<T, BM, BN, SPLIT>};
+  return {BM, BN, SPLIT, buffers_of<Shared<T, BM, BN, SPLIT>>,
+          launch_configuration<T, BM, BN, SPLIT>};
 }
 template <class T>
 inline constexpr Configuration<T> CONFIGURATIONS[] = {

@@ -126,7 +126,7 @@ void gemm(const Gemm<half, half>& p) {
   constexpr bool IN_WORKSPACE = VARIANT == Variant::WORKSPACE;
   if (IN_WORKSPACE) require_workspace(p, workspace_bytes(p));
   const int tiles_m = ceil_div(p.M, BM), tiles_n = ceil_div(p.N, BN);
-  const int buffers = buffers_of<half, BM, BN, SPLIT>(1);
+  const int buffers = buffers_of<Shared>(1);
   float4* const workspace = static_cast<float4*>(p.workspace);
   launch_clusters(IN_WORKSPACE ? 1 : SPLIT, gemm_kernel<VARIANT>,
                   tile_grid(tiles_m * SPLIT, tiles_n), dim3(Shared::THREADS),

@@ -399,7 +399,7 @@ class Contenders {
 
   template <int BM, int BN, int SPLIT>
   void multiplied(unsigned cluster = 1) {
-    const int buffers = few_rows::buffers_of<half, BM, BN, SPLIT>(1);
+    const int buffers = few_rows::buffers_of<few_rows::Shared<half, BM, BN, SPLIT>>(1);
     static_assert(M <= BM);
     const int blocks = N / BN * SPLIT;
     const auto start = [=](int set, Moments* moments) {

@@ -15,7 +15,7 @@ using tuned::Kernel;
 template <size_t I>
 int buffers(int blocks) {
   constexpr library::LinearTile TILE = library::LINEAR_TILES[I];
-  return few_rows::buffers_of<half, TILE.BM, TILE.BN, TILE.split>(blocks);
+  return few_rows::buffers_of<few_rows::Shared<half, TILE.BM, TILE.BN, TILE.split>>(blocks);
 }
 template <size_t... I>
 std::vector<Candidate> linear_candidates(std::index_sequence<I...>) {

@@ -24,7 +24,7 @@ template <class T, int BM, int BN, int SPLIT>
 constexpr Linear<T> linear() {
   using ptx::Major;
   return {{BM, BN, SPLIT},
-          few_rows::buffers_of<T, BM, BN, SPLIT>,
+          few_rows::buffers_of<few_rows::Shared<T, BM, BN, SPLIT>>,
           {launch_form<T, BM, BN, SPLIT, Major::MN>, launch_form<T, BM, BN, SPLIT, Major::K>}};
 }
 template <class T, size_t... I>

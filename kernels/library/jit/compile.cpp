@@ -83,11 +83,10 @@ Source of_tiles(const Candidate& c, const Operands& o, const std::string& ns,
 }
 Source of_few_rows(const Candidate& c, const Operands& o, const std::string& finish) {
   const std::string ns = "ladder::few_rows::",
-                    tile = "<" + type_and_sizes(c, o) + ", " + std::to_string(c.split);
-  const std::string with_form = tile + ", " + form(o.transposed_b);
-  const std::string shared = ns + "Shared" + with_form + ">";
-  const std::string buffers = ns + "buffers_of" + tile + ">(" + std::to_string(c.resident) + ")";
-  return {"", ns + "gemm_kernel" + with_form + ", " + finish + ">",
+                    shared = ns + "Shared<" + type_and_sizes(c, o) + ", " +
+                             std::to_string(c.split) + ", " + form(o.transposed_b) + ">",
+                    buffers = ns + "buffers_of<" + shared + ">(" + std::to_string(c.resident) + ")";
+  return {"", ns + "gemm_kernel<" + shared + ", " + o.type + ", " + finish + ">",
           "ladder::jit::numbers<" + shared + "::bytes(" + buffers + "), " + shared + "::THREADS, " +
               buffers + ">"};
 }
