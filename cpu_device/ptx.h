@@ -167,6 +167,10 @@ inline void tma_load(void* to, const CUtensorMap* map, int col, int row, int mat
   const auto own = static_cast<uint16_t>(1u << cpu_device::this_block->rank());
   cpu_device::tma_load(to, map, at, barrier, own, place);
 }
+inline void bulk_load(void* to, const void* from, uint32_t bytes, uint64_t* barrier,
+                      cpu_device::Place place = cpu_device::here()) {
+  cpu_device::bulk_load(to, from, bytes, barrier, place);
+}
 inline void tma_store(const CUtensorMap* map, int col, int row, const void* from,
                       cpu_device::Place place = cpu_device::here()) {
   const int at[] = {col, row};
@@ -220,12 +224,13 @@ void wgmma_m64k16_f32(float (&d)[COUNT], uint64_t a, uint64_t b, bool accumulate
   cpu_device::wgmma(WGMMA_OF_16_BITS<T>, d, 2 * COUNT, a, b, accumulate, OF_A == Major::MN,
                     OF_B == Major::MN, place);
 }
-template <class T, int COUNT>
+template <class T, Major OF_B, int COUNT>
 void wgmma_m64k16_f32(float (&d)[COUNT], const uint32_t (&a)[4], uint64_t b, bool accumulate,
                       cpu_device::Place place = cpu_device::here()) {
   static_assert(COUNT % 4 == 0 && COUNT <= 128, "N is a multiple of 8 up to 256");
   static_assert(std::is_same_v<T, half> || std::is_same_v<T, __nv_bfloat16>);
-  cpu_device::wgmma_a_in_registers(WGMMA_OF_16_BITS<T>, d, 2 * COUNT, a, b, accumulate, place);
+  cpu_device::wgmma_a_in_registers(WGMMA_OF_16_BITS<T>, d, 2 * COUNT, a, b, accumulate,
+                                   OF_B == Major::MN, place);
 }
 template <int COUNT>
 void wgmma_m64k16_f32_f16(float (&d)[COUNT], uint64_t a, uint64_t b, bool accumulate,
@@ -261,6 +266,26 @@ void wgmma_m64k32_f32_fp8(float (&d)[COUNT], uint64_t a, uint64_t b, bool accumu
       std::is_same_v<T, __nv_fp8_e4m3> ? cpu_device::WgmmaType::E4M3 : cpu_device::WgmmaType::E5M2;
   static_assert(std::is_same_v<T, __nv_fp8_e4m3> || std::is_same_v<T, __nv_fp8_e5m2>);
   cpu_device::wgmma(TYPE, d, 2 * COUNT, a, b, accumulate, false, false, place);
+}
+
+// --- Pairs of 16 bits -------------------------------------------------------------------------
+
+inline uint32_t and_or(uint32_t x, uint32_t mask, uint32_t bits) {
+  return (x & mask) | bits;
+}
+template <class T>
+uint32_t subtract_pairs(uint32_t a, uint32_t b) {
+  const auto half_of = [&](unsigned shift) {
+    T x, y;
+    const auto bits_x = static_cast<uint16_t>(a >> shift),
+               bits_y = static_cast<uint16_t>(b >> shift);
+    std::memcpy(&x, &bits_x, sizeof x), std::memcpy(&y, &bits_y, sizeof y);
+    const T d = static_cast<T>(static_cast<float>(x) - static_cast<float>(y));
+    uint16_t bits;
+    std::memcpy(&bits, &d, sizeof bits);
+    return uint32_t{bits} << shift;
+  };
+  return half_of(0) | half_of(16);
 }
 
 // --- Integers -----------------------------------------------------------------------------------

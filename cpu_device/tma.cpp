@@ -47,20 +47,16 @@ void round_to_tf32(unsigned char* piece) {
   std::memcpy(piece, floats, PIECE_BYTES);
 }
 
-}  // namespace
-
-void tma_load(void* to, const void* encoded, const int* at, uint64_t* barrier, uint32_t blocks,
-              const Place& place) {
+void load(void* to, const TensorMap& map, const int* at, uint64_t* barrier, uint32_t blocks,
+          const Place& place) {
   Block& block = *this_block;
   Team& team = block.team();
-  const TensorMap* const map = map_of(encoded, place);
-  if (map == nullptr) return;
   const uint32_t shared = block.shared_address(to);
-  if (!lies_well(block, *map, at[0], shared, place)) return;
+  if (!lies_well(block, map, at[0], shared, place)) return;
   if (blocks >> team.block_count() != 0)
     report_finding(place, "a multicast to blocks that the cluster does not have");
   if (tracer != nullptr)
-    tracer->box(place, *map, at, Operation::BOX_LOAD,
+    tracer->box(place, map, at, Operation::BOX_LOAD,
                 static_cast<unsigned>(__builtin_popcount(blocks)));
 
   struct Target {
@@ -79,10 +75,10 @@ void tma_load(void* to, const void* encoded, const int* at, uint64_t* barrier, u
     if (tracer == nullptr) continue;
     const Touch as{counts->phase + 1, static_cast<uint16_t>(counts->agent), Kind::TMA_LOAD,
                    site_id(place)};
-    tracer->box_in_shared_memory(place, *map, target.at(shared), as);
+    tracer->box_in_shared_memory(place, map, target.at(shared), as);
   }
   if (targets.empty()) return;
-  team.later([=, copy = *map, where = coordinates(*map, at)] {
+  team.later([=, copy = map, where = coordinates(map, at)] {
     for (const Target& target : targets) {
       for_each_piece(copy, where.data(), shared, [&](const Piece& piece) {
         unsigned char* const bytes = target.block->at(piece.shared);
@@ -95,6 +91,28 @@ void tma_load(void* to, const void* encoded, const int* at, uint64_t* barrier, u
       target.block->mbarriers().copy_lands(*target.barrier, target.phase, box_bytes(copy));
     }
   });
+}
+
+}  // namespace
+
+void tma_load(void* to, const void* encoded, const int* at, uint64_t* barrier, uint32_t blocks,
+              const Place& place) {
+  if (const TensorMap* const map = map_of(encoded, place))
+    load(to, *map, at, barrier, blocks, place);
+}
+
+void bulk_load(void* to, const void* from, uint32_t bytes, uint64_t* barrier, const Place& place) {
+  const auto is_whole = [](uint64_t x) { return x % PIECE_BYTES == 0; };
+  const auto address = reinterpret_cast<uintptr_t>(from);
+  if (!is_whole(bytes) || !is_whole(address) || !is_whole(this_block->shared_address(to)))
+    return report_finding(place, "a bulk copy whose addresses and size are no multiples of 16");
+  TensorMap row{};  // a box that is a whole matrix of one row
+  row.base = address;
+  row.sizes[0] = bytes;
+  row.box[0] = static_cast<uint16_t>(bytes);
+  row.strides[0] = row.element_bytes = row.steps[0] = row.rank = 1;
+  const int at = 0;
+  load(to, row, &at, barrier, 1u << this_block->rank(), place);
 }
 
 void tma_store(const void* encoded, const int* at, const void* from, StoreMode mode,

@@ -12,6 +12,8 @@ namespace cpu_device {
 // by the mbarrier in the place of `barrier` there.
 void tma_load(void* to, const void* map, const int* at, uint64_t* barrier, uint32_t blocks,
               const Place& place);
+// Of bytes in a row, without a map.
+void bulk_load(void* to, const void* from, uint32_t bytes, uint64_t* barrier, const Place& place);
 enum class StoreMode { WRITE, ADD_HALVES };
 void tma_store(const void* map, const int* at, const void* from, StoreMode mode,
                const Place& place);

@@ -179,8 +179,8 @@ void wgmma(WgmmaType type, float* d, unsigned n, uint64_t a, uint64_t b, bool ac
 }
 
 void wgmma_a_in_registers(WgmmaType type, float* d, unsigned n, const uint32_t* a, uint64_t b,
-                          bool accumulate, const Place& place) {
-  Wgmma given{type, 0, b, n, accumulate, false, true, place};
+                          bool accumulate, bool transposed_b, const Place& place) {
+  Wgmma given{type, 0, b, n, accumulate, false, transposed_b, place};
   given.a_in_registers = true;
   start(given, d, a);
 }

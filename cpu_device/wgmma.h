@@ -38,9 +38,9 @@ struct Wgmmas {
 // By each thread of the warpgroup. d: n / 2 numbers, of S8 integers of 32 bits.
 void wgmma(WgmmaType type, float* d, unsigned n, uint64_t a, uint64_t b, bool accumulate,
            bool transposed_a, bool transposed_b, const Place& place);
-// Of 16 bits, B's rows along n. a: four registers, two numbers each.
+// Of 16 bits. a: four registers, two numbers each.
 void wgmma_a_in_registers(WgmmaType type, float* d, unsigned n, const uint32_t* a, uint64_t b,
-                          bool accumulate, const Place& place);
+                          bool accumulate, bool transposed_b, const Place& place);
 void wgmma_fence();
 void wgmma_commit_group();
 void wgmma_wait_group(unsigned groups, const Place& place);

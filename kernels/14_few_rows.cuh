@@ -46,26 +46,40 @@ constexpr int BOX = 64;  // columns of a box: 128 bytes; wgmma's m, for the prod
 constexpr int UNIT = 8;  // rows of C that have one owner
 constexpr int MOST_BUFFERS = 32;
 
-// A tile of BM rows and BN columns of C, of a cluster of SPLIT blocks. B's form is that of a matrix
-// by rows; the library has linear layers, whose B is by columns.
-template <class T, int BM_, int BN, int SPLIT_, Major MAJOR_B = Major::MN>
-struct Shared {
-  static constexpr int BM = BM_, SPLIT = SPLIT_, BK = few_rows::BK;
-  static constexpr int CONSUMERS = BN / BOX;  // warpgroups that multiply
+// What a step multiplies for a tile of BM rows and BN columns of C. B's form is that of a matrix by
+// rows; the library has linear layers, whose B is by columns.
+template <class T, int ROWS, int COLUMNS, Major MAJOR_B>
+struct Tiles {
+  static constexpr int BM = ROWS, BN = COLUMNS, BK = few_rows::BK;
+  static constexpr int EMPTIED_BY = 1;  // arrivals of a warpgroup that has multiplied
+  using OperandA = Operand<T, BM, Major::K>;
+  using OperandB = Operand<T, BN, MAJOR_B>;
+  using SourceB = CUtensorMap;                                            // how load() knows B
+  static constexpr uint32_t BYTES = sizeof(OperandA) + sizeof(OperandB);  // that load() brings
+  OperandB B;
+  OperandA A;
+
+  __device__ __forceinline__ void load(const CUtensorMap& map_A, const CUtensorMap& map_B,
+                                       Tile tile, int k0, uint64_t* full) {
+    B.load(map_B, tile.n0, k0, full);
+    A.load(map_A, tile.m0, k0, full);
+  }
+};
+
+// Of a block in a cluster of SPLIT.
+template <class OfStep, int BLOCKS>
+struct SharedOf {
+  using Tiles = OfStep;
+  static constexpr int SPLIT = BLOCKS, BM = Tiles::BM;
+  static constexpr int CONSUMERS = Tiles::BN / BOX;  // warpgroups that multiply
   static constexpr int THREADS = CONSUMERS * WARPGROUP + 32;
   static constexpr int UNITS = BM / UNIT;
   // Units that one block adds up, at most; who is alone adds nothing up.
   static constexpr int OWNED = SPLIT == 1 ? 1 : ceil_div(UNITS, SPLIT);
-  using OperandA = Operand<T, BM, Major::K>;
-  using OperandB = Operand<T, BN, MAJOR_B>;
-  struct Tiles {
-    OperandB B;
-    OperandA A;
-  };
   // Of the units that this block owns: of each block, what every consumer's thread has of it. Of a
   // large tile they have no room beside the buffers, and come to where the last operands were.
   using Sums = float4[OWNED][SPLIT][CONSUMERS * WARPGROUP];
-  static constexpr bool OVER_TILES = SPLIT > 1 && BM >= 64 && BN > BOX;
+  static constexpr bool OVER_TILES = SPLIT > 1 && BM >= 64 && CONSUMERS > 1;
   float4 beside[OVER_TILES ? 1 : sizeof(Sums) / sizeof(float4)];
   uint64_t full[MOST_BUFFERS];   // completes when a tile has landed
   uint64_t empty[MOST_BUFFERS];  // completes when all consumers have multiplied it
@@ -78,9 +92,12 @@ struct Shared {
   }
   static constexpr size_t bytes(int buffers) {
     const size_t of_tiles = static_cast<size_t>(buffers) * sizeof(Tiles);
-    return offsetof(Shared, tiles) + (OVER_TILES ? std::max(of_tiles, sizeof(Sums)) : of_tiles);
+    return offsetof(SharedOf, tiles) + (OVER_TILES ? std::max(of_tiles, sizeof(Sums)) : of_tiles);
   }
 };
+
+template <class T, int BM, int BN, int SPLIT, Major MAJOR_B = Major::MN>
+using Shared = SharedOf<Tiles<T, BM, BN, MAJOR_B>, SPLIT>;
 
 // The steps along K of block `rank` of a tile's: every SPLIT-th, so that all blocks of the grid go
 // through B from top to bottom together.
@@ -93,40 +110,37 @@ __device__ __forceinline__ Steps steps_of(int rank, int K) {
 }
 
 // Starts the copies of a step's tiles to a buffer.
-template <class Shared>
-__device__ __forceinline__ void load(Shared& s, const CUtensorMap& map_A, const CUtensorMap& map_B,
+template <class Shared, class SourceB>
+__device__ __forceinline__ void load(Shared& s, const CUtensorMap& map_A, const SourceB& from_B,
                                      Tile tile, Steps steps, int t, int buffer) {
   auto& to = s.tiles[buffer];
   uint64_t* const full = &s.full[buffer];
-  ptx::mbarrier_arrive_expect_tx(full, sizeof to);
-  const int k0 = (steps.first + t * steps.stride) * BK;
-  to.B.load(map_B, tile.n0, k0, full);
-  to.A.load(map_A, tile.m0, k0, full);
+  ptx::mbarrier_arrive_expect_tx(full, to.BYTES);
+  to.load(map_A, from_B, tile, (steps.first + t * steps.stride) * to.BK, full);
 }
 
 // The producer, a warp, of which an elected lane orders the copies (see 13). First it fills all
 // buffers, of which it prepares each barrier just before it is needed: to prepare all of them first
 // takes 0.4 us more (H200, 16x4096x4096).
-template <class Shared>
-__device__ __forceinline__ void fill(Shared& s, const CUtensorMap& map_A, const CUtensorMap& map_B,
+template <class Shared, class SourceB>
+__device__ __forceinline__ void fill(Shared& s, const CUtensorMap& map_A, const SourceB& from_B,
                                      Tile tile, Steps steps, int buffers) {
 #pragma unroll 1
   for (int t = 0; t < min(buffers, steps.count); ++t) {
     if (!ptx::elect_one()) continue;
     ptx::mbarrier_init(&s.full[t], 1);
     ptx::fence_mbarrier_init();  // TMA sees it, too
-    load(s, map_A, map_B, tile, steps, t, t);
+    load(s, map_A, from_B, tile, steps, t, t);
   }
 }
 // Then it fills every buffer as soon as it is empty.
-template <class Shared>
-__device__ __forceinline__ void refill(Shared& s, const CUtensorMap& map_A,
-                                       const CUtensorMap& map_B, Tile tile, Steps steps,
-                                       Ring ring) {
+template <class Shared, class SourceB>
+__device__ __forceinline__ void refill(Shared& s, const CUtensorMap& map_A, const SourceB& from_B,
+                                       Tile tile, Steps steps, Ring ring) {
 #pragma unroll 1
   for (int t = ring.buffers; t < steps.count; ++t, ring.next()) {
     ptx::mbarrier_wait_parity(&s.empty[ring.buffer], ring.parity);
-    if (ptx::elect_one()) load(s, map_A, map_B, tile, steps, t, ring.buffer);
+    if (ptx::elect_one()) load(s, map_A, from_B, tile, steps, t, ring.buffer);
   }
 }
 
@@ -198,29 +212,30 @@ __device__ __forceinline__ float4 part_of(const float* acc, int unit) {
   return make_float4(a[0], a[1], a[2], a[3]);
 }
 
-// S is the Shared of a tile: what load() brings of it, and consume() multiplies.
 template <class S, class T, class Finish>
 __global__ void __launch_bounds__(S::THREADS, 1)
     gemm_kernel(int M, int N, int K, const __grid_constant__ CUtensorMap map_A,
-                const __grid_constant__ CUtensorMap map_B, T* C, int64_t ldc, int buffers,
-                const Finish finish) {
-  constexpr int SPLIT = S::SPLIT;
+                const __grid_constant__ typename S::Tiles::SourceB from_B, T* C, int64_t ldc,
+                int buffers, const Finish finish) {
+  using Tiles = typename S::Tiles;
+  constexpr int SPLIT = S::SPLIT, BN = Tiles::BN;
   constexpr bool CLUSTER = SPLIT > 1;
-  constexpr int CONSUMER_THREADS = S::CONSUMERS * WARPGROUP, BN = S::CONSUMERS * BOX;
+  constexpr int CONSUMER_THREADS = S::CONSUMERS * WARPGROUP;
   S& s = dynamic_shared<S>();
   const int rank = blockIdx.x % SPLIT;
   const int tile_n = tile_column();
   const Tile tile = {static_cast<int>(blockIdx.x / SPLIT) * S::BM, tile_n * BN};
   if (tile_n >= ceil_div(N, BN)) return;
-  const Steps steps = steps_of<SPLIT, S::BK>(rank, K);
+  const Steps steps = steps_of<SPLIT, Tiles::BK>(rank, K);
   const int owned = (S::UNITS - rank + SPLIT - 1) / SPLIT;  // units: every SPLIT-th
   const bool is_producer = warp_of_block() == CONSUMER_THREADS / 32;
 
   ptx::let_next_grid_start();    // without Gemm::starts_early these two do nothing
   ptx::wait_for_grids_before();  // from here on, matrices are read and written
-  if (is_producer) fill(s, map_A, map_B, tile, steps, buffers);
+  if (is_producer) fill(s, map_A, from_B, tile, steps, buffers);
   if (threadIdx.x == 0) {  // meanwhile, the other barriers
-    for (int i = 0; i < buffers; ++i) ptx::mbarrier_init(&s.empty[i], S::CONSUMERS);
+    for (int i = 0; i < buffers; ++i)
+      ptx::mbarrier_init(&s.empty[i], S::CONSUMERS * Tiles::EMPTIED_BY);
     if (CLUSTER) {
       ptx::mbarrier_init(&s.received, 1);
       ptx::fence_mbarrier_init();  // the other blocks see it, too
@@ -231,7 +246,7 @@ __global__ void __launch_bounds__(S::THREADS, 1)
   if (CLUSTER && !S::OVER_TILES)
     ptx::cluster_arrive_relaxed();  // and does not wait for the other blocks yet
   if (is_producer) {
-    refill(s, map_A, map_B, tile, steps, Ring{static_cast<unsigned>(buffers)});
+    refill(s, map_A, from_B, tile, steps, Ring{static_cast<unsigned>(buffers)});
     if (S::OVER_TILES) ptx::cluster_arrive();
     if (CLUSTER) ptx::cluster_wait();
     return;
@@ -285,13 +300,14 @@ constexpr int buffers_of(int blocks) {
 // With `blocks` blocks on a multiprocessor. Throws CudaError where there is no TMA.
 template <class T, int BM, int BN, int SPLIT, Major MAJOR_B = Major::MN, class Finish>
 void launch_and_finish(const Gemm<T, T>& p, int blocks, const Finish& finish) {
-  using S = Shared<T, BM, BN, SPLIT, MAJOR_B>;
+  using Tiles = Tiles<T, BM, BN, MAJOR_B>;
+  using S = SharedOf<Tiles, SPLIT>;
   const int buffers = buffers_of<S>(blocks);
   launch_clusters(SPLIT, gemm_kernel<S, T, Finish>,
                   tile_grid(ceil_div(p.M, BM) * SPLIT, ceil_div(p.N, BN)), dim3(S::THREADS),
                   S::bytes(buffers), {p.stream, p.starts_early}, p.M, p.N, p.K,
-                  S::OperandA::map(p.A, p.M, p.K, p.lda), S::OperandB::map(p.B, p.N, p.K, p.ldb),
-                  p.C, p.ldc, buffers, finish);
+                  Tiles::OperandA::map(p.A, p.M, p.K, p.lda),
+                  Tiles::OperandB::map(p.B, p.N, p.K, p.ldb), p.C, p.ldc, buffers, finish);
 }
 
 // What the launcher chooses among.

@@ -217,7 +217,7 @@ __global__ void __launch_bounds__(THREADS, 1)
     ptx::wgmma_fence();
 #pragma unroll
     for (int k = 0; k < KEYS; k += MMA_K)
-      ptx::wgmma_m64k16_f32<bf16>(o, weights[k / MMA_K], descriptor_b(now.V, k), true);
+      ptx::wgmma_m64k16_f32<bf16, Major::MN>(o, weights[k / MMA_K], descriptor_b(now.V, k), true);
     ptx::wgmma_commit_group();
     ptx::wgmma_wait_group<0>();
     __syncthreads();  // both warpgroups are done with the piece

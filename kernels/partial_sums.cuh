@@ -128,11 +128,11 @@ void gemm(const Gemm<half, half>& p) {
   const int tiles_m = ceil_div(p.M, BM), tiles_n = ceil_div(p.N, BN);
   const int buffers = buffers_of<Shared>(1);
   float4* const workspace = static_cast<float4*>(p.workspace);
-  launch_clusters(IN_WORKSPACE ? 1 : SPLIT, gemm_kernel<VARIANT>,
-                  tile_grid(tiles_m * SPLIT, tiles_n), dim3(Shared::THREADS),
-                  Shared::bytes(buffers), p.stream, p.M, p.N, p.K,
-                  Shared::OperandA::map(p.A, p.M, p.K, p.lda),
-                  Shared::OperandB::map(p.B, p.N, p.K, p.ldb), p.C, p.ldc, buffers, workspace);
+  launch_clusters(
+      IN_WORKSPACE ? 1 : SPLIT, gemm_kernel<VARIANT>, tile_grid(tiles_m * SPLIT, tiles_n),
+      dim3(Shared::THREADS), Shared::bytes(buffers), p.stream, p.M, p.N, p.K,
+      Shared::Tiles::OperandA::map(p.A, p.M, p.K, p.lda),
+      Shared::Tiles::OperandB::map(p.B, p.N, p.K, p.ldb), p.C, p.ldc, buffers, workspace);
   if constexpr (IN_WORKSPACE)
     launch(add_kernel, tile_grid(tiles_m * UNITS, tiles_n), dim3(CONSUMER_THREADS), 0, p.stream,
            p.M, p.N, p.C, p.ldc, workspace);

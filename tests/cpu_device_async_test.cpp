@@ -672,9 +672,10 @@ TEST_F(Async, Wgmma) {
 }
 
 // A from registers: rows of 16, each of its warp's, by eight columns of B.
+template <ptx::Major OF_B>
 __global__ void wgmma_of_registers_kernel(float* out, bool early) {
-  auto& B = dynamic_shared<half[16][64]>();
-  for (int i = threadIdx.x; i < 16 * 64; i += 128)
+  auto& B = dynamic_shared<half[64][64]>();  // of k x n, or of n x k: 1 where they are the same
+  for (int i = threadIdx.x; i < 64 * 64; i += 128)
     B[i / 64][i % 64 ^ i / 64 % 8 * 8] = __float2half(i / 64 == i % 64 ? 1.0f : 0.0f);
   ptx::fence_proxy_async();
   __syncthreads();
@@ -688,7 +689,7 @@ __global__ void wgmma_of_registers_kernel(float* out, bool early) {
     a[i] = reinterpret_cast<const uint32_t&>(pair);
   }
   ptx::wgmma_fence();
-  ptx::wgmma_m64k16_f32<half>(acc, a, ptx::wgmma_descriptor(&B[0][0], 0, 1024), false);
+  ptx::wgmma_m64k16_f32<half, OF_B>(acc, a, ptx::wgmma_descriptor(&B[0][0], 0, 1024), false);
   ptx::wgmma_commit_group();
   if (early) a[3] = 0;  // BUG
   ptx::wgmma_wait_group<0>();
@@ -697,19 +698,21 @@ __global__ void wgmma_of_registers_kernel(float* out, bool early) {
 TEST_F(Async, WgmmaOfRegisters) {
   float* out = nullptr;
   LADDER_CUDA_CHECK(cudaMalloc(&out, 128 * 32 * sizeof(float)));
-  const auto run = [&](bool early) {
-    launch(wgmma_of_registers_kernel, dim3(1), dim3(128), 16 * 64 * sizeof(half), nullptr, out,
-           early);
+  const auto run = [&](auto kernel, bool early) {
+    launch(kernel, dim3(1), dim3(128), 64 * 64 * sizeof(half), nullptr, out, early);
   };
-  run(false);
-  expect_nothing();
-  for (int t = 0; t < 128; ++t)
-    for (int i = 0; i < 32; ++i) {
-      const int row = t / 32 * 16 + i / 2 % 2 * 8 + t % 32 / 4,
-                column = i / 4 * 8 + t % 4 * 2 + i % 2;
-      ASSERT_EQ(out[t * 32 + i], column < 16 ? row * 16 + column : 0) << t << " " << i;
-    }
-  run(true);
+  for (const auto kernel :
+       {wgmma_of_registers_kernel<ptx::Major::MN>, wgmma_of_registers_kernel<ptx::Major::K>}) {
+    run(kernel, false);
+    expect_nothing();
+    for (int t = 0; t < 128; ++t)
+      for (int i = 0; i < 32; ++i) {
+        const int row = t / 32 * 16 + i / 2 % 2 * 8 + t % 32 / 4,
+                  column = i / 4 * 8 + t % 4 * 2 + i % 2;
+        ASSERT_EQ(out[t * 32 + i], column < 16 ? row * 16 + column : 0) << t << " " << i;
+      }
+  }
+  run(wgmma_of_registers_kernel<ptx::Major::K>, true);
   expect_found("uses registers that a wgmma reads A from and that it has not waited for");
   LADDER_CUDA_CHECK(cudaFree(out));
 }

@@ -59,6 +59,14 @@ __device__ __forceinline__ void tma_load(void* to, const CUtensorMap* map, int c
                                   {col, row, matrix}, barrier);
 }
 
+// Starts the copy of `bytes` that lie in a row, a multiple of 16 as both addresses are. They count
+// at the barrier. There is no map that has to be fetched before.
+__device__ __forceinline__ void bulk_load(void* to, const void* from, uint32_t bytes,
+                                          uint64_t* barrier) {
+  cuda::ptx::cp_async_bulk(cuda::ptx::space_cluster, cuda::ptx::space_global, to, from, bytes,
+                           barrier);
+}
+
 // The same as the first to the same place in each block of the cluster whose rank's bit is set in
 // `blocks`. The bytes count at the barrier that each of them has in the place of `barrier`.
 __device__ __forceinline__ void tma_load_multicast(void* to, const CUtensorMap* map, int col,

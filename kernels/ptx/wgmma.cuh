@@ -124,16 +124,17 @@ enum class Major { K, MN };
   }
 // A from registers: each thread has its part of 64 x 16, and the instruction has a word for B alone.
 // A0 to A3 are the numbers of these registers.
-#define WGMMA_A_OF_TYPE(NAME, TYPES, N, A, A0, A1, A2, A3, B, ACCUMULATE)                         \
+#define WGMMA_A_OF_TYPE(NAME, TYPES, N, A, A0, A1, A2, A3, B, ACCUMULATE, MAJOR_B)                \
+  template <Major OF_B>                                                                           \
   __device__ __forceinline__ void NAME(float(&d)[A], const uint32_t(&a)[4], uint64_t b,           \
                                        bool accumulate) {                                         \
     asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %" #ACCUMULATE ", 0;\n"                        \
                  "wgmma.mma_async.sync.aligned.m64n" #N TYPES " {"                                \
                  WGMMA_TEXT(WGMMA_##A(WGMMA_NAME)) "}, {%" #A0 ", %" #A1 ", %" #A2 ", %" #A3      \
-                 "}, %" #B ", p" WGMMA_NOT_NEGATED ", 1;\n}"                                      \
+                 "}, %" #B ", p" WGMMA_NOT_NEGATED ", %" #MAJOR_B ";\n}"                          \
                  : WGMMA_##A(WGMMA_OPERAND)                                                       \
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b),                            \
-                   "r"(static_cast<int>(accumulate)));                                            \
+                   "r"(static_cast<int>(accumulate)), "n"(static_cast<int>(OF_B)));               \
   }
 #define WGMMA_A_IN_REGISTERS(...)                                                                 \
   WGMMA_A_OF_TYPE(wgmma_m64k16_of_f16, "k16.f32.f16.f16", __VA_ARGS__)                            \
@@ -180,15 +181,17 @@ WGMMA_FUNCTIONS(240, 120, 121, 122, 123, 124)
 WGMMA_FUNCTIONS(248, 124, 125, 126, 127, 128)
 WGMMA_FUNCTIONS(256, 128, 129, 130, 131, 132)
 
-// Row-major matrices, as with A in shared memory. Of the 16 rows of A that its warp multiplies a
-// thread has what it would have of sums: a[0] two neighbours of row lane % 32 / 4, from column
-// lane % 4 * 2 on, a[1] the same of eight rows below, a[2] and a[3] those eight columns further on.
-// They must not be written before the wgmma has been waited for. Of N columns, those that somebody
-// needs.
-WGMMA_A_IN_REGISTERS(64, 32, 32, 33, 34, 35, 36, 37)
-WGMMA_A_IN_REGISTERS(128, 64, 64, 65, 66, 67, 68, 69)
-WGMMA_A_IN_REGISTERS(192, 96, 96, 97, 98, 99, 100, 101)
-WGMMA_A_IN_REGISTERS(256, 128, 128, 129, 130, 131, 132, 133)
+// Of the 16 rows of A that its warp multiplies a thread has what it would have of sums: a[0] two
+// neighbours of row lane % 32 / 4, from column lane % 4 * 2 on, a[1] the same of eight rows below,
+// a[2] and a[3] those eight columns further on. They must not be written before the wgmma has been
+// waited for. Of N columns, those that somebody needs.
+WGMMA_A_IN_REGISTERS(8, 4, 4, 5, 6, 7, 8, 9, 10)
+WGMMA_A_IN_REGISTERS(16, 8, 8, 9, 10, 11, 12, 13, 14)
+WGMMA_A_IN_REGISTERS(32, 16, 16, 17, 18, 19, 20, 21, 22)
+WGMMA_A_IN_REGISTERS(64, 32, 32, 33, 34, 35, 36, 37, 38)
+WGMMA_A_IN_REGISTERS(128, 64, 64, 65, 66, 67, 68, 69, 70)
+WGMMA_A_IN_REGISTERS(192, 96, 96, 97, 98, 99, 100, 101, 102)
+WGMMA_A_IN_REGISTERS(256, 128, 128, 129, 130, 131, 132, 133, 134)
 
 #undef WGMMA_4
 #undef WGMMA_8
@@ -247,15 +250,15 @@ __device__ __forceinline__ void wgmma_m64k16_f32(float (&d)[COUNT], uint64_t a, 
   else
     wgmma_m64k16_of_bf16<OF_A, OF_B>(d, a, b, accumulate);
 }
-// The same with A from registers, and B's rows along n.
-template <class T, int COUNT>
+// The same with A from registers.
+template <class T, Major OF_B, int COUNT>
 __device__ __forceinline__ void wgmma_m64k16_f32(float (&d)[COUNT], const uint32_t (&a)[4],
                                                  uint64_t b, bool accumulate) {
   static_assert(std::is_same_v<T, half> || std::is_same_v<T, __nv_bfloat16>);
   if constexpr (std::is_same_v<T, half>)
-    wgmma_m64k16_of_f16(d, a, b, accumulate);
+    wgmma_m64k16_of_f16<OF_B>(d, a, b, accumulate);
   else
-    wgmma_m64k16_of_bf16(d, a, b, accumulate);
+    wgmma_m64k16_of_bf16<OF_B>(d, a, b, accumulate);
 }
 // Row-major matrices as they are: A's rows run along k, B's along n.
 template <int COUNT>

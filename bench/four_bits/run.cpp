@@ -1,0 +1,169 @@
+#include "run.h"
+
+#include "harness/own.h"
+#ifndef LADDER_CPU_DEVICE
+  #include "harness/cublas.h"
+#endif
+
+namespace ladder::four_bits_bench {
+namespace {
+
+using harness::Data, harness::Shape;
+
+struct Options : harness::OwnOptions {
+#ifdef LADDER_CPU_DEVICE
+  Shape shape{5, 200, 500};
+#else
+  Shape shape{16, 8192, 8192};
+#endif
+  std::string type = "bf16";
+};
+
+std::optional<Options> parse(const char* stage, const std::vector<Variant>& all, int argc,
+                             char** argv) {
+  Options o;
+  CLI::App app("A product by numbers of four bits: checked and, on a GPU, timed.", stage);
+  const auto size = [&](const char* name, int& to, const char* what) {
+    app.add_option(name, to, what)->check(CLI::Range(0, 1 << 24))->capture_default_str();
+  };
+  size("--m", o.shape.m, "rows of A and C");
+  size("--n", o.shape.n, "columns of W and C");
+  size("--k", o.shape.k, "columns of A, rows of W");
+  app.add_option("--type", o.type, "of A and C: bf16, fp16")
+      ->check(CLI::IsMember({"bf16", "fp16"}))
+      ->capture_default_str();
+  harness::add_own_options(app, o, all, {"random", "exact"},
+                           "random; or exact, small integers of which C has no rounding");
+  if (!harness::parse_arguments(app, argc, argv)) return std::nullopt;
+  const auto numbers = [](int a, int b) { return double{1} * a * b; };
+  if (std::max({numbers(o.shape.m, o.shape.k), numbers(o.shape.n, o.shape.k),
+                numbers(o.shape.m, o.shape.n)}) > MAX_DIMENSION)
+    throw harness::UsageError("there are more numbers than a matrix may have here, 2^31 - 1");
+  if (!o.json.empty()) harness::require_writable("--json", o.json);
+  return o;
+}
+
+Data data_of(const std::string& name) {
+  return name == "exact" ? Data::EXACT : Data::UNIFORM;
+}
+
+bool any_unpacked(const std::vector<Variant>& variants) {
+  return std::any_of(variants.begin(), variants.end(), [](const Variant& v) { return v.unpacked; });
+}
+
+// One number, none, what fills tiles and groups and what does not, more rows than a tile, more
+// groups than buffers; and, where there is a GPU, shapes of users.
+template <class T>
+int check_all_shapes(const std::vector<Variant>& variants, uint64_t seed, cudaStream_t stream) {
+  std::vector<Shape> shapes{{1, 1, 1},     {0, 8, 8},     {3, 0, 8},
+                            {3, 8, 0},     {1, 64, 128},  {16, 256, 256},
+                            {17, 72, 300}, {5, 130, 129}, {8, 200, 1000}};
+  if (!harness::is_short())
+    shapes.insert(shapes.end(), {{65, 100, 200}, {33, 264, 127}, {1, 64, 5000}, {130, 70, 260}});
+#ifndef LADDER_CPU_DEVICE
+  shapes.insert(shapes.end(), {{1, 4096, 4096},
+                               {16, 28672, 8192},
+                               {7, 2112, 7168},
+                               {64, 11008, 4097},
+                               {100, 5000, 3000},
+                               {333, 4096, 14336}});
+#endif
+  int count = 0;
+  for (const Shape shape : shapes)
+    for (const Data data : {Data::EXACT, Data::UNIFORM}) {
+      Case<T> problem(shape, data, seed, any_unpacked(variants));
+      for (const Variant& variant : variants) {
+        const harness::Checked result =
+            harness::checked(variant.name, problem.check(variant, stream));
+        if (!result.ok())
+          throw std::runtime_error(fmt::format("{}, {}x{}x{}, {}: {}", variant.name, shape.m,
+                                               shape.n, shape.k, name(data), result.text()));
+        ++count;
+      }
+    }
+  return count;
+}
+
+template <class T>
+void run_variants(const char* stage, const std::vector<Variant>& variants, const Options& o,
+                  const harness::Machine& machine) {
+  const cudaStream_t stream = machine.stream;
+  const auto [m, n, k] = o.shape;
+  const double bytes = Case<T>::bytes_per_set(o.shape);
+  const auto packed = packed_bytes<T>(k, n);
+  const bool timed = machine.l2_bytes > 0 && packed > 0 && m > 0;
+  const int sets = timed ? harness::sets_beyond_l2(bytes, machine.l2_bytes) : 1;
+  Case<T> problem(o.shape, data_of(o.data), o.seed, timed || any_unpacked(variants), sets);
+  std::vector<harness::Checked> results;
+  for (const Variant& variant : variants)
+    results.push_back(harness::checked(variant.name, problem.check(variant, stream)));
+
+  std::vector<harness::Timing> times;
+#ifndef LADDER_CPU_DEVICE
+  harness::Cublas cublas;
+  if (timed) {
+    harness::DeviceBuffer<unsigned char> copy(packed);
+    std::vector<harness::LaunchOn> launches;
+    for (const Variant& variant : variants)
+      launches.push_back([&](int set) { variant(problem.problem(set, stream)); });
+    launches.push_back([&](int set) { cublas.gemm(problem.problem(set, stream).sixteen); });
+    launches.push_back([&](int set) {
+      LADDER_CUDA_CHECK(cudaMemcpyAsync(copy.get(), problem.problem(set, stream).four.packed,
+                                        packed, cudaMemcpyDeviceToDevice, stream));
+    });
+    constexpr int WARMUP = 3;
+    times = harness::time_interleaved(launches, {sets, WARMUP, o.iterations}, stream);
+  }
+#endif
+  const auto gbytes = [&](const harness::Timing& t) { return bytes / (t.median * 1e6); };
+  const auto copied = [&] { return 2 * static_cast<double>(packed) / (times.back().median * 1e6); };
+  const auto of_copy = [&](const harness::Timing& t) { return 100 * gbytes(t) / copied(); };
+  const auto of_cublas = [&](const harness::Timing& t) {
+    return 100 * times[variants.size()].median / t.median;
+  };
+  fmt::print("{}: {}x{}x{}, {}, {} data, on {}\n", stage, m, n, k, o.type, o.data, machine.name);
+  nlohmann::ordered_json json{
+      {"stage", stage},
+      {"device", machine.name},
+      {"m", m},
+      {"n", n},
+      {"k", k},
+      {"type", o.type},
+      {"data", o.data},
+      {"seed", o.seed},
+      {"variants", harness::print_variants(results, times,
+                                           {{"GB/s", "gbytes_per_s", 1, gbytes},
+                                            {"% of copy", "percent_of_copy", 1, of_copy},
+                                            {"% of cuBLAS", "percent_of_cublas", 1, of_cublas}})}};
+  if (!times.empty()) {
+    const harness::Timing& t = times[variants.size()];
+    fmt::print("  cuBLAS with W in 16 bits: {:.4f} ms\n", t.median);
+    json["cublas"] = {{"ms", t.median}, {"samples", t.samples}};
+    harness::add_copy(json, "W", times.back(), 2 * static_cast<double>(packed));
+  }
+  harness::finish(o, json, results);
+}
+
+void run_as(const char* stage, const std::vector<Variant>& variants, const Options& o) {
+  const harness::Machine machine = harness::machine(o);
+  if (o.all_shapes)
+    fmt::print("{} checked, all right\n",
+               check_all_shapes<bf16>(variants, o.seed, machine.stream) +
+                   check_all_shapes<half>(variants, o.seed, machine.stream));
+  else if (o.type == "bf16")
+    run_variants<bf16>(stage, variants, o, machine);
+  else
+    run_variants<half>(stage, variants, o, machine);
+}
+
+}  // namespace
+
+int run(const char* stage, const std::vector<Variant>& variants, int argc, char** argv) {
+  return harness::run_own(
+      stage, variants, [&] { return parse(stage, variants, argc, argv); },
+      [&](const Options& options, const std::vector<Variant>& wanted) {
+        run_as(stage, wanted, options);
+      });
+}
+
+}  // namespace ladder::four_bits_bench
