@@ -53,71 +53,82 @@ __device__ __forceinline__ uint32_t twice(T x) {
 // i + 4 are put into the fractions of two large numbers, from which the same large numbers with the
 // zero points are subtracted. `zero`: of the thread's row, and of the row 8 further.
 template <class T>
-__device__ __forceinline__ void unpack(uint32_t word, const uint32_t (&zero)[2], uint32_t (&a)[4]) {
+__device__ __forceinline__ void unpack_word(uint32_t word, const uint32_t (&zero)[2],
+                                            uint32_t (&a)[4]) {
 #pragma unroll
   for (int i = 0; i < 4; ++i)
     a[i] = ptx::subtract_pairs<T>(ptx::and_or(word >> 4 * i, 0x000F000F, Magic<T>::BITS * 0x10001),
                                   zero[i % 2]);
 }
 
-// Half a group, in registers.
+// Half of a group, in registers.
 template <class T>
-struct Weights {
-  static constexpr int K = 64;
-  uint32_t a[K / MMA_K][4];
+struct Half {
+  static constexpr int K = GROUP / 2;
+  uint32_t weights[K / MMA_K][4];
 
-  __device__ __forceinline__ void unpack_all(uint4 words, const uint32_t (&zero)[2]) {
-    unpack<T>(words.x, zero, a[0]), unpack<T>(words.y, zero, a[1]);
-    unpack<T>(words.z, zero, a[2]), unpack<T>(words.w, zero, a[3]);
+  __device__ __forceinline__ void unpack(uint4 words, const uint32_t (&zero)[2]) {
+    unpack_word<T>(words.x, zero, weights[0]), unpack_word<T>(words.y, zero, weights[1]);
+    unpack_word<T>(words.z, zero, weights[2]), unpack_word<T>(words.w, zero, weights[3]);
   }
+  // Starts the product with the half of A that `a` describes.
   template <int COUNT>
-  __device__ __forceinline__ void multiply(float (&sums)[COUNT],
-                                           const Operand<T, 2 * COUNT, Major::K>& A,
-                                           uint64_t descriptor, bool accumulate) const {
+  __device__ __forceinline__ void multiply(float (&sums)[COUNT], uint64_t a, bool accumulate) {
+    using OfA = Operand<T, 2 * COUNT, Major::K>;
     ptx::wgmma_fence();
 #pragma unroll
     for (int k = 0; k < K; k += MMA_K)
-      ptx::wgmma_m64k16_f32<T, Major::K>(sums, a[k / MMA_K], further(descriptor, A.bytes_to(0, k)),
+      ptx::wgmma_m64k16_f32<T, Major::K>(sums, weights[k / MMA_K], further(a, OfA::bytes_to(0, k)),
                                          accumulate || k > 0);
     ptx::wgmma_commit_group();
   }
 };
 
-// A consumer, a warpgroup: 64 columns of every group as soon as it has landed. While one half of a
-// group is multiplied the other half, or the first of the next group, is unpacked.
+// A consumer, a warpgroup: multiplies its 64 columns of `count` groups, each as soon as it has
+// landed. While a half is multiplied, the one after it is unpacked.
+template <class Shared, int COUNT>
+__device__ __forceinline__ void multiply_groups(Shared& s, int count, Ring& ring,
+                                                float (&acc)[COUNT]) {
+  using Packed = std::remove_reference_t<decltype(s.tiles[0].W[0])>;
+  const auto& first = s.tiles[0];
+  const int thread = threadIdx.x % WARPGROUP, lane = thread % 32;
+  const int row = thread / 32 * 16 + lane / 4;  // of wgmma's A: a column of W
+  const Packed* const first_W = &first.W[warpgroup_of_block()];
+  const uint64_t first_a = first.A[0].descriptor(0, 0);
+  Half<typename Packed::Type> halves[2];
+  float of_group[COUNT] = {}, scale[2] = {};
+  unsigned before = 0;
+  const auto finish_group = [&](bool is_there) {
+    ptx::wgmma_wait_group<0>();
+    __syncwarp();  // all lanes have read W, too
+    if (lane == 0 && is_there) ptx::mbarrier_arrive(&s.empty[before]);
+#pragma unroll
+    for (int i = 0; i < COUNT; ++i) acc[i] += of_group[i] * scale[i / 2 % 2];
+  };
+#pragma unroll 1
+  for (int t = 0; t < count; ++t, ring.next()) {
+    ptx::mbarrier_wait_parity(&s.full[ring.buffer], ring.parity);
+    const uint32_t bytes = ring.buffer * sizeof first;
+    const Packed& W =
+        *reinterpret_cast<const Packed*>(reinterpret_cast<const char*>(first_W) + bytes);
+    const uint32_t zero[] = {twice(W.zero[row]), twice(W.zero[row + 8])};
+    const uint64_t a = further(first_a, bytes);
+    ptx::wgmma_wait_group<1>();  // nothing reads the first half's registers
+    halves[0].unpack(W.numbers[0][thread], zero);
+    finish_group(t > 0);
+    before = ring.buffer;
+    halves[0].multiply(of_group, a, false);
+    halves[1].unpack(W.numbers[1][thread], zero);
+    scale[0] = as_float(W.scale[row]), scale[1] = as_float(W.scale[row + 8]);
+    halves[1].multiply(of_group, further(a, sizeof first.A[0]), true);
+  }
+  finish_group(count > 0);
+}
+
 template <class T, int BM, int BN, int SPLIT>
 __device__ __forceinline__ void consume(few_rows::SharedOf<Tiles<T, BM, BN>, SPLIT>& s,
                                         few_rows::Steps steps, Ring ring, float (&acc)[BM / 2]) {
-  const int thread = threadIdx.x % WARPGROUP, lane = thread % 32;
-  const int row = thread / 32 * 16 + lane / 4;  // of wgmma's A: a column of W
-  const uint64_t first_a = s.tiles[0].A[0].descriptor(0, 0);
-  Weights<T> halves[2];
-  float of_group[BM / 2] = {}, scale[2] = {};
-  unsigned before = 0;
-  const auto finish_group = [&](int t) {
-    ptx::wgmma_wait_group<0>();
-    __syncwarp();  // all its lanes have read W, too
-    if (lane == 0 && t > 0) ptx::mbarrier_arrive(&s.empty[before]);
-#pragma unroll
-    for (int i = 0; i < BM / 2; ++i) acc[i] += of_group[i] * scale[i / 2 % 2];
-  };
-#pragma unroll 1
-  for (int t = 0; t < steps.count; ++t, ring.next()) {
-    ptx::mbarrier_wait_parity(&s.full[ring.buffer], ring.parity);
-    const auto& now = s.tiles[ring.buffer];
-    const Packed<T>& W = now.W[warpgroup_of_block()];
-    const uint32_t zero[] = {twice(W.zero[row]), twice(W.zero[row + 8])};
-    const uint64_t a = further(first_a, ring.buffer * sizeof now);
-    ptx::wgmma_wait_group<1>();
-    halves[0].unpack_all(W.numbers[0][thread], zero);
-    finish_group(t);
-    before = ring.buffer;
-    halves[0].multiply(of_group, now.A[0], a, false);
-    halves[1].unpack_all(W.numbers[1][thread], zero);
-    scale[0] = as_float(W.scale[row]), scale[1] = as_float(W.scale[row + 8]);
-    halves[1].multiply(of_group, now.A[1], further(a, sizeof now.A[0]), true);
-  }
-  finish_group(0);
+  multiply_groups(s, steps.count, ring, acc);
 }
 
 // With `blocks` blocks on a multiprocessor. Throws CudaError where there is no TMA.
@@ -157,7 +168,8 @@ inline constexpr Configuration<T> CONFIGURATIONS[] = {
     configuration<T, 16, 256, 2>(), configuration<T, 16, 256, 4>(), configuration<T, 16, 256, 8>(),
     configuration<T, 32, 128, 1>(), configuration<T, 32, 128, 2>(), configuration<T, 32, 128, 4>(),
     configuration<T, 32, 256, 1>(), configuration<T, 32, 256, 2>(), configuration<T, 32, 256, 4>(),
-    configuration<T, 64, 64, 1>(), configuration<T, 64, 64, 2>(), configuration<T, 64, 64, 4>(), configuration<T, 64, 128, 1>(), configuration<T, 64, 128, 2>(), configuration<T, 64, 128, 4>()};
+    configuration<T, 64, 64, 1>(),  configuration<T, 64, 64, 2>(),  configuration<T, 64, 64, 4>(),
+    configuration<T, 64, 128, 1>(), configuration<T, 64, 128, 2>(), configuration<T, 64, 128, 4>()};
 // Blocks on a multiprocessor that are worth a try.
 inline constexpr int BLOCKS[] = {1, 2, 3};
 

@@ -43,15 +43,11 @@ struct Magic<bf16> {
 // has in place i / 4 of register i % 4; see nibble_of.
 template <class T>
 struct Packed {
+  using Type = T;
   uint4 numbers[GROUP / 64][PACKED_THREADS];
   T scale[PACKED_COLUMNS];
   T zero[PACKED_COLUMNS];  // Magic<T>::ZERO + the zero point: what has to be subtracted
 };
-// For TMA: rows of 256 bytes.
-constexpr int PACKED_ROW = 64;  // int32_t
-template <class T>
-constexpr int PACKED_ROWS = sizeof(Packed<T>) / (PACKED_ROW * sizeof(int32_t));
-
 // The bytes of a K x N matrix: column after column of such blocks, each from its first group to its
 // last.
 template <class T>
@@ -71,6 +67,8 @@ struct FourBits {
   T* C;
   int64_t ldc;
   cudaStream_t stream = nullptr;
+  void* workspace = nullptr;  // for the stages that have a workspace_bytes()
+  uint64_t workspace_bytes = 0;
 };
 
 // Throws std::invalid_argument that names what is wrong. Then: whether there is nothing to do.
