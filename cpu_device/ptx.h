@@ -273,19 +273,30 @@ void wgmma_m64k32_f32_fp8(float (&d)[COUNT], uint64_t a, uint64_t b, bool accumu
 inline uint32_t and_or(uint32_t x, uint32_t mask, uint32_t bits) {
   return (x & mask) | bits;
 }
-template <class T>
-uint32_t subtract_pairs(uint32_t a, uint32_t b) {
-  const auto half_of = [&](unsigned shift) {
-    T x, y;
-    const auto bits_x = static_cast<uint16_t>(a >> shift),
-               bits_y = static_cast<uint16_t>(b >> shift);
-    std::memcpy(&x, &bits_x, sizeof x), std::memcpy(&y, &bits_y, sizeof y);
-    const T d = static_cast<T>(static_cast<float>(x) - static_cast<float>(y));
+// f of the lower halves and of the upper ones, each in fp32 and rounded to T.
+template <class T, class F>
+uint32_t of_pairs(uint32_t a, uint32_t b, const F& f) {
+  const auto of_half = [&](unsigned shift) {
+    const auto as_float = [&](uint32_t pair) {
+      const auto bits = static_cast<uint16_t>(pair >> shift);
+      T x;
+      std::memcpy(&x, &bits, sizeof x);
+      return static_cast<float>(x);
+    };
+    const T d = static_cast<T>(f(as_float(a), as_float(b)));
     uint16_t bits;
     std::memcpy(&bits, &d, sizeof bits);
     return uint32_t{bits} << shift;
   };
-  return half_of(0) | half_of(16);
+  return of_half(0) | of_half(16);
+}
+template <class T>
+uint32_t subtract_pairs(uint32_t a, uint32_t b) {
+  return of_pairs<T>(a, b, [](float x, float y) { return x - y; });
+}
+template <class T>
+uint32_t multiply_pairs(uint32_t a, uint32_t b) {
+  return of_pairs<T>(a, b, [](float x, float y) { return x * y; });
 }
 
 // --- Integers -----------------------------------------------------------------------------------

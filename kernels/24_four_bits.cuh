@@ -17,30 +17,38 @@ using few_rows::BOX, few_rows::MMA_K, few_rows::WARPGROUP;
 using ptx::Major;
 
 // What a step reads for a tile of BM rows and BN columns of C.
-template <class T, int ROWS, int COLUMNS>
+template <class T, int ROWS, int COLUMNS, int ALONG_K = STEP>
 struct alignas(1024) Tiles {
-  static constexpr int BM = ROWS, BN = COLUMNS, BK = GROUP;
+  static constexpr int BM = ROWS, BN = COLUMNS, BK = ALONG_K;
   static constexpr int EMPTIED_BY = WARPGROUP / 32;  // the warps, each of which reads W itself
   using OperandA = Operand<T, BM, Major::K>;
-  static constexpr int BOXES_A = BK / OperandA::BK, BOXES_W = BN / PACKED_COLUMNS;
-  static constexpr uint32_t BYTES = BOXES_A * sizeof(OperandA) + BOXES_W * sizeof(Packed<T>);
+  static constexpr int BOXES_A = BK / OperandA::BK, BOXES_W = BN / PACKED_COLUMNS,
+                       GROUPS = BK / GROUP;
+  static constexpr uint32_t BYTES = BOXES_A * sizeof(OperandA) + sizeof(Packed<T>[BOXES_W][GROUPS]);
   struct SourceB {
     const Packed<T>* packed;
     int columns, groups;  // of which there is something packed
   };
   OperandA A[BOXES_A];
-  Packed<T> W[BOXES_W];
+  Packed<T> W[BOXES_W][GROUPS];
 
   __device__ __forceinline__ void load(const CUtensorMap& map_A, const SourceB& from, Tile tile,
                                        int k0, uint64_t* full) {
     for (int j = 0; j < BOXES_W; ++j) {
       // Beyond the last column something else is multiplied, of which nothing is stored.
       const int column = min(tile.n0 / PACKED_COLUMNS + j, from.columns - 1);
-      ptx::bulk_load(&W[j], &from.packed[int64_t{column} * from.groups + k0 / BK], sizeof W[j],
+      ptx::bulk_load(&W[j], &from.packed[int64_t{column} * from.groups + k0 / GROUP], sizeof W[j],
                      full);
     }
     for (int i = 0; i < BOXES_A; ++i) A[i].load(map_A, tile.m0, k0 + i * OperandA::BK, full);
   }
+};
+
+// Something for each of the two rows of wgmma's A that a thread has: lane / 4 of its warp's 16, and
+// the one 8 further.
+template <class T>
+struct Pair {
+  T of_row[2];
 };
 
 // The same number in both halves of a register.
@@ -53,12 +61,11 @@ __device__ __forceinline__ uint32_t twice(T x) {
 // i + 4 are put into the fractions of two large numbers, from which the same large numbers with the
 // zero points are subtracted. `zero`: of the thread's row, and of the row 8 further.
 template <class T>
-__device__ __forceinline__ void unpack_word(uint32_t word, const uint32_t (&zero)[2],
-                                            uint32_t (&a)[4]) {
+__device__ __forceinline__ void unpack_word(uint32_t word, Pair<uint32_t> zero, uint32_t (&a)[4]) {
 #pragma unroll
   for (int i = 0; i < 4; ++i)
     a[i] = ptx::subtract_pairs<T>(ptx::and_or(word >> 4 * i, 0x000F000F, Magic<T>::BITS * 0x10001),
-                                  zero[i % 2]);
+                                  zero.of_row[i % 2]);
 }
 
 // Half of a group, in registers.
@@ -67,9 +74,15 @@ struct Half {
   static constexpr int K = GROUP / 2;
   uint32_t weights[K / MMA_K][4];
 
-  __device__ __forceinline__ void unpack(uint4 words, const uint32_t (&zero)[2]) {
+  __device__ __forceinline__ void unpack(uint4 words, Pair<uint32_t> zero) {
     unpack_word<T>(words.x, zero, weights[0]), unpack_word<T>(words.y, zero, weights[1]);
     unpack_word<T>(words.z, zero, weights[2]), unpack_word<T>(words.w, zero, weights[3]);
+  }
+  __device__ __forceinline__ void scale(Pair<uint32_t> by) {
+#pragma unroll
+    for (auto& of_step : weights)
+#pragma unroll
+      for (int i = 0; i < 4; ++i) of_step[i] = ptx::multiply_pairs<T>(of_step[i], by.of_row[i % 2]);
   }
   // Starts the product with the half of A that `a` describes.
   template <int COUNT>
@@ -84,45 +97,56 @@ struct Half {
   }
 };
 
+template <int COUNT>
+__device__ __forceinline__ void add_scaled(float (&acc)[COUNT], const float (&sums)[COUNT],
+                                           Pair<float> scale) {
+#pragma unroll
+  for (int i = 0; i < COUNT; ++i) acc[i] += sums[i] * scale.of_row[i / 2 % 2];
+}
+
 // A consumer, a warpgroup: multiplies its 64 columns of `count` groups, each as soon as it has
 // landed. While a half is multiplied, the one after it is unpacked.
 template <class Shared, int COUNT>
 __device__ __forceinline__ void multiply_groups(Shared& s, int count, Ring& ring,
                                                 float (&acc)[COUNT]) {
-  using Packed = std::remove_reference_t<decltype(s.tiles[0].W[0])>;
-  const auto& first = s.tiles[0];
+  using Packed = std::remove_reference_t<decltype(s.tiles[0].W[0][0])>;
   const int thread = threadIdx.x % WARPGROUP, lane = thread % 32;
   const int row = thread / 32 * 16 + lane / 4;  // of wgmma's A: a column of W
-  const Packed* const first_W = &first.W[warpgroup_of_block()];
-  const uint64_t first_a = first.A[0].descriptor(0, 0);
-  Half<typename Packed::Type> halves[2];
-  float of_group[COUNT] = {}, scale[2] = {};
-  unsigned before = 0;
-  const auto finish_group = [&](bool is_there) {
-    ptx::wgmma_wait_group<0>();
-    __syncwarp();  // all lanes have read W, too
-    if (lane == 0 && is_there) ptx::mbarrier_arrive(&s.empty[before]);
-#pragma unroll
-    for (int i = 0; i < COUNT; ++i) acc[i] += of_group[i] * scale[i / 2 % 2];
-  };
+  const Packed* const first_W = s.tiles[0].W[warpgroup_of_block()];
+  const uint64_t first_a = s.tiles[0].A[0].descriptor(0, 0);
 #pragma unroll 1
   for (int t = 0; t < count; ++t, ring.next()) {
     ptx::mbarrier_wait_parity(&s.full[ring.buffer], ring.parity);
-    const uint32_t bytes = ring.buffer * sizeof first;
-    const Packed& W =
-        *reinterpret_cast<const Packed*>(reinterpret_cast<const char*>(first_W) + bytes);
-    const uint32_t zero[] = {twice(W.zero[row]), twice(W.zero[row + 8])};
+    const uint32_t bytes = ring.buffer * sizeof s.tiles[0];
+    const Packed* const W =
+        reinterpret_cast<const Packed*>(reinterpret_cast<const char*>(first_W) + bytes);
     const uint64_t a = further(first_a, bytes);
-    ptx::wgmma_wait_group<1>();  // nothing reads the first half's registers
-    halves[0].unpack(W.numbers[0][thread], zero);
-    finish_group(t > 0);
-    before = ring.buffer;
-    halves[0].multiply(of_group, a, false);
-    halves[1].unpack(W.numbers[1][thread], zero);
-    scale[0] = as_float(W.scale[row]), scale[1] = as_float(W.scale[row + 8]);
-    halves[1].multiply(of_group, further(a, sizeof first.A[0]), true);
+    const auto zeros = [&](int group) {
+      return Pair<uint32_t>{twice(W[group].zero[row]), twice(W[group].zero[row + 8])};
+    };
+    const auto scales = [&](int group) {
+      return Pair<float>{as_float(W[group].scale[row]), as_float(W[group].scale[row + 8])};
+    };
+    const Pair<uint32_t> zero_even = zeros(0), zero_odd = zeros(1);
+    Half<typename Packed::Type> left, right;
+    float even[COUNT], odd[COUNT];
+    left.unpack(W[0].numbers[0][thread], zero_even);
+    left.multiply(even, a, false);
+    right.unpack(W[0].numbers[1][thread], zero_even);
+    right.multiply(even, further(a, sizeof s.tiles[0].A[0]), true);
+    ptx::wgmma_wait_group<1>();  // left
+    left.unpack(W[1].numbers[0][thread], zero_odd);
+    left.multiply(odd, further(a, 2 * sizeof s.tiles[0].A[0]), false);
+    const Pair<float> scale_even = scales(0), scale_odd = scales(1);
+    ptx::wgmma_wait_group<1>();  // right
+    add_scaled(acc, even, scale_even);
+    right.unpack(W[1].numbers[1][thread], zero_odd);
+    right.multiply(odd, further(a, 3 * sizeof s.tiles[0].A[0]), true);
+    ptx::wgmma_wait_group<0>();
+    __syncwarp();  // all lanes have read W
+    if (lane == 0) ptx::mbarrier_arrive(&s.empty[ring.buffer]);
+    add_scaled(acc, odd, scale_odd);
   }
-  finish_group(count > 0);
 }
 
 template <class T, int BM, int BN, int SPLIT>
@@ -131,30 +155,35 @@ __device__ __forceinline__ void consume(few_rows::SharedOf<Tiles<T, BM, BN>, SPL
   multiply_groups(s, steps.count, ring, acc);
 }
 
-// With `blocks` blocks on a multiprocessor. Throws CudaError where there is no TMA.
+#ifndef __CUDACC_RTC__
+// What a launcher chooses among.
 template <class T>
 struct Configuration {
   int BM, BN, split;
   int (*buffers)(int blocks);
   void (*launch)(const FourBits<T>&, int blocks);
 };
-template <class T, int BM, int BN, int SPLIT>
+// With `blocks` blocks on a multiprocessor. Throws CudaError where there is no TMA.
+template <class T, class Tiles, int SPLIT>
 void launch_configuration(const FourBits<T>& p, int blocks) {
-  using Tiles = Tiles<T, BM, BN>;
   using S = few_rows::SharedOf<Tiles, SPLIT>;
   if (done_without_kernel(p)) return;
   const int buffers = few_rows::buffers_of<S>(blocks);
   launch_clusters(
       SPLIT, few_rows::gemm_kernel<S, T, ProductAlone>,
-      tile_grid(ceil_div(p.M, BM) * SPLIT, ceil_div(p.N, BN)), dim3(S::THREADS), S::bytes(buffers),
-      p.stream, p.M, p.N, p.K, Tiles::OperandA::map(p.A, p.M, p.K, p.lda),
-      typename Tiles::SourceB{p.packed, ceil_div(p.N, PACKED_COLUMNS), ceil_div(p.K, GROUP)}, p.C,
+      tile_grid(ceil_div(p.M, Tiles::BM) * SPLIT, ceil_div(p.N, Tiles::BN)), dim3(S::THREADS),
+      S::bytes(buffers), p.stream, p.M, p.N, p.K, Tiles::OperandA::map(p.A, p.M, p.K, p.lda),
+      typename Tiles::SourceB{p.packed, ceil_div(p.N, PACKED_COLUMNS), padded_groups(p.K)}, p.C,
       p.ldc, buffers, ProductAlone{});
+}
+template <class T, class Tiles, int SPLIT>
+constexpr Configuration<T> configuration_of() {
+  return {Tiles::BM, Tiles::BN, SPLIT, few_rows::buffers_of<few_rows::SharedOf<Tiles, SPLIT>>,
+          launch_configuration<T, Tiles, SPLIT>};
 }
 template <class T, int BM, int BN, int SPLIT>
 constexpr Configuration<T> configuration() {
-  return {BM, BN, SPLIT, few_rows::buffers_of<few_rows::SharedOf<Tiles<T, BM, BN>, SPLIT>>,
-          launch_configuration<T, BM, BN, SPLIT>};
+  return configuration_of<T, Tiles<T, BM, BN>, SPLIT>();
 }
 template <class T>
 inline constexpr Configuration<T> CONFIGURATIONS[] = {
@@ -167,7 +196,7 @@ inline constexpr Configuration<T> CONFIGURATIONS[] = {
     configuration<T, 16, 128, 4>(), configuration<T, 16, 128, 8>(), configuration<T, 16, 256, 1>(),
     configuration<T, 16, 256, 2>(), configuration<T, 16, 256, 4>(), configuration<T, 16, 256, 8>(),
     configuration<T, 32, 128, 1>(), configuration<T, 32, 128, 2>(), configuration<T, 32, 128, 4>(),
-    configuration<T, 32, 256, 1>(), configuration<T, 32, 256, 2>(), configuration<T, 32, 256, 4>(),
+
     configuration<T, 64, 64, 1>(),  configuration<T, 64, 64, 2>(),  configuration<T, 64, 64, 4>(),
     configuration<T, 64, 128, 1>(), configuration<T, 64, 128, 2>(), configuration<T, 64, 128, 4>()};
 // Blocks on a multiprocessor that are worth a try.
@@ -181,5 +210,7 @@ void gemm(const FourBits<T>& p) {
       best = &c;
   best->launch(p, 1);
 }
+
+#endif  // __CUDACC_RTC__
 
 }  // namespace ladder::four_bits

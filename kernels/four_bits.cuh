@@ -19,6 +19,7 @@ namespace ladder {
 // ---- In device memory --------------------------------------------------------------------------
 
 constexpr int GROUP = 128;           // numbers along K that have a scale and a zero point together
+constexpr int STEP = 2 * GROUP;      // along K, that kernels multiply at once
 constexpr int PACKED_COLUMNS = 64;   // wgmma's m: the product is transposed
 constexpr int PACKED_THREADS = 128;  // of a warpgroup
 
@@ -48,12 +49,14 @@ struct Packed {
   T scale[PACKED_COLUMNS];
   T zero[PACKED_COLUMNS];  // Magic<T>::ZERO + the zero point: what has to be subtracted
 };
-// The bytes of a K x N matrix: column after column of such blocks, each from its first group to its
-// last.
+// The K x N matrix is column after column of these, each from its first group to its last, and one
+// more of zeros where that makes whole steps.
+__host__ __device__ constexpr int padded_groups(int K) {
+  return ceil_div(K, STEP) * (STEP / GROUP);
+}
 template <class T>
-constexpr size_t packed_bytes(int64_t K, int64_t N) {
-  return static_cast<size_t>((K + GROUP - 1) / GROUP *
-                             ((N + PACKED_COLUMNS - 1) / PACKED_COLUMNS)) *
+constexpr size_t packed_bytes(int K, int N) {
+  return static_cast<size_t>(padded_groups(K)) * static_cast<size_t>(ceil_div(N, PACKED_COLUMNS)) *
          sizeof(Packed<T>);
 }
 
@@ -67,8 +70,6 @@ struct FourBits {
   T* C;
   int64_t ldc;
   cudaStream_t stream = nullptr;
-  void* workspace = nullptr;  // for the stages that have a workspace_bytes()
-  uint64_t workspace_bytes = 0;
 };
 
 // Throws std::invalid_argument that names what is wrong. Then: whether there is nothing to do.
@@ -153,7 +154,7 @@ std::vector<Packed<T>> pack(const Quantised& q) {
       if (zero > 16)
         refuse("the zero point", std::to_string(zero), group, n, "must be from 0 to 16");
       Packed<T>& to =
-          packed[static_cast<size_t>(n / PACKED_COLUMNS) * static_cast<size_t>(q.groups()) +
+          packed[static_cast<size_t>(n / PACKED_COLUMNS) * static_cast<size_t>(padded_groups(q.K)) +
                  static_cast<size_t>(group)];
       to.scale[n % PACKED_COLUMNS] = rounded<T>(scale);
       to.zero[n % PACKED_COLUMNS] = rounded<T>(Magic<T>::ZERO + static_cast<float>(zero));
@@ -163,8 +164,9 @@ std::vector<Packed<T>> pack(const Quantised& q) {
       if (q.numbers[q.at(k, n)] > 15)
         refuse("the number", std::to_string(q.numbers[q.at(k, n)]), k, n, "must be from 0 to 15");
   for (size_t i = 0; i < packed.size(); ++i) {
-    const int first_n = static_cast<int>(i / static_cast<size_t>(q.groups())) * PACKED_COLUMNS,
-              first_k = static_cast<int>(i % static_cast<size_t>(q.groups())) * GROUP;
+    const int first_n =
+                  static_cast<int>(i / static_cast<size_t>(padded_groups(q.K))) * PACKED_COLUMNS,
+              first_k = static_cast<int>(i % static_cast<size_t>(padded_groups(q.K))) * GROUP;
     for (int part = 0; part < GROUP / 64; ++part)
       for (int thread = 0; thread < PACKED_THREADS; ++thread) {
         uint32_t words[4] = {};

@@ -84,24 +84,8 @@ Problem<T> Case<T>::problem(int i, cudaStream_t stream) const {
   const Set& set = sets_[static_cast<size_t>(i)];
   const auto [m, n, k] = shape_;
   T* const C = set.C.get() + harness::GUARD;
-  void* const workspace = workspace_ ? workspace_->get() : nullptr;
-  return {
-      {m, n, k, set.A.get(), lda_, set.packed.get(), C, ldc_, stream, workspace, workspace_bytes_},
-      {m, n, k, set.A.get(), lda_, set.unpacked.get_or_null(), ldb_, C, ldc_, stream}};
-}
-
-template <class T>
-void Case<T>::make_workspace(const std::vector<Variant>& variants) {
-  workspace_bytes_ = 0;
-  for (const Variant& variant : variants)
-    if (variant.workspace_bytes)
-      workspace_bytes_ =
-          std::max(workspace_bytes_, variant.workspace_bytes({shape_.m, shape_.n, shape_.k, nullptr,
-                                                              lda_, nullptr, nullptr, ldc_}));
-  workspace_.reset();
-  if (workspace_bytes_ == 0) return;
-  workspace_.emplace(workspace_bytes_).poison(nullptr);  // and what is around it
-  LADDER_CUDA_CHECK(cudaMemsetAsync(workspace_->get(), 0, workspace_bytes_, nullptr));
+  return {{m, n, k, set.A.get(), lda_, set.packed.get(), C, ldc_, stream},
+          {m, n, k, set.A.get(), lda_, set.unpacked.get_or_null(), ldb_, C, ldc_, stream}};
 }
 
 template <class T>
@@ -115,18 +99,15 @@ std::string Case<T>::check(const Variant& variant, cudaStream_t stream) {
     for (int col = 0; col < shape_.n; ++col)
       expected.row(row)[col] = rounded<T>(expected_[at(row, col)]);
   sets_.front().C.upload(output.memory);
-  make_workspace({variant});
   LADDER_CUDA_CHECK(cudaDeviceSynchronize());  // `stream` may be one that does not wait
   const Problem<T> p = problem(0, stream);
 #ifdef LADDER_CPU_DEVICE
   harness::watch(p.sixteen);
   cpu_device::name_array(p.four.packed, "W", packed_bytes<T>(shape_.k, shape_.n));
-  if (workspace_) cpu_device::name_array(p.four.workspace, "workspace", workspace_bytes_);
 #endif
   variant(p);
   LADDER_CUDA_CHECK(cudaStreamSynchronize(stream));
   sets_.front().C.download(output.memory);
-  if (workspace_) output.stray = workspace_->find_stray_write(workspace_bytes_);
 
   // C is rounded to T, as the expected one is. A sum of K products with signs of their own, in
   // fp32 (see difference_bound); and W in 16 bits is rounded before it is multiplied.

@@ -2,7 +2,6 @@
 // A product by numbers of four bits: its data, what C has to be, and how far a right C may be from
 // it.
 #include <functional>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,8 +24,6 @@ struct Variant {
   bool unpacked;  // it multiplies by W in 16 bits
   std::function<void(const Problem<half>&)> of_half;
   std::function<void(const Problem<bf16>&)> of_bf16;
-  // Of FourBits::workspace, which depends on the shape alone; none for no workspace.
-  std::function<uint64_t(const FourBits<bf16>&)> workspace_bytes{};
 
   void operator()(const Problem<half>& p) const { of_half(p); }
   void operator()(const Problem<bf16>& p) const { of_bf16(p); }
@@ -47,12 +44,9 @@ class Case {
   // `data` is UNIFORM or EXACT. With W in 16 bits as well where a variant wants that.
   Case(harness::Shape shape, harness::Data data, uint64_t seed, bool with_unpacked, int sets = 1);
 
-  // Set number i of the operands, with the workspace.
+  // Set number i of the operands.
   Problem<T> problem(int i, cudaStream_t stream) const;
-  // All zeros, as many as the largest of them wants.
-  void make_workspace(const std::vector<Variant>& variants);
-  // Runs the variant with every byte of C poisoned, and a workspace that is as large as it wants.
-  // "" or what is wrong.
+  // Runs the variant with every byte of C poisoned. "" or what is wrong.
   std::string check(const Variant& variant, cudaStream_t stream);
 
   // What has to be read and written: W, A and C.
@@ -70,8 +64,6 @@ class Case {
   int64_t lda_, ldb_, ldc_;
   std::vector<float> expected_, magnitudes_;
   std::vector<Set> sets_;
-  std::optional<harness::Workspace> workspace_;
-  uint64_t workspace_bytes_ = 0;
 };
 
 }  // namespace ladder::four_bits_bench

@@ -102,7 +102,6 @@ void run_variants(const char* stage, const std::vector<Variant>& variants, const
 #ifndef LADDER_CPU_DEVICE
   harness::Cublas cublas;
   if (timed) {
-    problem.make_workspace(variants);
     harness::DeviceBuffer<unsigned char> copy(packed);
     std::vector<harness::LaunchOn> launches;
     for (const Variant& variant : variants)

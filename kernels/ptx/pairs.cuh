@@ -1,6 +1,6 @@
 #pragma once
 // Two numbers of 16 bits in a register, made of others. PTX ISA, "Logic and Shift Instructions:
-// lop3", "Half Precision Floating Point Instructions: sub".
+// lop3", "Half Precision Floating Point Instructions: sub, mul".
 #ifdef LADDER_CPU_DEVICE
   #include "cpu_device/ptx.h"
 #else
@@ -30,6 +30,18 @@ __device__ __forceinline__ uint32_t subtract_pairs(uint32_t a, uint32_t b) {
     asm("sub.rn.f16x2 %0, %1, %2;" : "=r"(d) : "r"(a), "r"(b));
   else
     asm("sub.rn.bf16x2 %0, %1, %2;" : "=r"(d) : "r"(a), "r"(b));
+  return d;
+}
+
+// a * b of both, rounded to T.
+template <class T>
+__device__ __forceinline__ uint32_t multiply_pairs(uint32_t a, uint32_t b) {
+  static_assert(std::is_same_v<T, half> || std::is_same_v<T, __nv_bfloat16>);
+  uint32_t d;
+  if constexpr (std::is_same_v<T, half>)
+    asm("mul.rn.f16x2 %0, %1, %2;" : "=r"(d) : "r"(a), "r"(b));
+  else
+    asm("mul.rn.bf16x2 %0, %1, %2;" : "=r"(d) : "r"(a), "r"(b));
   return d;
 }
 
