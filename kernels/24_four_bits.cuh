@@ -1,14 +1,15 @@
 #pragma once
-// 24 four_bits: C[M,N] = A[M,K] * W[K,N], fp16 or bf16, W of numbers of four bits, of which each
-// 128 along K have a scale and a zero point; fp32 accumulate. Idea    with few rows the time is
-// that of reading W, and of four bits there is a quarter to read.
+// 24 four_bits: C[M,N] = A[M,K] * W[K,N], fp16 or bf16, W of numbers of four bits, fp32 accumulate.
+// Idea    with few rows the time is that of reading W, and of four bits there is a quarter to read.
 //         W lies in memory as wgmma's A is wanted in registers: a thread loads 16 bytes, makes 32
 //         numbers of them with a few instructions, and nothing goes back to shared memory.
-// vs 14   what a step has of W, and how it is multiplied. A step is a group of 128: its sums are
-//         added up alone, multiplied by the columns' scales, and then added to the tile's.
-// Limit   device memory.
+// vs 14   what a step has of W, brought without a tensor map, and how it is multiplied: the sums of
+//         each group of 128 along K are multiplied by its scales, and then added to the tile's.
+// Limit   device memory, 85% of a copy's rate; with 16 rows the instructions that unpack as well
+//         (H200, 28672x8192).
 #include "14_few_rows.cuh"
 #include "four_bits.cuh"
+#include "parts/configurations.cuh"
 #include "ptx/pairs.cuh"
 
 namespace ladder::four_bits {
@@ -51,10 +52,18 @@ struct Pair {
   T of_row[2];
 };
 
-// The same number in both halves of a register.
+template <class T>
+__device__ __forceinline__ Pair<float> scales(const Packed<T>& W, int row) {
+  return {as_float(W.scale[row]), as_float(W.scale[row + 8])};
+}
+// Each in both halves of a register.
 template <class T>
 __device__ __forceinline__ uint32_t twice(T x) {
   return reinterpret_cast<const uint16_t&>(x) * 0x10001u;
+}
+template <class T>
+__device__ __forceinline__ Pair<uint32_t> zeros(const Packed<T>& W, int row) {
+  return {twice(W.zero[row]), twice(W.zero[row + 8])};
 }
 
 // Of the eight numbers of a word the four pairs that a thread has of wgmma's A: nibble i and nibble
@@ -78,12 +87,6 @@ struct Half {
     unpack_word<T>(words.x, zero, weights[0]), unpack_word<T>(words.y, zero, weights[1]);
     unpack_word<T>(words.z, zero, weights[2]), unpack_word<T>(words.w, zero, weights[3]);
   }
-  __device__ __forceinline__ void scale(Pair<uint32_t> by) {
-#pragma unroll
-    for (auto& of_step : weights)
-#pragma unroll
-      for (int i = 0; i < 4; ++i) of_step[i] = ptx::multiply_pairs<T>(of_step[i], by.of_row[i % 2]);
-  }
   // Starts the product with the half of A that `a` describes.
   template <int COUNT>
   __device__ __forceinline__ void multiply(float (&sums)[COUNT], uint64_t a, bool accumulate) {
@@ -104,44 +107,37 @@ __device__ __forceinline__ void add_scaled(float (&acc)[COUNT], const float (&su
   for (int i = 0; i < COUNT; ++i) acc[i] += sums[i] * scale.of_row[i / 2 % 2];
 }
 
-// A consumer, a warpgroup: multiplies its 64 columns of `count` groups, each as soon as it has
-// landed. While a half is multiplied, the one after it is unpacked.
-template <class Shared, int COUNT>
-__device__ __forceinline__ void multiply_groups(Shared& s, int count, Ring& ring,
-                                                float (&acc)[COUNT]) {
-  using Packed = std::remove_reference_t<decltype(s.tiles[0].W[0][0])>;
-  const int thread = threadIdx.x % WARPGROUP, lane = thread % 32;
+// A consumer, a warpgroup: multiplies its 64 columns of every step, two groups, as soon as they
+// have landed. While one half of a group is multiplied, the other one is unpacked. ptxas lets
+// wgmmas run beside that only if all of them are waited for before the loop turns.
+template <class T, int BM, int BN, int SPLIT>
+__device__ __forceinline__ void consume(few_rows::SharedOf<Tiles<T, BM, BN>, SPLIT>& s,
+                                        few_rows::Steps steps, Ring ring, float (&acc)[BM / 2]) {
+  const int warpgroup = warpgroup_of_block(), thread = threadIdx.x % WARPGROUP, lane = thread % 32;
   const int row = thread / 32 * 16 + lane / 4;  // of wgmma's A: a column of W
-  const Packed* const first_W = s.tiles[0].W[warpgroup_of_block()];
-  const uint64_t first_a = s.tiles[0].A[0].descriptor(0, 0);
+  const auto& first = s.tiles[0];
+  const uint64_t first_a = first.A[0].descriptor(0, 0);
 #pragma unroll 1
-  for (int t = 0; t < count; ++t, ring.next()) {
+  for (int t = 0; t < steps.count; ++t, ring.next()) {
     ptx::mbarrier_wait_parity(&s.full[ring.buffer], ring.parity);
-    const uint32_t bytes = ring.buffer * sizeof s.tiles[0];
-    const Packed* const W =
-        reinterpret_cast<const Packed*>(reinterpret_cast<const char*>(first_W) + bytes);
-    const uint64_t a = further(first_a, bytes);
-    const auto zeros = [&](int group) {
-      return Pair<uint32_t>{twice(W[group].zero[row]), twice(W[group].zero[row + 8])};
+    const Packed<T>* const W = s.tiles[ring.buffer].W[warpgroup];
+    const auto a = [&](int half) {
+      return further(first_a, ring.buffer * sizeof first + half * sizeof first.A[0]);
     };
-    const auto scales = [&](int group) {
-      return Pair<float>{as_float(W[group].scale[row]), as_float(W[group].scale[row + 8])};
-    };
-    const Pair<uint32_t> zero_even = zeros(0), zero_odd = zeros(1);
-    Half<typename Packed::Type> left, right;
-    float even[COUNT], odd[COUNT];
-    left.unpack(W[0].numbers[0][thread], zero_even);
-    left.multiply(even, a, false);
-    right.unpack(W[0].numbers[1][thread], zero_even);
-    right.multiply(even, further(a, sizeof s.tiles[0].A[0]), true);
-    ptx::wgmma_wait_group<1>();  // left
-    left.unpack(W[1].numbers[0][thread], zero_odd);
-    left.multiply(odd, further(a, 2 * sizeof s.tiles[0].A[0]), false);
-    const Pair<float> scale_even = scales(0), scale_odd = scales(1);
-    ptx::wgmma_wait_group<1>();  // right
+    Half<T> left, right;
+    float even[BM / 2], odd[BM / 2];
+    left.unpack(W[0].numbers[0][thread], zeros(W[0], row));
+    left.multiply(even, a(0), false);
+    right.unpack(W[0].numbers[1][thread], zeros(W[0], row));
+    right.multiply(even, a(1), true);
+    ptx::wgmma_wait_group<1>();  // the first left half has been multiplied
+    left.unpack(W[1].numbers[0][thread], zeros(W[1], row));
+    left.multiply(odd, a(2), false);
+    const Pair<float> scale_even = scales(W[0], row), scale_odd = scales(W[1], row);
+    ptx::wgmma_wait_group<1>();  // and the right one
     add_scaled(acc, even, scale_even);
-    right.unpack(W[1].numbers[1][thread], zero_odd);
-    right.multiply(odd, further(a, 3 * sizeof s.tiles[0].A[0]), true);
+    right.unpack(W[1].numbers[1][thread], zeros(W[1], row));
+    right.multiply(odd, a(3), true);
     ptx::wgmma_wait_group<0>();
     __syncwarp();  // all lanes have read W
     if (lane == 0) ptx::mbarrier_arrive(&s.empty[ring.buffer]);
@@ -149,68 +145,69 @@ __device__ __forceinline__ void multiply_groups(Shared& s, int count, Ring& ring
   }
 }
 
-template <class T, int BM, int BN, int SPLIT>
-__device__ __forceinline__ void consume(few_rows::SharedOf<Tiles<T, BM, BN>, SPLIT>& s,
-                                        few_rows::Steps steps, Ring ring, float (&acc)[BM / 2]) {
-  multiply_groups(s, steps.count, ring, acc);
-}
-
 #ifndef __CUDACC_RTC__
-// What a launcher chooses among.
+// What a launcher chooses among: rows and columns of a tile, blocks that divide its K, and blocks
+// that share a multiprocessor.
 template <class T>
 struct Configuration {
-  int BM, BN, split;
-  int (*buffers)(int blocks);
-  void (*launch)(const FourBits<T>&, int blocks);
+  int BM, BN, split, blocks;
+  void (*launch)(const FourBits<T>&);
 };
-// With `blocks` blocks on a multiprocessor. Throws CudaError where there is no TMA.
-template <class T, class Tiles, int SPLIT>
-void launch_configuration(const FourBits<T>& p, int blocks) {
+// Throws CudaError where there is no TMA.
+template <class T, class Tiles, int SPLIT, int BLOCKS>
+void launch_configuration(const FourBits<T>& p) {
   using S = few_rows::SharedOf<Tiles, SPLIT>;
-  if (done_without_kernel(p)) return;
-  const int buffers = few_rows::buffers_of<S>(blocks);
+  constexpr int BUFFERS = few_rows::buffers_of<S>(BLOCKS);
+  static_assert(BUFFERS >= 2, "nothing would be on its way while something is multiplied");
   launch_clusters(
       SPLIT, few_rows::gemm_kernel<S, T, ProductAlone>,
       tile_grid(ceil_div(p.M, Tiles::BM) * SPLIT, ceil_div(p.N, Tiles::BN)), dim3(S::THREADS),
-      S::bytes(buffers), p.stream, p.M, p.N, p.K, Tiles::OperandA::map(p.A, p.M, p.K, p.lda),
+      S::bytes(BUFFERS), p.stream, p.M, p.N, p.K, Tiles::OperandA::map(p.A, p.M, p.K, p.lda),
       typename Tiles::SourceB{p.packed, ceil_div(p.N, PACKED_COLUMNS), padded_groups(p.K)}, p.C,
-      p.ldc, buffers, ProductAlone{});
+      p.ldc, BUFFERS, ProductAlone{});
 }
-template <class T, class Tiles, int SPLIT>
+template <class T, class Tiles, int SPLIT, int BLOCKS>
 constexpr Configuration<T> configuration_of() {
-  return {Tiles::BM, Tiles::BN, SPLIT, few_rows::buffers_of<few_rows::SharedOf<Tiles, SPLIT>>,
-          launch_configuration<T, Tiles, SPLIT>};
+  return {Tiles::BM, Tiles::BN, SPLIT, BLOCKS, launch_configuration<T, Tiles, SPLIT, BLOCKS>};
 }
-template <class T, int BM, int BN, int SPLIT>
+template <class T, int BM, int BN, int SPLIT, int BLOCKS>
 constexpr Configuration<T> configuration() {
-  return configuration_of<T, Tiles<T, BM, BN>, SPLIT>();
+  return configuration_of<T, Tiles<T, BM, BN>, SPLIT, BLOCKS>();
 }
+// One warpgroup a block: four blocks wait for memory better than one of four. With more columns A
+// is read less often, which pays where the tiles are enough for all multiprocessors.
 template <class T>
 inline constexpr Configuration<T> CONFIGURATIONS[] = {
-    configuration<T, 8, 64, 1>(),   configuration<T, 8, 64, 2>(),   configuration<T, 8, 64, 4>(),
-    configuration<T, 8, 64, 8>(),   configuration<T, 8, 128, 1>(),  configuration<T, 8, 128, 2>(),
-    configuration<T, 8, 128, 4>(),  configuration<T, 8, 128, 8>(),  configuration<T, 8, 256, 1>(),
-    configuration<T, 8, 256, 2>(),  configuration<T, 8, 256, 4>(),  configuration<T, 8, 256, 8>(),
-    configuration<T, 16, 64, 1>(),  configuration<T, 16, 64, 2>(),  configuration<T, 16, 64, 4>(),
-    configuration<T, 16, 64, 8>(),  configuration<T, 16, 128, 1>(), configuration<T, 16, 128, 2>(),
-    configuration<T, 16, 128, 4>(), configuration<T, 16, 128, 8>(), configuration<T, 16, 256, 1>(),
-    configuration<T, 16, 256, 2>(), configuration<T, 16, 256, 4>(), configuration<T, 16, 256, 8>(),
-    configuration<T, 32, 128, 1>(), configuration<T, 32, 128, 2>(), configuration<T, 32, 128, 4>(),
+    configuration<T, 8, 64, 2, 4>(),  configuration<T, 8, 64, 4, 4>(),
+    configuration<T, 8, 64, 8, 4>(),  configuration<T, 8, 64, 1, 4>(),
+    configuration<T, 8, 256, 1, 1>(), configuration<T, 16, 64, 2, 4>(),
+    configuration<T, 16, 64, 4, 4>(), configuration<T, 16, 64, 8, 4>(),
+    configuration<T, 16, 64, 1, 4>(), configuration<T, 16, 256, 1, 1>(),
+    configuration<T, 32, 64, 2, 3>(), configuration<T, 32, 64, 4, 3>(),
+    configuration<T, 32, 64, 8, 3>(), configuration<T, 32, 64, 1, 3>(),
+    configuration<T, 32, 128, 1, 2>()};
 
-    configuration<T, 64, 64, 1>(),  configuration<T, 64, 64, 2>(),  configuration<T, 64, 64, 4>(),
-    configuration<T, 64, 128, 1>(), configuration<T, 64, 128, 2>(), configuration<T, 64, 128, 4>()};
-// Blocks on a multiprocessor that are worth a try.
-inline constexpr int BLOCKS[] = {1, 2, 3};
+inline int multiprocessors() {
+  return device_attribute(cudaDevAttrMultiProcessorCount);
+}
+// Bytes that come to the busiest multiprocessor. Of blocks that do not all run at once the last
+// ones find multiprocessors that are free: they are half of one more on average. A multiprocessor
+// with one warpgroup alone waits for memory, and takes a fifth longer (H200, 16x8192x8192).
+template <class T>
+double cost(const FourBits<T>& p, const Configuration<T>& c) {
+  const double all = static_cast<double>(ceil_div(p.M, c.BM)) * ceil_div(p.N, c.BN) * c.split;
+  const double each = all / multiprocessors();
+  const double blocks = each <= c.blocks ? std::ceil(each) : each + 0.5;
+  const double bytes_of_k = c.BN * sizeof(Packed<T>) / double{GROUP * PACKED_COLUMNS} +
+                            c.BM * static_cast<double>(sizeof(T));
+  const double alone = blocks * c.BN <= PACKED_COLUMNS ? 1.2 : 1;
+  return alone * blocks * ceil_div(ceil_div(p.K, STEP), c.split) * bytes_of_k;
+}
 
 template <class T>
 void gemm(const FourBits<T>& p) {
-  const Configuration<T>* best = nullptr;
-  for (const Configuration<T>& c : CONFIGURATIONS<T>)
-    if (best == nullptr || (best->BM < p.M && c.BM > best->BM && c.BN == 128 && c.split == 2))
-      best = &c;
-  best->launch(p, 1);
+  if (!done_without_kernel(p)) first_done(CONFIGURATIONS<T>, p).launch(p);
 }
-
 #endif  // __CUDACC_RTC__
 
 }  // namespace ladder::four_bits

@@ -1,47 +1,50 @@
 #pragma once
-// 24b many_rows: C[M,N] = A[M,K] * W[K,N], fp16 or bf16, W of numbers of four bits, of which each
-// 128 along K have a scale and a zero point; fp32 accumulate.
-// Idea    with many rows wgmma is what takes the time, and has to run without a break. So nobody
-//         waits for the sums of a group: the scale multiplies the numbers before they are
-//         multiplied, rounded to T once more, and what wgmma adds up stays where it is.
-// vs 24   scaled numbers. Tiles of up to 192 rows, a step of one group, the sums of all of K in
-//         wgmma's accumulators.
-// Limit   the tensor cores.
+// 24b many_rows: C[M,N] = A[M,K] * W[K,N], fp16 or bf16, W of numbers of four bits, fp32
+// accumulate.
+// Idea    with many rows wgmma takes the time, and nothing should wait for the sums of a group. So
+//         the scales multiply the numbers, and what wgmma adds up stays in its accumulators.
+// vs 24   scaled numbers, rounded to T once more. Tiles of 64, 128 or 192 rows, steps of one group.
+// Limit   the tensor cores, and what a warpgroup unpacks while the other one does so, too.
 #include "24_four_bits.cuh"
 
 namespace ladder::many_rows {
 
 using few_rows::WARPGROUP;
-using four_bits::Half, four_bits::Pair, four_bits::twice;
+using four_bits::Half, four_bits::Pair, four_bits::twice, four_bits::zeros;
 
 template <class T, int BM, int BN>
 struct Tiles : four_bits::Tiles<T, BM, BN, GROUP> {};
 
-// A consumer, a warpgroup: multiplies its 64 columns of every group as soon as it has landed. While
-// a half is multiplied, the one after it is unpacked.
+template <class T>
+__device__ __forceinline__ void scale(Half<T>& half, Pair<uint32_t> by) {
+#pragma unroll
+  for (auto& of_step : half.weights)
+#pragma unroll
+    for (int i = 0; i < 4; ++i) of_step[i] = ptx::multiply_pairs<T>(of_step[i], by.of_row[i % 2]);
+}
+
+// A consumer, a warpgroup: multiplies its 64 columns of every group as soon as it has landed. What
+// it unpacks while nothing of its own is multiplied, the other warpgroup's products hide.
 template <class T, int BM, int BN, int SPLIT>
 __device__ __forceinline__ void consume(few_rows::SharedOf<Tiles<T, BM, BN>, SPLIT>& s,
                                         few_rows::Steps steps, Ring ring, float (&acc)[BM / 2]) {
-  const int thread = threadIdx.x % WARPGROUP, lane = thread % 32;
+  const int warpgroup = warpgroup_of_block(), thread = threadIdx.x % WARPGROUP, lane = thread % 32;
   const int row = thread / 32 * 16 + lane / 4;  // of wgmma's A: a column of W
   const auto& first = s.tiles[0];
-  const Packed<T>* const first_W = first.W[warpgroup_of_block()];
   const uint64_t first_a = first.A[0].descriptor(0, 0);
 #pragma unroll 1
   for (int t = 0; t < steps.count; ++t, ring.next()) {
     ptx::mbarrier_wait_parity(&s.full[ring.buffer], ring.parity);
-    const uint32_t bytes = ring.buffer * sizeof first;
-    const Packed<T>& W =
-        *reinterpret_cast<const Packed<T>*>(reinterpret_cast<const char*>(first_W) + bytes);
-    const uint64_t a = further(first_a, bytes);
-    const Pair<uint32_t> zero = {twice(W.zero[row]), twice(W.zero[row + 8])},
-                         scale = {twice(W.scale[row]), twice(W.scale[row + 8])};
+    const Packed<T>& W = s.tiles[ring.buffer].W[warpgroup][0];
+    const uint64_t a = further(first_a, ring.buffer * sizeof first);
+    const Pair<uint32_t> zero = zeros(W, row),
+                         factor = {twice(W.scale[row]), twice(W.scale[row + 8])};
     Half<T> left, right;
     left.unpack(W.numbers[0][thread], zero);
-    left.scale(scale);
+    scale(left, factor);
     left.multiply(acc, a, true);
     right.unpack(W.numbers[1][thread], zero);
-    right.scale(scale);
+    scale(right, factor);
     right.multiply(acc, further(a, sizeof first.A[0]), true);
     ptx::wgmma_wait_group<0>();
     __syncwarp();  // all lanes have read W
@@ -50,21 +53,34 @@ __device__ __forceinline__ void consume(few_rows::SharedOf<Tiles<T, BM, BN>, SPL
 }
 
 #ifndef __CUDACC_RTC__
-using four_bits::Configuration;
-template <class T, int BM, int BN, int SPLIT>
+template <class T>
+struct Configuration : four_bits::Configuration<T> {};
+template <class T, int BM, int SPLIT, int BLOCKS>
 constexpr Configuration<T> configuration() {
-  return four_bits::configuration_of<T, Tiles<T, BM, BN>, SPLIT>();
+  constexpr int BN = 128;
+  return {four_bits::configuration_of<T, Tiles<T, BM, BN>, SPLIT, BLOCKS>()};
 }
 template <class T>
 inline constexpr Configuration<T> CONFIGURATIONS[] = {
-    configuration<T, 64, 128, 1>(),  configuration<T, 64, 128, 2>(),
-    configuration<T, 64, 256, 1>(),  configuration<T, 64, 256, 2>(),
-    configuration<T, 128, 128, 1>(), configuration<T, 128, 128, 2>(),
-    configuration<T, 192, 128, 1>(), configuration<T, 192, 128, 2>()};
+    configuration<T, 64, 1, 2>(),  configuration<T, 64, 2, 2>(),  configuration<T, 128, 1, 1>(),
+    configuration<T, 128, 2, 1>(), configuration<T, 192, 1, 1>(), configuration<T, 192, 2, 1>()};
+
+// What the busiest multiprocessor does. A group takes as long as 50 rows and those of the tile,
+// whether one block is there or two in turn: 0.48, 0.79 and 1.07 us for 64, 128 and 192 rows (H200,
+// 4096x8192x8192).
+template <class T>
+double cost(const FourBits<T>& p, const Configuration<T>& c) {
+  constexpr int ROWS_TO_UNPACK = 50;
+  const double all = static_cast<double>(ceil_div(p.M, c.BM)) * ceil_div(p.N, c.BN) * c.split;
+  return std::ceil(all / four_bits::multiprocessors()) * ceil_div(ceil_div(p.K, GROUP), c.split) *
+         (ROWS_TO_UNPACK + c.BM);
+}
 
 template <class T>
 void gemm(const FourBits<T>& p) {
-  CONFIGURATIONS<T>[4].launch(p, 1);
+  constexpr int FEW_ROWS = 32;
+  if (p.M <= FEW_ROWS) return four_bits::gemm(p);
+  if (!done_without_kernel(p)) first_done(CONFIGURATIONS<T>, p).launch(p);
 }
 #endif  // __CUDACC_RTC__
 
