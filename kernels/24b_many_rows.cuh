@@ -55,27 +55,25 @@ __device__ __forceinline__ void consume(few_rows::SharedOf<Tiles<T, BM, BN>, SPL
 #ifndef __CUDACC_RTC__
 template <class T>
 struct Configuration : four_bits::Configuration<T> {};
-template <class T, int BM, int BN, int SPLIT, int BLOCKS>
+template <class T, int BM, int SPLIT, int BLOCKS>
 constexpr Configuration<T> configuration() {
+  constexpr int BN = 128;
   return {four_bits::configuration_of<T, Tiles<T, BM, BN>, SPLIT, BLOCKS>()};
 }
 template <class T>
 inline constexpr Configuration<T> CONFIGURATIONS[] = {
-    configuration<T, 64, 128, 1, 2>(),  configuration<T, 64, 128, 2, 2>(),
-    configuration<T, 128, 128, 1, 1>(), configuration<T, 128, 128, 2, 1>(),
-    configuration<T, 128, 192, 1, 1>(), configuration<T, 192, 128, 1, 1>(),
-    configuration<T, 192, 128, 2, 1>()};
+    configuration<T, 64, 1, 2>(),  configuration<T, 64, 2, 2>(),  configuration<T, 128, 1, 1>(),
+    configuration<T, 128, 2, 1>(), configuration<T, 192, 1, 1>(), configuration<T, 192, 2, 1>()};
 
-// What the busiest multiprocessor does, in rows of 128 columns: those that it multiplies, and what
-// it unpacks and no product hides, which is less with three warpgroups. A group takes 0.48, 0.79
-// and 1.07 us for 64, 128 and 192 rows by 128 columns (H200, 4096x8192x8192).
+// What the busiest multiprocessor does. A group takes as long as 50 rows and those of the tile,
+// whether one block is there or two in turn: 0.48, 0.79 and 1.07 us for 64, 128 and 192 rows (H200,
+// 4096x8192x8192).
 template <class T>
 double cost(const FourBits<T>& p, const Configuration<T>& c) {
-  constexpr double TO_UNPACK = 50;
+  constexpr int ROWS_TO_UNPACK = 50;
   const double all = static_cast<double>(ceil_div(p.M, c.BM)) * ceil_div(p.N, c.BN) * c.split;
-  const double width = c.BN / 128.0;
   return std::ceil(all / four_bits::multiprocessors()) * ceil_div(ceil_div(p.K, GROUP), c.split) *
-         (TO_UNPACK / width + c.BM * width);
+         (ROWS_TO_UNPACK + c.BM);
 }
 
 template <class T>
