@@ -38,13 +38,11 @@ struct Magic<bf16> {
   static constexpr uint32_t BITS = 0x4300;
 };
 
-// What is multiplied at once: 64 columns of a group. Thread t of a warpgroup multiplies
-// numbers[half][t], of each half of the group, which are its part of wgmma's A for four
-// instructions, a word for each. Of word w nibble i is that number of the 16 x 64 which the lane
-// has in place i / 4 of register i % 4; see nibble_of.
+// What is multiplied at once: 64 columns of a group. Thread t of a warpgroup loads
+// numbers[half][t], of each half of the group: its part of wgmma's A for four instructions, a word
+// for each. place_of says which number is where.
 template <class T>
 struct Packed {
-  using Type = T;
   uint4 numbers[GROUP / 64][PACKED_THREADS];
   T scale[PACKED_COLUMNS];
   T zero[PACKED_COLUMNS];  // Magic<T>::ZERO + the zero point: what has to be subtracted

@@ -43,6 +43,17 @@ ROWS = {
     "variants": [{"name": one_line, "ms": positive, "percent_of_copy": positive}, ...],
     "copy": {"ms": positive, "gbytes_per_s": positive},
 }
+FOUR_BITS = {
+    "device?": one_line,
+    **dict.fromkeys(("m", "n", "k"), at_least_1),
+    "type": one_line,
+    "variants": [
+        {"name": one_line, **dict.fromkeys(("ms", "percent_of_copy", "percent_of_cublas"), positive)},
+        ...,
+    ],
+    "cublas": {"ms": positive},
+    "copy": {"ms": positive, "gbytes_per_s": positive},
+}
 # The first that fits, by how a name begins.
 REPORTS = {
     power_results.NAME: power_results.MEASURED,
@@ -61,6 +72,7 @@ REPORTS = {
     "programs/21_": REPORT,
     "programs/22": ATTENTION,
     "programs/23": ROWS,
+    "programs/24": FOUR_BITS,
     "programs/pairs": {"device?": one_line, "pairs": [PAIR, ...]},
     "programs/": PROGRAM,
     "": REPORT,

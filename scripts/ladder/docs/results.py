@@ -302,6 +302,34 @@ def rows(stage: str) -> str:
     )
 
 
+def four_bits(stage: str) -> str:
+    """What a stage of products by numbers of four bits did: each variant's time, and its own one's
+    as a part of a copy's rate and of cuBLAS's."""
+    gpu, found = first_with(stage)
+    reports = sorted(found.values(), key=lambda its: (its["type"], its["m"], its["n"] * its["k"]))
+    names = [f"`{variant['name']}`" for variant in reports[0]["variants"]]
+    head = [
+        f"us on {sources.label(gpu)}",
+        *names,
+        "cuBLAS, 16 bits",
+        f"{names[-1]}, % of cuBLAS",
+        "bytes per second, % of a copy's",
+    ]
+    return table(
+        head,
+        [
+            [
+                f"{its['m']:,} x {its['n']:,} x {its['k']:,}, {its['type']}",
+                *(f"{1000 * variant['ms']:.1f}" for variant in its["variants"]),
+                f"{1000 * its['cublas']['ms']:.1f}",
+                f"{its['variants'][-1]['percent_of_cublas']:.0f}",
+                f"{its['variants'][-1]['percent_of_copy']:.1f}",
+            ]
+            for its in reports
+        ],
+    )
+
+
 def first_with(stage: str) -> tuple[str, dict[str, dict]]:
     """The first GPU that has reports of a stage with its own harness, and these by their shapes.
     Raises BadInput."""
