@@ -164,7 +164,8 @@ struct Consumer {
     ptx::wgmma_fence();
 #pragma unroll
     for (int k = 0; k < KEYS; k += MMA_K)
-      ptx::wgmma_m64k16_f32<bf16, Major::MN>(o, weights[k / MMA_K], further(v, k * sizeof V[0][0]), true);
+      ptx::wgmma_m64k16_f32<bf16, Major::MN>(o, weights[k / MMA_K], further(v, k * sizeof V[0][0]),
+                                             true);
     ptx::wgmma_commit_group();
   }
 

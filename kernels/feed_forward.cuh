@@ -268,8 +268,8 @@ struct Consumer {
     ptx::wgmma_fence();
 #pragma unroll
     for (int k = 0; k < BH; k += MMA_K)
-      ptx::wgmma_m64k16_f32<half, ptx::Major::MN>(y, a[k / MMA_K], further(w2, k * sizeof now[0][0]),
-                                  accumulate || k > 0);
+      ptx::wgmma_m64k16_f32<half, ptx::Major::MN>(
+          y, a[k / MMA_K], further(w2, k * sizeof now[0][0]), accumulate || k > 0);
     ptx::wgmma_commit_group();
   }
 

@@ -43,14 +43,12 @@ ROWS = {
     "variants": [{"name": one_line, "ms": positive, "percent_of_copy": positive}, ...],
     "copy": {"ms": positive, "gbytes_per_s": positive},
 }
+RATES = ("ms", "percent_of_copy", "percent_of_cublas")
 FOUR_BITS = {
     "device?": one_line,
     **dict.fromkeys(("m", "n", "k"), at_least_1),
     "type": one_line,
-    "variants": [
-        {"name": one_line, **dict.fromkeys(("ms", "percent_of_copy", "percent_of_cublas"), positive)},
-        ...,
-    ],
+    "variants": [{"name": one_line} | dict.fromkeys(RATES, positive), ...],
     "cublas": {"ms": positive},
     "copy": {"ms": positive, "gbytes_per_s": positive},
 }

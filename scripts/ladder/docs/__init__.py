@@ -36,7 +36,7 @@ Generated text stands between `<!-- KIND ARGUMENTS -->` and `<!-- end -->`. The 
   attention STAGE [SHAPE ...]    a stage of attention beside cuDNN, or beside a copy; SHAPE is what
                              its report's name ends with
   rows STAGE                 a stage of operations on rows beside a copy
-  four_bits STAGE            a stage of products by numbers of four bits, beside cuBLAS and a copy
+  packed STAGE               a stage of products by numbers of four bits, beside cuBLAS and a copy
   contenders FILE ...        what build/groups or build/feed_forward timed, by workload
   triton twins|compiled|ragged|tried|refused|versions   the kernels in Triton: speed and lines, and
                              what the compiler made of them
@@ -113,7 +113,7 @@ KINDS = {
     "pairs": results.pairs,
     "attention": results.attention,
     "rows": results.rows,
-    "four_bits": results.four_bits,
+    "packed": results.packed,
     "contenders": results.contenders,
     "references": counters.references,
     "diagnosis": diagnose.block,

@@ -302,7 +302,7 @@ def rows(stage: str) -> str:
     )
 
 
-def four_bits(stage: str) -> str:
+def packed(stage: str) -> str:
     """What a stage of products by numbers of four bits did: each variant's time, and its own one's
     as a part of a copy's rate and of cuBLAS's."""
     gpu, found = first_with(stage)
