@@ -5,6 +5,7 @@
 //         numbers of them with a few instructions, and nothing goes back to shared memory.
 // vs 14   what a step has of W, brought without a tensor map, and how it is multiplied: the sums of
 //         each group of 128 along K are multiplied by its scales, and then added to the tile's.
+// Step    the kernel is called, with other tiles: nothing of 14 stands here again.
 // Limit   device memory, 85% of a copy's rate; with 16 rows the instructions that unpack as well
 //         (H200, 28672x8192).
 #include "14_few_rows.cuh"
