@@ -65,12 +65,12 @@ inline constexpr Configuration<T> CONFIGURATIONS[] = {
     configuration<T, 64, 1, 2>(),  configuration<T, 64, 2, 2>(),  configuration<T, 128, 1, 1>(),
     configuration<T, 128, 2, 1>(), configuration<T, 192, 1, 1>(), configuration<T, 192, 2, 1>()};
 
-// What the busiest multiprocessor does. A group takes as long as 50 rows and those of the tile,
+// What the busiest multiprocessor does. A group takes as long as 40 rows and those of the tile,
 // whether one block is there or two in turn: 0.48, 0.79 and 1.07 us for 64, 128 and 192 rows (H200,
 // 4096x8192x8192).
 template <class T>
 double cost(const FourBits<T>& p, const Configuration<T>& c) {
-  constexpr int ROWS_TO_UNPACK = 50;
+  constexpr int ROWS_TO_UNPACK = 40;
   const double all = static_cast<double>(ceil_div(p.M, c.BM)) * ceil_div(p.N, c.BN) * c.split;
   return std::ceil(all / four_bits::multiprocessors()) * ceil_div(ceil_div(p.K, GROUP), c.split) *
          (ROWS_TO_UNPACK + c.BM);
