@@ -140,6 +140,14 @@ __device__ __forceinline__ void cp_async_bulk_tensor(space_global_t, space_share
       "r"(at[0]), "r"(at[1]), "r"(shared_address(from))
       : "memory");
 }
+__device__ __forceinline__ void cp_async_bulk(space_cluster_t, space_global_t, void* to,
+                                              const void* from, uint32_t bytes, uint64_t* barrier) {
+  asm volatile(
+      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::
+          "r"(shared_address(to)),
+      "l"(__cvta_generic_to_global(from)), "r"(bytes), "r"(shared_address(barrier))
+      : "memory");
+}
 __device__ __forceinline__ void fence_proxy_async(space_shared_t) {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
