@@ -22,8 +22,8 @@ static void check(grader::Exercise& exercise) {
       c.expect(out, 0, [&](int i, int j) { return number(words(i), j) - zeros(i / 16); });
     });
   };
-  add(
-      "the word by hand", 1, [](int) { return 0x1F3A0C85u; }, [](int) { return uint8_t{5}; });
+  const auto by_hand = [](int) { return 0x1F3A0C85u; };
+  add("the word by hand", 1, by_hand, [](int) { return uint8_t{5}; });
   add("1024 words", 1024, {}, {});
   add("a drawn shape", 128 * exercise.drawn(2, 7), {}, {});
   // In each nibble all numbers, the others being 0, and then 15.
