@@ -11,6 +11,7 @@
 #include "ptx/mbarrier.cuh"
 #include "ptx/mma.cuh"
 #include "ptx/named_barrier.cuh"
+#include "ptx/pairs.cuh"
 #include "ptx/setmaxnreg.cuh"
 #include "ptx/stmatrix.cuh"
 #include "ptx/tensor_map.cuh"
