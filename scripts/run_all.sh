@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Installs what is missing, builds, and runs the stages in sequence: each variant is checked
 # against cuBLAS and timed beside it. Ends with a table of all of them. Where there is no GPU the
-# stages run on the CPU instead: functionally, at 256^3, with no times.
+# stages run on the CPU instead: functionally, at 256^3, with no times. The stages from 22 on are no single
+# product: they print tables of their own, and run where no option is given or they are named.
 #
 #   ./scripts/run_all.sh [STAGE ...] [--core] [OPTION OF A STAGE ...]
 #
@@ -24,8 +25,12 @@ for option in "$@"; do
     *) options+=("$option") ;;
   esac
 done
-chosen=$(./ladder stages ${stages[@]+"${stages[@]}"} 2>&1) || bad_input "${chosen#ladder stages: }"
-known=$(grep -oE -e '--[a-z][a-z-]*' bench/harness/options.cpp | sort -u)
+products=$(./ladder stages)
+is_product() { grep -qxF "$1" <<<"$products"; }
+asked_for=(${stages[@]+"${stages[@]}"})
+if [ ${#stages[@]} = 0 ] && [ ${#options[@]} = 0 ]; then asked_for=(--all); fi
+chosen=$(./ladder stages ${asked_for[@]+"${asked_for[@]}"} 2>&1) || bad_input "${chosen#ladder stages: }"
+known=$(grep -ohE -e '--[a-z][a-z-]*' bench/harness/options.cpp bench/*/*.cpp | sort -u)
 for option in ${options[@]+"${options[@]}"}; do
   case $option in
     --json | --json=* | --trace | --trace=*)
@@ -41,7 +46,7 @@ done
 # the others are built.
 build_all() {
   local first=all targets=("ladder_${2:-}stages")
-  if [ ${#options[@]} -gt 0 ] || [ ${#stages[@]} -gt 0 ]; then
+  if { [ ${#options[@]} -gt 0 ] || [ ${#stages[@]} -gt 0 ]; } && is_product "${chosen%%$'\n'*}"; then
     build "ladder_first_${2:-}stage"
     first=$(all_stages "$1" | head -n 1)
     [ -z "$first" ] ||
@@ -68,17 +73,22 @@ if ! have_gpu || [ -z "$(all_stages "$folder")" ]; then
   fi
   say "this is a functional run on the CPU, at 256^3 unless told otherwise; it says nothing about the speed of a GPU"
 fi
-mapfile -t names < <(all_stages "$folder" | grep -xF "$chosen")
+names=()
+for name in $chosen; do
+  if [ -x "$folder/$name" ]; then names+=("$name"); fi
+done
 
 # Beside the results of the run before, which bad input must not cost.
 rm -rf build/results.new
-mkdir -p build/results.new
+mkdir -p build/results.new/others # those that are no product, whose reports are no rows of the summary
 said=$(mktemp -d)
 trap 'jobs -pr | xargs -r kill 2>/dev/null || true; rm -rf "$said"' EXIT
 failed=() processes=()
 for ((i = 0; i < ${#names[@]}; ++i)); do
   for name in "${names[@]:${#processes[@]}:i + at_a_time - ${#processes[@]}}"; do
-    "$folder/$name" --json "build/results.new/$name.json" ${options[@]+"${options[@]}"} \
+    json=build/results.new/$name.json
+    if ! is_product "$name"; then json=build/results.new/others/$name.json; fi
+    "$folder/$name" --json "$json" ${options[@]+"${options[@]}"} \
       >"$said/$name" 2>"$said/$name.errors" &
     processes+=($!)
   done
@@ -95,11 +105,13 @@ for ((i = 0; i < ${#names[@]}; ++i)); do
   esac
 done
 
-if [ -n "$(ls build/results.new)" ]; then  # which --list and --version leave empty
+if [ -n "$(find build/results.new -name '*.json')" ]; then # which --list and --version leave empty
   rm -rf build/results
   mv build/results.new build/results
-  say "summary"
-  ./ladder table build/results
+  if [ -n "$(find build/results -maxdepth 1 -name '*.json')" ]; then
+    say "summary"
+    ./ladder table build/results
+  fi
 fi
 if [ ${#failed[@]} -gt 0 ]; then
   say "failed: ${failed[*]}"

@@ -1,6 +1,7 @@
 """The stages' names, one a line, in the order of the ladder.
 
-ladder stages                    all of stages/manifest.json
+ladder stages                    those of stages/manifest.json that are one product
+ladder stages --all              and those that are not, but for the ones that need several GPUs
 ladder stages 04d 05_cp_async    these, by number or name
 ladder stages --core             the six levels: 01 to 06 without what lies between
 ladder stages --built FOLDER     those of which FOLDER has the executable
@@ -18,6 +19,7 @@ from pathlib import Path
 from ladder.files import a_name, one_line, read_json
 from ladder.project import ROOT, BadInput
 
+SEVERAL_GPUS = "multi_gpu"  # a harness
 CORE = ("01", "02", "03", "04", "05", "06")
 MANIFEST = ROOT / "stages/manifest.json"
 
@@ -67,6 +69,10 @@ class WithOwnHarness:
     page: str
     harness: str
     measured: bool = True
+
+    @property
+    def label(self) -> str:
+        return self.name.split("_")[0]
 
 
 def stage_of(entry: dict) -> Stage:
@@ -154,12 +160,22 @@ def stage(name: str) -> Stage:
     return load()[name]
 
 
+def of_one_gpu() -> dict[str, Stage | WithOwnHarness]:
+    """Also those with a harness of their own, but for the ones that need several GPUs."""
+    return {
+        name: s
+        for name, s in read(MANIFEST).items()
+        if isinstance(s, Stage) or s.harness != SEVERAL_GPUS
+    }
+
+
 def chosen(wanted: list[str]) -> list[str]:
-    """Those that are called by their labels or their names. Raises BadInput."""
+    """Those of one GPU that are called by their labels or their names. Raises BadInput."""
+    there = of_one_gpu()
     for name in wanted:
-        if not any(name in (s.name, s.label) for s in load().values()):
-            raise BadInput(f"no stage '{name}'; there are: {' '.join(load())}")
-    return [s.name for s in load().values() if s.name in wanted or s.label in wanted]
+        if not any(name in (s.name, s.label) for s in there.values()):
+            raise BadInput(f"no stage '{name}'; there are: {' '.join(there)}")
+    return [s.name for s in there.values() if s.name in wanted or s.label in wanted]
 
 
 def place(name: str) -> int:
@@ -185,11 +201,17 @@ def main(arguments: list[str]) -> int:
     )
     parser.add_argument("stages", nargs="*", metavar="STAGE")
     parser.add_argument("--core", action="store_true")
+    parser.add_argument("--all", action="store_true")
     parser.add_argument("--built", type=Path, metavar="FOLDER")
     options = parser.parse_args(arguments)
     wanted = options.stages + list(CORE) * options.core
     try:
-        names = built(options.built) if options.built else chosen(wanted) if wanted else load()
+        if options.built:
+            names = built(options.built)
+        elif wanted:
+            names = chosen(wanted)
+        else:
+            names = of_one_gpu() if options.all else load()
     except BadInput as error:
         print(f"ladder stages: {error}", file=sys.stderr)
         return 2

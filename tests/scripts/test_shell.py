@@ -19,9 +19,11 @@ LINT = "ladder lint: no check 'tea'; there are: clang-format shellcheck ruff ste
 STAGES = [
     stage["name"]
     for stage in json.loads((ROOT / "stages/manifest.json").read_text())["stages"]
-    if "harness" not in stage
+    if stage.get("harness") != "multi_gpu"
 ]
 NO_STAGE = "{}: no stage 'nope'; there are: " + " ".join(STAGES) + "\n"
+# With a harness of their own these are not for ncu and the sanitizers' commands.
+NO_PRODUCT = NO_STAGE.partition(" 22_unfused")[0] + "\n"
 SCRIPTS = [["scripts/run_all.sh"], ["scripts/try.sh"], ["scripts/test.sh"], ["scripts/docs.sh"]]
 LADDER = ("profile", "sanitize", "measure", "peers", "tune", "lock", "lint")
 SCRIPTS += [["ladder", name] for name in LADDER]
@@ -74,8 +76,8 @@ def test_help_from_any_directory(script, tmp_path):
         (["ladder", "stages", "nope"], NO_STAGE.format("ladder stages")),
         (["ladder", "measure", "--out", "--thin"], MEASURE),
         (["docs.sh", "build", "now"], "docs.sh: write ./scripts/docs.sh serve, build or update\n"),
-        (["ladder", "profile", "01_naive", "nope"], NO_STAGE.format("ladder profile")),
-        (["ladder", "sanitize", ""], NO_STAGE.format("ladder sanitize").replace("nope", "")),
+        (["ladder", "profile", "01_naive", "nope"], NO_PRODUCT.format("ladder profile")),
+        (["ladder", "sanitize", ""], NO_PRODUCT.format("ladder sanitize").replace("nope", "")),
         (["try.sh"], "try.sh: write ./scripts/try.sh my_kernel.cuh [OPTION OF A STAGE ...]\n"),
         (["try.sh", "no/such.cuh"], "try.sh: there is no file no/such.cuh\n"),
         (["docs.sh"], "docs.sh: write ./scripts/docs.sh serve, build or update\n"),
@@ -160,7 +162,7 @@ def test_run_all_keeps_earlier_results_until_there_are_others(options, code, lef
         stage.chmod(0o755)
     (tmp_path / "built").touch()
     assert subprocess.run(["bash", script, *options]).returncode == code
-    assert [file.name for file in (tmp_path / "build/results").iterdir()] == [left]
+    assert [file.name for file in (tmp_path / "build/results").glob("*.json")] == [left]
     assert (tmp_path / "built").read_text().split() == built
 
 
