@@ -143,6 +143,7 @@ def build(out: Path, cache: Path, includes: list[str]) -> None:
 # Of the first stages.
 INCLUDES = ["bench/harness/harness.h", "kernels/03_transposed_b.cuh"]
 INCLUDES += ["kernels/01_naive.cuh", "kernels/02_smem_tiled.cuh"]
+INCLUDES += ["kernels/04_register_blocked.cuh", "kernels/05_cp_async.cuh"]
 
 
 def main() -> int:

@@ -45,13 +45,23 @@ export function instrument(text) {
     return chain;
   };
 
+  // An access that the compiler has moved out of a loop has line 0. Then it is that of what comes
+  // behind it in its basic block: the loop.
+  const placed = (from) => {
+    for (let i = from; lines[i] !== ""; ++i) {
+      const found = /, !dbg !(\d+)$/.exec(lines[i]);
+      if (found !== null && chainOf(found[1])[0][1] > 0) return chainOf(found[1]);
+    }
+    return [];
+  };
+
   const chains = [[]];
   const arrays = [];
   const number = () => `i32 ${chains.length - 1}`;
-  const result = lines.map((line) => {
+  const result = lines.map((line, i) => {
     const call = CALL.exec(line);
     if (call !== null) {
-      chains.push(chainOf(call[4]));
+      chains.push(placed(i));
       return `${call[1]}${call[2]}${call[2] && ", "}${number()})${call[3]}, !dbg !${call[4]}`;
     }
     if (UNPLACED.test(line)) {
