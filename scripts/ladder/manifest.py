@@ -68,7 +68,6 @@ class WithOwnHarness:
     parent: str
     page: str
     harness: str
-    measured: bool = True
 
     @property
     def label(self) -> str:
@@ -115,7 +114,6 @@ OWN_HARNESS = {
     "parent": a_name,
     "page": one_line,
     "harness": a_name,
-    "measured?": bool,
 }
 
 
