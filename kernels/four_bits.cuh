@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <cstring>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -137,7 +136,6 @@ constexpr Place place_of(int thread, int word, int nibble) {
 template <class T>
 std::vector<Packed<T>> pack(const Quantised& q) {
   std::vector<Packed<T>> packed(packed_bytes<T>(q.K, q.N) / sizeof(Packed<T>));
-  std::memset(static_cast<void*>(packed.data()), 0, packed.size() * sizeof(Packed<T>));
   const auto refuse = [](const std::string& what, const std::string& is, int row, int n,
                          const std::string& rule) {
     throw std::invalid_argument(what + " of row " + std::to_string(row) + ", column " +
