@@ -1,6 +1,7 @@
 #include "tma.h"
 
 #include <cstring>
+#include <limits>
 #include <vector>
 
 #include "block.h"
@@ -20,14 +21,16 @@ const TensorMap* map_of(const void* map, const Place& place) {
   return decoded_map;
 }
 
-// False, with a finding, where the box does not lie in the block's shared memory; a finding as well
-// where it lies there, or in the matrix, as TMA does not take it.
-bool lies_well(const Block& block, const TensorMap& map, int column, uint32_t shared,
-               const Place& place) {
+// A finding where the box lies in shared memory, or in the matrix, as TMA does not take it.
+void check_rules(const TensorMap& map, int column, uint32_t shared, const Place& place) {
   if (const std::string problem = copy_problem(map, column, shared); !problem.empty())
     report_finding(
         place, problem,
         "column " + std::to_string(column) + ", shared address " + std::to_string(shared));
+}
+
+// False, with a finding, where the box does not lie in the block's shared memory.
+bool ends_inside(const Block& block, const TensorMap& map, uint32_t shared, const Place& place) {
   const size_t end = size_t{shared} + box_bytes(map);
   if (shared >= MAX_SHARED_BYTES || end <= block.dynamic_bytes) return true;
   report_finding(
@@ -52,7 +55,7 @@ void load(void* to, const TensorMap& map, const int* at, uint64_t* barrier, uint
   Block& block = *this_block;
   Team& team = block.team();
   const uint32_t shared = block.shared_address(to);
-  if (!lies_well(block, map, at[0], shared, place)) return;
+  if (!ends_inside(block, map, shared, place)) return;
   if (blocks >> team.block_count() != 0)
     report_finding(place, "a multicast to blocks that the cluster does not have");
   if (tracer != nullptr)
@@ -97,8 +100,10 @@ void load(void* to, const TensorMap& map, const int* at, uint64_t* barrier, uint
 
 void tma_load(void* to, const void* encoded, const int* at, uint64_t* barrier, uint32_t blocks,
               const Place& place) {
-  if (const TensorMap* const map = map_of(encoded, place))
-    load(to, *map, at, barrier, blocks, place);
+  const TensorMap* const map = map_of(encoded, place);
+  if (map == nullptr) return;
+  check_rules(*map, at[0], this_block->shared_address(to), place);
+  load(to, *map, at, barrier, blocks, place);
 }
 
 void bulk_load(void* to, const void* from, uint32_t bytes, uint64_t* barrier, const Place& place) {
@@ -106,6 +111,9 @@ void bulk_load(void* to, const void* from, uint32_t bytes, uint64_t* barrier, co
   const auto address = reinterpret_cast<uintptr_t>(from);
   if (!is_whole(bytes) || !is_whole(address) || !is_whole(this_block->shared_address(to)))
     return report_finding(place, "a bulk copy whose addresses and size are no multiples of 16");
+  if (bytes > std::numeric_limits<uint16_t>::max())
+    return report_finding(place,
+                          "a bulk copy of 64 KB or more, which the CPU device does not know");
   TensorMap row{};  // a box that is a whole matrix of one row
   row.base = address;
   row.sizes[0] = bytes;
@@ -122,7 +130,8 @@ void tma_store(const void* encoded, const int* at, const void* from, StoreMode m
   const TensorMap* const map = map_of(encoded, place);
   if (map == nullptr) return;
   const uint32_t shared = block.shared_address(from);
-  if (!lies_well(block, *map, at[0], shared, place)) return;
+  check_rules(*map, at[0], shared, place);
+  if (!ends_inside(block, *map, shared, place)) return;
   if (mode != StoreMode::WRITE) blocks_may_be_ordered();
   if (tracer != nullptr) tracer->box(place, *map, at, Operation::BOX_STORE, 1);
   if (thread.bulk_agent == 0) thread.bulk_agent = block.team().new_agent();

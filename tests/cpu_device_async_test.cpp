@@ -272,6 +272,37 @@ TEST_F(Async, AReaderThatNobodyWaitsFor) {
   LADDER_CUDA_CHECK(cudaFree(out));
 }
 
+// Bytes without a map: from `from` on to byte `to` of a box.
+__global__ void bulk_kernel(const unsigned char* from, int to, unsigned bytes, unsigned char* out) {
+  auto& s = dynamic_shared<Shared>();
+  auto* const there = reinterpret_cast<unsigned char*>(s.boxes[0]) + to;
+  if (threadIdx.x == 0) {
+    ptx::mbarrier_init(&s.barriers[0], 1);
+    ptx::fence_mbarrier_init();
+    ptx::mbarrier_arrive_expect_tx(&s.barriers[0], bytes);
+    ptx::bulk_load(there, from, bytes, &s.barriers[0]);  // BUG
+  }
+  __syncthreads();
+  ptx::mbarrier_wait_parity(&s.barriers[0], 0);
+  out[threadIdx.x] = there[threadIdx.x];
+}
+TEST_F(Async, BulkCopies) {
+  unsigned char *from = nullptr, *out = nullptr;
+  LADDER_CUDA_CHECK(cudaMalloc(&from, 64));
+  LADDER_CUDA_CHECK(cudaMalloc(&out, 32));
+  for (int i = 0; i < 64; ++i) from[i] = static_cast<unsigned char>(3 * i);
+  const auto run = [&](int begin, int to) {
+    launch(bulk_kernel, dim3(1), dim3(32), sizeof(Shared), nullptr, from + begin, to, 32u, out);
+  };
+  run(16, 16);  // where no box may begin
+  expect_nothing();
+  for (int i = 0; i < 32; ++i) EXPECT_EQ(out[i], 3 * (16 + i));
+  run(48, 0);
+  expect_found("reads past the end of global memory");
+  LADDER_CUDA_CHECK(cudaFree(from));
+  LADDER_CUDA_CHECK(cudaFree(out));
+}
+
 // --- Clusters -----------------------------------------------------------------------------------
 
 // Each block writes into the other's shared memory.
