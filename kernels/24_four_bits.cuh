@@ -15,7 +15,7 @@
 
 namespace ladder::four_bits {
 
-using few_rows::BOX, few_rows::MMA_K, few_rows::WARPGROUP;
+using few_rows::MMA_K, few_rows::WARPGROUP;
 using ptx::Major;
 
 // What a step reads for a tile of BM rows and BN columns of C.
@@ -146,7 +146,6 @@ __device__ __forceinline__ void consume(few_rows::SharedOf<Tiles<T, BM, BN>, SPL
   }
 }
 
-#ifndef __CUDACC_RTC__
 // What a launcher chooses among: rows and columns of a tile, blocks that divide its K, and blocks
 // that share a multiprocessor.
 template <class T>
@@ -209,6 +208,5 @@ template <class T>
 void gemm(const FourBits<T>& p) {
   if (!done_without_kernel(p)) first_done(CONFIGURATIONS<T>, p).launch(p);
 }
-#endif  // __CUDACC_RTC__
 
 }  // namespace ladder::four_bits

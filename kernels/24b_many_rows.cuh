@@ -52,7 +52,6 @@ __device__ __forceinline__ void consume(few_rows::SharedOf<Tiles<T, BM, BN>, SPL
   }
 }
 
-#ifndef __CUDACC_RTC__
 template <class T>
 struct Configuration : four_bits::Configuration<T> {};
 template <class T, int BM, int SPLIT, int BLOCKS>
@@ -82,6 +81,5 @@ void gemm(const FourBits<T>& p) {
   if (p.M <= FEW_ROWS) return four_bits::gemm(p);
   if (!done_without_kernel(p)) first_done(CONFIGURATIONS<T>, p).launch(p);
 }
-#endif  // __CUDACC_RTC__
 
 }  // namespace ladder::many_rows

@@ -116,7 +116,6 @@ struct Quantised {
   }
 };
 
-#ifndef __CUDACC_RTC__
 namespace four_bits {
 
 // Which of 64 x 64 numbers is nibble `nibble` of word `word` of thread `thread`: its column and its
@@ -241,5 +240,4 @@ inline Quantised from_torch(int K, int N, const uint8_t* numbers, const float* s
 }
 
 }  // namespace four_bits
-#endif  // __CUDACC_RTC__
 }  // namespace ladder

@@ -50,7 +50,7 @@ harness::DeviceBuffer<To> uploaded(const std::vector<To>& from) {
 }  // namespace
 
 template <class T>
-Case<T>::Case(harness::Shape shape, harness::Data data, uint64_t seed, bool with_unpacked, int sets)
+Case<T>::Case(harness::Shape shape, harness::Data data, uint64_t seed, int sets)
     : shape_(shape),
       data_(data),
       lda_(harness::leading_dimension<T>(shape.k)),
@@ -64,7 +64,7 @@ Case<T>::Case(harness::Shape shape, harness::Data data, uint64_t seed, bool with
       shape.m, shape.k, lda_, harness::is_integers(data) ? harness::Data::WIDE : data, seed,
       Stream::A, LARGEST);
   const std::vector<Packed<T>> packed = four_bits::pack<T>(q);
-  const std::vector<T> unpacked = with_unpacked ? in_sixteen_bits<T>(q, ldb_) : std::vector<T>();
+  const std::vector<T> unpacked = in_sixteen_bits<T>(q, ldb_);
   const size_t size = harness::Output<T>{shape.m, shape.n, ldc_}.memory.size();
   for (int i = 0; i < sets; ++i)
     sets_.push_back(
@@ -85,7 +85,7 @@ Problem<T> Case<T>::problem(int i, cudaStream_t stream) const {
   const auto [m, n, k] = shape_;
   T* const C = set.C.get() + harness::GUARD;
   return {{m, n, k, set.A.get(), lda_, set.packed.get(), C, ldc_, stream},
-          {m, n, k, set.A.get(), lda_, set.unpacked.get_or_null(), ldb_, C, ldc_, stream}};
+          {m, n, k, set.A.get(), lda_, set.unpacked.get(), ldb_, C, ldc_, stream}};
 }
 
 template <class T>
@@ -110,9 +110,9 @@ std::string Case<T>::check(const Variant& variant, cudaStream_t stream) {
   sets_.front().C.download(output.memory);
 
   // C is rounded to T, as the expected one is. A sum of K products with signs of their own, in
-  // fp32 (see difference_bound); and W in 16 bits is rounded before it is multiplied.
+  // fp32 (see difference_bound).
   const double sum =
-      2 * std::sqrt(shape_.k) * 0x1p-23 + (variant.unpacked ? Number<T>::UNIT_ROUNDOFF : 0);
+      2 * std::sqrt(shape_.k) * 0x1p-23 + (variant.rounds_weights ? Number<T>::UNIT_ROUNDOFF : 0);
   const auto bound = [&](int row, int col, double reference) {
     if (harness::is_integers(data_)) return 0.0;
     return 2 * Number<T>::UNIT_ROUNDOFF * std::abs(reference) +

@@ -21,9 +21,14 @@ struct Problem {
 
 struct Variant {
   std::string name;
-  bool unpacked;  // it multiplies by W in 16 bits
+  bool rounds_weights;  // to T, before it multiplies by them
   std::function<void(const Problem<half>&)> of_half;
   std::function<void(const Problem<bf16>&)> of_bf16;
+
+  // `run` takes either problem.
+  template <class Run>
+  Variant(const char* name, bool rounds_weights, const Run& run)
+      : name(name), rounds_weights(rounds_weights), of_half(run), of_bf16(run) {}
 
   void operator()(const Problem<half>& p) const { of_half(p); }
   void operator()(const Problem<bf16>& p) const { of_bf16(p); }
@@ -41,8 +46,8 @@ void find_expected(const FourBits<T>& p, const Unpacked& w, float* expected, flo
 template <class T>
 class Case {
  public:
-  // `data` is UNIFORM or EXACT. With W in 16 bits as well where a variant wants that.
-  Case(harness::Shape shape, harness::Data data, uint64_t seed, bool with_unpacked, int sets = 1);
+  // `data` is UNIFORM or EXACT.
+  Case(harness::Shape shape, harness::Data data, uint64_t seed, int sets = 1);
 
   // Set number i of the operands.
   Problem<T> problem(int i, cudaStream_t stream) const;

@@ -47,10 +47,6 @@ Data data_of(const std::string& name) {
   return name == "exact" ? Data::EXACT : Data::UNIFORM;
 }
 
-bool any_unpacked(const std::vector<Variant>& variants) {
-  return std::any_of(variants.begin(), variants.end(), [](const Variant& v) { return v.unpacked; });
-}
-
 // One number, none, what fills tiles and groups and what does not, more rows than a tile, more
 // groups than buffers; and, where there is a GPU, shapes of users.
 template <class T>
@@ -71,7 +67,7 @@ int check_all_shapes(const std::vector<Variant>& variants, uint64_t seed, cudaSt
   int count = 0;
   for (const Shape shape : shapes)
     for (const Data data : {Data::EXACT, Data::UNIFORM}) {
-      Case<T> problem(shape, data, seed, any_unpacked(variants));
+      Case<T> problem(shape, data, seed);
       for (const Variant& variant : variants) {
         const harness::Checked result =
             harness::checked(variant.name, problem.check(variant, stream));
@@ -93,7 +89,7 @@ void run_variants(const char* stage, const std::vector<Variant>& variants, const
   const auto packed = packed_bytes<T>(k, n);
   const bool timed = machine.l2_bytes > 0 && packed > 0 && m > 0;
   const int sets = timed ? harness::sets_beyond_l2(bytes, machine.l2_bytes) : 1;
-  Case<T> problem(o.shape, data_of(o.data), o.seed, timed || any_unpacked(variants), sets);
+  Case<T> problem(o.shape, data_of(o.data), o.seed, sets);
   std::vector<harness::Checked> results;
   for (const Variant& variant : variants)
     results.push_back(harness::checked(variant.name, problem.check(variant, stream)));
