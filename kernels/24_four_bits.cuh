@@ -162,7 +162,8 @@ void launch_configuration(const FourBits<T>& p) {
   launch_clusters(
       SPLIT, few_rows::gemm_kernel<S, T, ProductAlone>,
       tile_grid(ceil_div(p.M, Tiles::BM) * SPLIT, ceil_div(p.N, Tiles::BN)), dim3(S::THREADS),
-      S::bytes(BUFFERS), p.stream, p.M, p.N, p.K, Tiles::OperandA::map(p.A, p.M, p.K, p.lda),
+      S::bytes(BUFFERS), {p.stream, p.starts_early}, p.M, p.N, p.K,
+      Tiles::OperandA::map(p.A, p.M, p.K, p.lda),
       typename Tiles::SourceB{p.packed, ceil_div(p.N, PACKED_COLUMNS), padded_groups(p.K)}, p.C,
       p.ldc, BUFFERS, ProductAlone{});
 }

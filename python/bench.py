@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Times gemm_ladder.matmul against torch.matmul at 100 shapes in fp16 and bf16, a product with bias
 and GELU against torch.compile, linear layers against torch's, both at numbers of rows that divide
-by nothing, and what a call takes of the host. Needs a GPU.
+by nothing, weights of four bits against torch's kernel for them, a step of decoding with both kinds
+of weights, and what a call takes of the host. Needs a GPU.
 
 usage: python/bench.py [--out FILE] [--types fp16 bf16] [--shapes N]
-                       [--only products fused layers rows host]
+                       [--only products fused layers rows int4 decoding host]
 
 Exit code: 0 done, 1 some result was wrong, 2 bad usage, 77 there is no GPU for it.
 """
@@ -43,6 +44,11 @@ LAYERS = ((4096, 4096), (4096, 14336), (14336, 4096))
 # Of which a kernel takes less time than its launch.
 HOST = ((128, 128, 128), (100, 100, 100))
 HOST_CALLS, HOST_TURNS = 200, 60
+# N, K of weights of four bits, and rows; the texts that are decoded, and how long they are.
+INT4_WEIGHTS = ((4096, 4096), (4096, 14336), (8192, 8192), (28672, 8192))
+INT4_ROWS = (1, 5, 16, 64, 333, 512, 4096)
+TEXTS, TEXT_LENGTH, DECODER_LAYERS = (1, 5, 16), 1000, 32
+PARTS = ("host", "fused", "layers", "rows", "products", "int4", "decoding")
 SHAPE_MS, WARMUP_S = 60.0, 0.02
 
 
@@ -254,6 +260,123 @@ def rows_as_used(types: list[str]) -> list[dict]:
     return rows
 
 
+def torch_int4(numbers, scales, zeros):
+    """For torch._weight_int4pack_mm, which has W = (number - 8) * scale + offset."""
+    import torch
+
+    bytes_ = numbers.t().contiguous()
+    bytes_ = bytes_[:, ::2] << 4 | bytes_[:, 1::2]
+    offsets = (8 - zeros.float()) * scales
+    packed = torch._convert_weight_to_int4pack(bytes_, 8)
+    return packed, torch.stack((scales, offsets), -1).bfloat16()
+
+
+def rms(x) -> float:
+    return x.float().square().mean().sqrt().item()
+
+
+def int4() -> list[dict]:
+    """Products by weights of four bits, in bf16, beside torch's kernel for them, and beside
+    torch's linear with weights in bf16. `rounding` and `kernel`: how far off a result is by the one
+    and by the other, of its size, for normal weights and inputs."""
+    import torch
+    from torch.nn import functional
+
+    from gemm_ladder import Int4Weight, linear_int4, pack_int4
+    from gemm_ladder.int4 import GROUP, quantise
+
+    rows = []
+    for n, k in INT4_WEIGHTS:
+        w = torch.randn(n, k, device="cuda").bfloat16()
+        parts = quantise(w)
+        ours, theirs = pack_int4(*parts, w.dtype), torch_int4(*parts)
+        numbers, scales, zeros = (part.float() for part in parts)
+        group = torch.arange(k, device="cuda") // GROUP
+        rounded = (numbers - zeros[group]) * scales[group]
+        count = math.ceil(2 * torch.cuda.get_device_properties("cuda").L2_cache_size * 2 / n / k)
+        sets = [
+            (w.clone(), Int4Weight(ours.packed.clone(), *ours[1:]), theirs[0].clone())
+            for _ in range(max(2, count))
+        ]
+        for m in INT4_ROWS:
+            x = torch.randn(m, k, device="cuda").bfloat16()
+            expected = x.float() @ rounded
+            got = linear_int4(x, ours)
+            row = {"shape": f"{m}x{n}x{k}", "wrong": wrong(got, expected, k)}
+            row["kernel"] = rms(got - expected) / rms(expected)
+            row["rounding"] = rms(expected - x.float() @ w.t().float()) / rms(expected)
+            row = timed(
+                row,
+                "torch_int4",
+                {
+                    "ladder": [lambda s=s, x=x: linear_int4(x, s[1]) for s in sets],
+                    "torch": [lambda s=s, x=x: functional.linear(x, s[0]) for s in sets],
+                    "torch_int4": [
+                        lambda s=s, x=x, t=theirs: torch._weight_int4pack_mm(x, s[2], GROUP, t[1])
+                        for s in sets
+                    ],
+                },
+            )
+            rows.append(row)
+            progress(
+                f"int4 {row['shape']}: {1e3 * row['ladder_ms']:.1f} us, torch's int4 "
+                f"{1e3 * row['torch_int4_ms']:.1f}, bf16 {1e3 * row['torch_ms']:.1f}"
+            )
+    return rows
+
+
+def decoding() -> list[dict]:
+    """A step of decoding with weights in bf16 and of four bits, of ours and of torch's."""
+    import torch
+    from decoding import VOCABULARY, WIDTH, Decoder, weights
+    from torch.nn import functional
+
+    from gemm_ladder import Int4Weight, linear, linear_int4, pack_int4
+    from gemm_ladder.int4 import GROUP, quantise
+
+    head = (torch.randn(VOCABULARY, WIDTH, device="cuda") / WIDTH**0.5).bfloat16()
+    first = weights(torch.bfloat16)
+    four = {name: quantise(w) for name, w in first.items()}
+    ours = {name: pack_int4(*parts, torch.bfloat16) for name, parts in four.items()}
+    theirs = {name: torch_int4(*parts) for name, parts in four.items()}
+
+    kinds = {"ladder_int4": [], "torch_int4": [], "ladder": [], "torch": []}
+    for _ in range(DECODER_LAYERS):
+        copies = {name: w.clone() for name, w in first.items()}
+        kinds["torch"].append(
+            {name: lambda x, w=w: functional.linear(x, w) for name, w in copies.items()}
+        )
+        kinds["ladder"].append({name: lambda x, w=w: linear(x, w) for name, w in copies.items()})
+        packed = {name: Int4Weight(w.packed.clone(), *w[1:]) for name, w in ours.items()}
+        kinds["ladder_int4"].append(
+            {name: lambda x, w=w: linear_int4(x, w) for name, w in packed.items()}
+        )
+        packed = {name: (w.clone(), scales) for name, (w, scales) in theirs.items()}
+        kinds["torch_int4"].append(
+            {
+                name: lambda x, w=w: torch._weight_int4pack_mm(x, w[0], GROUP, w[1])
+                for name, w in packed.items()
+            }
+        )
+    rows = []
+    for batch in TEXTS:
+        tokens = torch.randint(VOCABULARY, (batch,), device="cuda")
+        decoders = {
+            name: Decoder(linears, head, batch, TEXT_LENGTH) for name, linears in kinds.items()
+        }
+        row = timed(
+            {"texts": batch, "length": TEXT_LENGTH},
+            "torch",
+            {name: [lambda d=d, t=tokens: d.step(t)] for name, d in decoders.items()},
+        )
+        rows.append(row)
+        progress(
+            f"decoding, {batch} texts: "
+            + ", ".join(f"{name} {batch / row[f'{name}_ms'] * 1e3:.0f} tokens/s" for name in kinds)
+        )
+    return rows
+
+
 def host() -> list[dict]:
     """us a call, of calls that nobody waits for, in turns; the GPU is done before the next call."""
     import torch
@@ -314,7 +437,7 @@ def summary(found: dict) -> str:
         )
     bad = [
         row
-        for part in ("products", "fused", "layers", "rows")
+        for part in ("products", "fused", "layers", "rows", "int4")
         for row in found.get(part, [])
         if row["wrong"]
     ]
@@ -332,8 +455,8 @@ def main(arguments: list[str]) -> int:
     parser.add_argument(
         "--only",
         nargs="+",
-        choices=("products", "fused", "layers", "rows", "host"),
-        default=["products", "fused", "layers", "rows", "host"],
+        choices=PARTS,
+        default=PARTS,
     )
     options = parser.parse_args(arguments)
     if not 1 <= options.shapes <= 100:
@@ -359,6 +482,8 @@ def main(arguments: list[str]) -> int:
         "layers": lambda: layers(options.types),
         "rows": lambda: rows_as_used(options.types),
         "products": lambda: products(options.types, options.shapes),
+        "int4": int4,
+        "decoding": decoding,
     }
     for name, part in parts.items():
         if name in options.only:

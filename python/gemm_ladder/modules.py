@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor
 
+from gemm_ladder.int4 import LinearInt4, pack_int4, quantise
 from gemm_ladder.operators import linear
 
 
@@ -25,6 +26,14 @@ class Linear(torch.nn.Linear):
 
     def forward(self, input: Tensor) -> Tensor:
         return linear(input, self.weight, self.bias, self.activation)
+
+    def quantise(self) -> LinearInt4:
+        """The same layer with a weight of four bits, rounded as int4.quantise does. A layer with an
+        activation is refused."""
+        if self.activation:
+            raise ValueError(f"{self.activation} is not part of a product by four bits")
+        bias = None if self.bias is None else self.bias.detach().clone()
+        return LinearInt4(pack_int4(*quantise(self.weight), self.weight.dtype), bias)
 
     def extra_repr(self) -> str:
         after = f", activation={self.activation}" if self.activation else ""
