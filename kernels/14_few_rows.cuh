@@ -52,6 +52,7 @@ template <class T, int ROWS, int COLUMNS, Major MAJOR_B>
 struct Tiles {
   static constexpr int BM = ROWS, BN = COLUMNS, BK = few_rows::BK;
   static constexpr int EMPTIED_BY = 1;  // arrivals of a warpgroup that has multiplied
+  static constexpr int BAND = 0;        // rows of tiles in a band, or no bands
   using OperandA = Operand<T, BM, Major::K>;
   using OperandB = Operand<T, BN, MAJOR_B>;
   using SourceB = CUtensorMap;                                            // how load() knows B
@@ -224,8 +225,10 @@ __global__ void __launch_bounds__(S::THREADS, 1)
   S& s = dynamic_shared<S>();
   const int rank = blockIdx.x % SPLIT;
   const int tile_n = tile_column();
-  const Tile tile = {static_cast<int>(blockIdx.x / SPLIT) * S::BM, tile_n * BN};
+  Tile tile = {static_cast<int>(blockIdx.x / SPLIT) * S::BM, tile_n * BN};
   if (tile_n >= ceil_div(N, BN)) return;
+  if constexpr (Tiles::BAND > 0)
+    tile = tile_of<S::BM, BN, Tiles::BAND>((tile_n * gridDim.x + blockIdx.x) / SPLIT, M, N);
   const Steps steps = steps_of<SPLIT, Tiles::BK>(rank, K);
   const int owned = (S::UNITS - rank + SPLIT - 1) / SPLIT;  // units: every SPLIT-th
   const bool is_producer = warp_of_block() == CONSUMER_THREADS / 32;

@@ -3,7 +3,8 @@
 // accumulate.
 // Idea    with many rows wgmma takes the time, and nothing should wait for the sums of a group. So
 //         the scales multiply the numbers, and what wgmma adds up stays in its accumulators.
-// vs 24   scaled numbers, rounded to T once more. Tiles of 64, 128 or 192 rows, steps of one group.
+// vs 24   scaled numbers, rounded to T once more. Tiles of 64, 128 or 192 rows, steps of one group,
+//         tiles in bands.
 // Limit   the tensor cores, and what a warpgroup unpacks while the other one does so, too.
 #include "24_four_bits.cuh"
 
@@ -13,7 +14,11 @@ using few_rows::WARPGROUP;
 using four_bits::Half, four_bits::Pair, four_bits::twice, four_bits::zeros;
 
 template <class T, int BM, int BN>
-struct Tiles : four_bits::Tiles<T, BM, BN, GROUP> {};
+struct Tiles : four_bits::Tiles<T, BM, BN, GROUP> {
+  // A wave reads 1024 rows of A again and again, from L2: 4096 of 8192 numbers would be 67 MB. At
+  // 4096x8192x8192 that is 3% of the time (H200), for memory takes power from the tensor cores.
+  static constexpr int BAND = ceil_div(1024, BM);
+};
 
 template <class T>
 __device__ __forceinline__ void scale(Half<T>& half, Pair<uint32_t> by) {
@@ -24,7 +29,7 @@ __device__ __forceinline__ void scale(Half<T>& half, Pair<uint32_t> by) {
 }
 
 // A consumer, a warpgroup: multiplies its 64 columns of every group as soon as it has landed. What
-// it unpacks while nothing of its own is multiplied, the other warpgroup's products hide.
+// it unpacks while nothing of its own is multiplied, products of the other warpgroups hide.
 template <class T, int BM, int BN, int SPLIT>
 __device__ __forceinline__ void consume(few_rows::SharedOf<Tiles<T, BM, BN>, SPLIT>& s,
                                         few_rows::Steps steps, Ring ring, float (&acc)[BM / 2]) {
@@ -54,25 +59,29 @@ __device__ __forceinline__ void consume(few_rows::SharedOf<Tiles<T, BM, BN>, SPL
 
 template <class T>
 struct Configuration : four_bits::Configuration<T> {};
-template <class T, int BM, int SPLIT, int BLOCKS>
+template <class T, int BM, int BN, int SPLIT, int BLOCKS>
 constexpr Configuration<T> configuration() {
-  constexpr int BN = 128;
   return {four_bits::configuration_of<T, Tiles<T, BM, BN>, SPLIT, BLOCKS>()};
 }
 template <class T>
 inline constexpr Configuration<T> CONFIGURATIONS[] = {
-    configuration<T, 64, 1, 2>(),  configuration<T, 64, 2, 2>(),  configuration<T, 128, 1, 1>(),
-    configuration<T, 128, 2, 1>(), configuration<T, 192, 1, 1>(), configuration<T, 192, 2, 1>()};
+    configuration<T, 64, 128, 1, 2>(),  configuration<T, 64, 128, 2, 2>(),
+    configuration<T, 64, 128, 4, 2>(),  configuration<T, 128, 128, 1, 1>(),
+    configuration<T, 128, 128, 2, 1>(), configuration<T, 128, 128, 4, 1>(),
+    configuration<T, 192, 128, 1, 1>(), configuration<T, 192, 128, 2, 1>(),
+    configuration<T, 128, 192, 1, 1>()};
 
-// What the busiest multiprocessor does. A group takes as long as 40 rows and those of the tile,
-// whether one block is there or two in turn: 0.48, 0.79 and 1.07 us for 64, 128 and 192 rows (H200,
-// 4096x8192x8192).
+// What the busiest multiprocessor does. A group takes as long as 40 rows and those of a tile of 128
+// columns with as many elements, whether one block is there or two in turn: 0.45, 0.75, 1.02 and
+// 1.02 us for 64x128, 128x128, 192x128 and 128x192 (H200, 4096x8192x8192). Blocks that add their
+// sums up take as long for it as for three groups (512x28672x8192).
 template <class T>
 double cost(const FourBits<T>& p, const Configuration<T>& c) {
-  constexpr int ROWS_TO_UNPACK = 40;
+  constexpr int ROWS_TO_UNPACK = 40, GROUPS_TO_ADD_UP = 3;
   const double all = static_cast<double>(ceil_div(p.M, c.BM)) * ceil_div(p.N, c.BN) * c.split;
-  return std::ceil(all / four_bits::multiprocessors()) * ceil_div(ceil_div(p.K, GROUP), c.split) *
-         (ROWS_TO_UNPACK + c.BM);
+  const int groups = ceil_div(ceil_div(p.K, GROUP), c.split) + (c.split > 1 ? GROUPS_TO_ADD_UP : 0);
+  return std::ceil(all / four_bits::multiprocessors()) * groups *
+         (ROWS_TO_UNPACK + c.BM * c.BN / 128);
 }
 
 template <class T>

@@ -67,7 +67,6 @@ struct FourBits {
   T* C;
   int64_t ldc;
   cudaStream_t stream = nullptr;
-  bool starts_early = false;  // as in Gemm
 };
 
 // Throws std::invalid_argument that names what is wrong. Then: whether there is nothing to do.

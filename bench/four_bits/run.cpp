@@ -48,7 +48,7 @@ Data data_of(const std::string& name) {
 }
 
 // One number, none, what fills tiles and groups and what does not, more rows than a tile, more
-// groups than buffers; and, where there is a GPU, shapes of users.
+// groups than buffers; and, where there is a GPU, shapes of users, and rows of several bands.
 template <class T>
 int check_all_shapes(const std::vector<Variant>& variants, uint64_t seed, cudaStream_t stream) {
   std::vector<Shape> shapes{{1, 1, 1},     {0, 8, 8},     {3, 0, 8},
@@ -62,7 +62,8 @@ int check_all_shapes(const std::vector<Variant>& variants, uint64_t seed, cudaSt
                                {7, 2112, 7168},
                                {64, 11008, 4097},
                                {100, 5000, 3000},
-                               {333, 4096, 14336}});
+                               {333, 4096, 14336},
+                               {2500, 1000, 520}});
 #endif
   int count = 0;
   for (const Shape shape : shapes)

@@ -81,7 +81,6 @@ void into(const Tensor& a, const Tensor& packed, const Tensor& c) {
   p.packed = static_cast<const ladder::Packed<T>*>(packed.const_data_ptr());
   p.C = static_cast<T*>(c.mutable_data_ptr()), p.ldc = lies(c, false)->ld;
   p.stream = c10::cuda::getCurrentCUDAStream(a.get_device());
-  p.starts_early = true;  // for what runs before it, and after
   multiply(p);
 }
 

@@ -25,7 +25,7 @@ def pack_int4(numbers: Tensor, scales: Tensor, zeros: Tensor, dtype: torch.dtype
 
     numbers: uint8 from 0 to 15, in_features x out_features. scales, and zeros (uint8 from 0 to 16):
     a row for each group, out_features wide. So GPTQ and AWQ have them, once their words are taken
-    apart. Raises RuntimeError.
+    apart. Raises ValueError for a number, a zero point or a scale that is none, and RuntimeError.
     """
     packed = _OPS.pack_int4(numbers.cpu(), scales.cpu(), zeros.cpu(), dtype)
     return Int4Weight(packed.to(numbers.device), *numbers.shape, dtype)
