@@ -22,8 +22,9 @@ def results(tmp_path, monkeypatch):
     monkeypatch.setattr(sources, "ROOT", tmp_path)
     (tmp_path / "docs/results").mkdir(parents=True)
 
-    def write(*products, layers=()):
+    def write(*products, layers=(), **more):
         found = {"gpu": "NVIDIA H200", "torch": "2.11.0", "products": products, "layers": layers}
+        found |= more
         (tmp_path / "docs/results/operator.jsonl").write_text(json.dumps(found))
 
     return write
@@ -105,6 +106,18 @@ def test_a_layer_has_a_line_for_each_epilogue(results):
     ]
 
 
+def test_weights_of_four_bits_stand_beside_both_of_torchs(results):
+    times = {"ladder_ms": 0.01, "torch_ms": 0.025, "torch_int4_ms": 0.3}
+    off = {"wrong": False, "kernel": 0.002, "rounding": 0.1, "percent": 3000.0}
+    steps = {"torch_ms": 5.0, "ladder_ms": 4.0, "torch_int4_ms": 8.0, "ladder_int4_ms": 2.0}
+    results(
+        int4=[{"shape": "1x64x128"} | times | off],
+        decoding=[{"texts": 4, "length": 9, "percent": 125.0} | steps],
+    )
+    assert operator.block("int4").splitlines()[2:] == ["| 1x64x128 | 10 | 300 | 25 | 30.0 | 2.5 |"]
+    assert operator.block("decoding").splitlines()[2:] == ["| 4 | 800 | 1000 | 500 | 2000 |"]
+
+
 def test_an_unknown_table_is_refused():
     with pytest.raises(BadInput, match="operator tea: there are products, "):
         operator.block("tea")
@@ -115,6 +128,7 @@ def test_the_committed_results_are_complete_and_right():
     assert {
         len({r["shape"] for r in found["products"] if r["type"] == t}) for t in ("fp16", "bf16")
     } == {100}
-    assert not any(r["wrong"] for r in [*found["products"], *found["fused"], *found["layers"]])
+    for part in ("products", "fused", "layers", "int4"):
+        assert not any(r["wrong"] for r in found[part])
     for what in operator.TABLES:
         assert operator.block(what)

@@ -5,7 +5,7 @@ import statistics
 
 from ladder.docs import sources
 from ladder.docs.text import number, table
-from ladder.files import is_a, one_line, positive, read_lines
+from ladder.files import at_least_1, is_a, one_line, positive, read_lines
 from ladder.project import BadInput
 from ladder.rows_beside_torch import ROWS_FILE, beside_torch
 from ladder.sweep_shapes import a_shape, sizes
@@ -18,6 +18,13 @@ CALLS = {
     "matmul": "torch.matmul",
     "matmul, out": "torch.matmul, out",
     "linear": "torch linear",
+}
+# What decodes, and what a table calls it.
+DECODERS = {
+    "torch": "torch, bf16",
+    "ladder": "`Linear`, bf16",
+    "torch_int4": "torch, four bits",
+    "ladder_int4": "`LinearInt4`",
 }
 SLOWEST = 10  # shapes of slowest_rows()
 SLOWER = 97  # percent, from which on a shape is not listed
@@ -38,6 +45,16 @@ BENCH = {
     "products?": [TIMED | {"shape": a_shape, "by": one_line, "torch_ms": positive}],
     "fused?": [LAYER | {"compiled_ms": positive, "eager_ms": positive}],
     "layers?": [LAYER | {"torch_ms": positive}],
+    "int4?": [
+        {"shape": a_shape, "wrong": bool, "kernel": positive, "rounding": positive}
+        | dict.fromkeys(("ladder_ms", "torch_ms", "torch_int4_ms", "percent"), positive),
+        ...,
+    ],
+    "decoding?": [
+        {"texts": at_least_1, "length": at_least_1, "percent": positive}
+        | dict.fromkeys((f"{name}_ms" for name in DECODERS), positive),
+        ...,
+    ],
     "host?": [{"shape": a_shape, "us": dict.fromkeys((*CALLS, *CALLS.values()), float)}],
 }
 
@@ -167,6 +184,25 @@ def layers() -> str:
     return table(head, lines)
 
 
+def int4() -> str:
+    """Products by weights of four bits beside torch's of four and of 16 bits."""
+    lines = []
+    for row in results()["int4"]:
+        ms = {name: row[f"{name}_ms"] for name in ("ladder", "torch_int4", "torch")}
+        faster = (f"{ms[name] / ms['ladder']:.1f}" for name in ("torch_int4", "torch"))
+        lines.append([row["shape"], *(number(1e3 * value) for value in ms.values()), *faster])
+    head = ["us", "torch, four bits, us", "torch, bf16, us", "torch / us, four bits", "bf16"]
+    return table(["", *head], lines)
+
+
+def decoding() -> str:
+    lines = []
+    for row in results()["decoding"]:
+        rates = (1e3 * row["texts"] / row[f"{name}_ms"] for name in DECODERS)
+        lines.append([str(row["texts"]), *(f"{rate:.0f}" for rate in rates)])
+    return table(["texts", *DECODERS.values()], lines)
+
+
 def host() -> str:
     lines = []
     for row in results()["host"]:
@@ -188,6 +224,8 @@ TABLES = {
     "slowest": slowest_rows,
     "fused": fused,
     "layers": layers,
+    "int4": int4,
+    "decoding": decoding,
     "host": host,
     "versions": versions,
 }
