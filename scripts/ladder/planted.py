@@ -161,7 +161,7 @@ def in_braces(text: str, start: int) -> str:
 
 
 def own_main_of(stage_main: str, edit: Edit) -> str:
-    """Of a stage with a harness of its own its main with the edit's variant alone. Raises BadInput."""
+    """The main of a stage with a harness of its own, with the edit's variant. Raises BadInput."""
     entry = in_braces(stage_main, stage_main.find(f'{{"{edit.variant}",'))
     if not entry:
         raise BadInput(f"{edit.id}: {edit.stage} has no variant '{edit.variant}'")
