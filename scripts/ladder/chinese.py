@@ -12,6 +12,7 @@ import yaml
 from markdown.extensions.toc import slugify, unique
 from mkdocs.structure.files import File, Files
 
+from ladder.exercises.catalogue import all_exercises
 from ladder.files import read_text
 from ladder.project import ROOT
 from ladder.translated import pages
@@ -72,9 +73,19 @@ def with_anchors_of(english: str, chinese: str) -> str:
     return chinese
 
 
+def titles_of_exercises() -> dict[str, str]:
+    """As links have them, 01 and the title; in Chinese it is the heading of the exercise's page."""
+    found = {}
+    for exercise in all_exercises():
+        page = exercise.folder / "README.zh-CN.md"
+        if page.exists() and (heading := re.match(r"# (\d+): (.+)", read_text(page))):
+            found[f"{exercise.number} {exercise.title}"] = f"{heading[1]} {heading[2]}"
+    return found
+
+
 @cache
 def phrases() -> dict[str, str]:
-    return yaml.safe_load(read_text(ROOT / "docs/zh-CN.yaml"))
+    return yaml.safe_load(read_text(ROOT / "docs/zh-CN.yaml")) | titles_of_exercises()
 
 
 @cache

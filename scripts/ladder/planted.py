@@ -8,7 +8,8 @@ the kernel header `file` (the stage's own where nothing is said), by `new`; the 
 `variant` alone (where nothing is said, the stage itself) is compiled with the edited header and
 runs at `shape`, with `options` where there are any; of attention these say the shape. Where a
 launcher chooses among kernels that
-take long to compile, `kernel` is the call of the one that it chooses at that shape. The device has
+take long to compile, `kernel` is the call of the one that it chooses at that shape; of a stage with
+a harness of its own, what its main says behind the variant's name, with that one. The device has
 to find what is under `finds`: the `cause`, a regular expression, and the text of the `line` in the
 edited header, or in `file`. What else it finds, elsewhere or later, has to have that cause or one
 of the regular expression `follows`. `finds: wrong result` stands for that alone. Without an edit
@@ -149,6 +150,27 @@ def called(edit: Edit) -> str:
     return f'{{"{edit.variant}", [](const auto& p) {{ {edit.kernel}; }}}}'
 
 
+def in_braces(text: str, start: int) -> str:
+    """From the brace at `start` to the one that closes it."""
+    depth = 0
+    for end in range(start, len(text)):
+        depth += {"{": 1, "}": -1}.get(text[end], 0)
+        if depth == 0:
+            return text[start : end + 1]
+    return ""
+
+
+def own_main_of(stage_main: str, edit: Edit) -> str:
+    """The main of a stage with a harness of its own, with the edit's variant. Raises BadInput."""
+    entry = in_braces(stage_main, stage_main.find(f'{{"{edit.variant}",'))
+    if not entry:
+        raise BadInput(f"{edit.id}: {edit.stage} has no variant '{edit.variant}'")
+    if edit.kernel:
+        entry = f'{{"{edit.variant}", {edit.kernel}}}'
+    variants = in_braces(stage_main, stage_main.index('{{"'))
+    return stage_main.replace(variants, f"{{{entry}}}")
+
+
 def main_of(stage_main: str, edit: Edit) -> str:
     """A stage's main with the edit's variant alone, or, where variants are templates of one of two
     types, with those of the first, or, with --type, of the other. Raises BadInput."""
@@ -159,8 +181,8 @@ def main_of(stage_main: str, edit: Edit) -> str:
             variants = f"decltype({variants}){{{called(edit)}}}"
         run_it = f"return ladder::harness::run(ladder::STAGE, {variants}, argc, argv);"
         return f"{before}int main(int argc, char** argv) {{\n  {run_it}\n}}\n"
-    if "_bench::run(" in body:  # where --variant is enough
-        return stage_main
+    if "_bench::run(" in body:
+        return own_main_of(stage_main, edit)
     start = re.search(r"return (?:ladder::)?harness::run<.*?>\(", body)
     variant = re.search(rf'\{{"{edit.variant}",[^{{}}]*\}}', body)
     if not start or not variant:

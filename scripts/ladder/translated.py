@@ -25,6 +25,8 @@ from ladder.project import ROOT, BadInput
 CHINESE = ".zh-CN.md"
 PLACES = ("*", "docs/**/*", "exercises/**/*")
 LAST_LINE = re.compile(r"\n<!-- translated:((?: [0-9a-f]{8})+) -->\n\Z")
+# What --accept takes away, however it was written or damaged.
+ANY_LAST_LINES = re.compile(r"(?:\n<!-- translated:[^\n]*-->\s*)+\Z")
 # Of these nothing is translated: what is generated, and code.
 WHOLE = re.compile(
     r"<!-- [a-z]+\b[^\n]* -->\n.*?<!-- end -->|^```.*?^```", re.DOTALL | re.MULTILINE
@@ -128,7 +130,7 @@ def main(arguments: list[str], root: Path = ROOT) -> int:
             text, chinese = read_text(english), read_text(path)
             if options.accept:
                 hashes = " ".join(map(of, paragraphs(text)))
-                chinese = with_links_to_chinese(LAST_LINE.sub("\n", chinese), path.parent)
+                chinese = with_links_to_chinese(ANY_LAST_LINES.sub("\n", chinese), path.parent)
                 chinese = f"{chinese.rstrip()}\n\n<!-- translated: {hashes} -->\n"
                 path.write_text(chinese)
             lines += behind(path.relative_to(root).as_posix(), text, chinese, path.parent)

@@ -8,6 +8,7 @@ from conftest import need
 
 need("material", "MkDocs Material")
 from ladder import chinese, reading  # noqa: E402
+from ladder.exercises.catalogue import all_exercises  # noqa: E402
 from ladder.files import read_text  # noqa: E402
 from ladder.project import ROOT  # noqa: E402
 
@@ -66,6 +67,12 @@ def test_what_scripts_write_is_in_chinese_where_the_whole_text_is_known(monkeypa
     assert chinese.in_words("<th>stage</th><td>stages</td>") == "<th>级</th><td>stages</td>"
     assert chinese.in_words("<td>4 of 32 sectors</td>") == "<td>32 个扇区中的 4 个</td>"
     chinese.patterns.cache_clear()
+
+
+def test_lists_of_exercises_have_the_titles_in_chinese():
+    link = '<a href="a.html">%s</a>'
+    assert chinese.in_words(link % "15 A ring of three buffers") == link % "15 三个缓冲区的环"
+    assert len(chinese.titles_of_exercises()) == len(all_exercises())
 
 
 def test_the_glossary_has_each_term_in_both_languages():

@@ -20,14 +20,13 @@ def test_every_edit_fits_its_kernel(path, tmp_path):
     assert len({edit.id for edit in edits}) == len(edits)
     for edit in edits:
         alone = planted.main_of(main, edit)
-        if "_bench::run(" in main:  # of which --variant chooses
-            assert edit.variant in others and alone == main
-        elif "run_type(" in main:
+        if "run_type(" in main:
             assert edit.variant in others
             assert ("STAGE, decltype(contents<" if edit.kernel else "STAGE, contents<") in alone
         else:
             assert [v for v in others if f'"{v}"' in alone] == [edit.variant]
             assert "CONFIGURATIONS" not in alone
+        assert alone.count("{") == alone.count("}")
         kernels = tmp_path / edit.id
         shutil.copytree(ROOT / "kernels", kernels)
         planted.plant(edit, kernels)
@@ -123,6 +122,24 @@ def test_the_stage_is_compiled_with_one_variant():
     )
     with pytest.raises(BadInput, match="it: 02_smem_tiled has no variant 'none'"):
         planted.main_of(STAGE_MAIN, planted.replace(variant, variant="none"))
+
+
+OWN_MAIN = """int main(int argc, char** argv) {
+  constexpr Way WAY = Way::IN_TURN;
+  return ladder::x_bench::run("02_smem_tiled", %s, argc, argv);
+}
+"""
+
+
+@pytest.mark.parametrize("kernel", ["", "false, chosen<1>"])
+def test_with_a_harness_of_its_own_too(kernel):
+    others = '{"a", [](auto p) { f({p}); }}', '{"smem_tiled", true, [](auto p) { g(p); }}'
+    alone = f'{{"smem_tiled", {kernel}}}' if kernel else others[1]
+    it = planted.replace(edit(RACE), kernel=kernel)
+    main = OWN_MAIN % f"{{{others[0]},\n {others[1]}}}"
+    assert planted.main_of(main, it) == OWN_MAIN % f"{{{alone}}}"
+    with pytest.raises(BadInput, match="it: 02_smem_tiled has no variant 'none'"):
+        planted.main_of(main, planted.replace(it, variant="none"))
 
 
 def test_what_is_not_there_once_cannot_be_edited(tmp_path):

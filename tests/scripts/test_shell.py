@@ -244,3 +244,60 @@ def test_a_group_that_is_not_there_ends_a_script():
     command = "source scripts/lib.sh; venv_install nothing"
     done = subprocess.run(["bash", "-c", command], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 1 and "pyproject.toml has no group nothing" in done.stderr
+
+
+# In the place of everything that .ci/run calls.
+CI_STUBS = """install_packages() { :; }
+venv_install() { :; }
+say() { echo "== $*"; }
+find_cmake() { CMAKE=true && mkdir -p build; }
+run_tests() { echo "ctest $*"; }
+"""
+ALL, QUICK = ["test.sh --all"], ["test.sh "]
+SLOW_SCRIPTS = ["test.sh -E ^scripts$", "ctest build -R ^(scripts|fuzz_readers|clone_anywhere)"]
+
+
+@pytest.mark.parametrize(
+    ("changed", "tests"),
+    [
+        (["kernels/24_four_bits.cuh"], ALL),
+        (["docs/a.md", "tests/schedule_test.cpp"], ALL),
+        (["tests/planted_edits/08_tma.yaml"], ALL),
+        (["scripts/ladder/planted.py"], ALL),
+        (["scripts/ladder/exercises/compiling.py"], ALL),
+        (["a_folder_that_nobody_thought_of/a"], ALL),
+        (["scripts/ladder/claims.py"], SLOW_SCRIPTS),
+        (["docs/a.md", "tests/scripts/test_site.py"], SLOW_SCRIPTS),
+        (["docs/assets/stepper.js"], SLOW_SCRIPTS),
+        (["ladder", "python/gemm_ladder/torch.py"], SLOW_SCRIPTS),
+        (["docs/a.md", "docs/results/h200/claims.json", "exercises/01_a/README.md"], QUICK),
+    ],
+)
+def test_ci_runs_what_can_find_a_mistake_in_what_has_changed(changed, tests, tmp_path):
+    for name in (".ci/run", "scripts/lib.sh", "scripts/docs.sh", "scripts/test.sh", "ladder"):
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text('#!/bin/sh\necho "$(basename "$0") $*"\n')
+        path.chmod(0o755)
+    (tmp_path / ".ci/run").write_text((ROOT / ".ci/run").read_text())
+    (tmp_path / "scripts/lib.sh").write_text(CI_STUBS)
+    git = ["git", "-c", "user.name=a", "-c", "user.email=a@b.c"]
+
+    def commit():
+        for command in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "a"]):
+            subprocess.run([*git, *command], cwd=tmp_path, check=True)
+
+    def ci(base):
+        env = {**os.environ, "LADDER_BASE": base}
+        done = subprocess.run([".ci/run"], cwd=tmp_path, env=env, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        return [line for line in done.stdout.splitlines() if line.startswith(("test.sh", "ctest"))]
+
+    commit()
+    for name in changed:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        with (tmp_path / name).open("a") as file:
+            file.write("# changed\n")
+    commit()
+    assert ci("HEAD~1") == tests
+    assert ci("") == ci("no_such_commit") == ALL

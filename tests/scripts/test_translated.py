@@ -130,6 +130,25 @@ def test_what_is_accepted_is_current_again(pages):
     assert translated.main([], pages) == 0
 
 
+@pytest.mark.parametrize(
+    "last_line",
+    [
+        "",
+        "\n<!-- translated: -->\n",
+        "\n<!-- translated: 0123 -->\n\n",
+        "\n<!-- translated: 01234567 -->",
+        "\n<!-- translated: -->\n\n<!-- translated: 01234567 -->\n",
+    ],
+)
+def test_a_page_without_hashes_or_with_broken_ones_gets_them(pages, capsys, last_line):
+    assert translated.main(["--accept"], pages) == 0
+    right = (pages / "README.zh-CN.md").read_text()
+    (pages / "README.zh-CN.md").write_text(CHINESE + last_line)
+    assert translated.main(["--accept"], pages) == 0
+    assert capsys.readouterr().out == ""
+    assert (pages / "README.zh-CN.md").read_text() == right
+
+
 def test_a_page_without_hashes_is_bad_input(pages, capsys):
     (pages / "README.zh-CN.md").write_text(CHINESE)
     assert translated.main([], pages) == 2
