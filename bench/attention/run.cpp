@@ -11,7 +11,7 @@
 namespace ladder::attention_bench {
 namespace {
 
-using harness::UsageError, harness::Checked;
+using harness::UsageError;
 
 struct Options : harness::OwnOptions {
 #ifdef LADDER_CPU_DEVICE
@@ -73,10 +73,6 @@ size_t numbers_of_keys(const Shape& s) {
 }
 #endif
 
-Checked check(Case& problem, const Variant& variant, cudaStream_t stream) {
-  return harness::checked(variant.name, problem.check(variant, stream));
-}
-
 // A shape of each kind: one, none, what fills tiles and what does not, fewer and more keys than
 // queries, heads in groups, many pieces of keys; and, where there is a GPU, what the host does not
 // compare.
@@ -127,8 +123,8 @@ Reference reference_for(const Shape& shape) {
 #endif
 }
 
-void check_all_shapes(const std::vector<Variant>& variants, uint64_t seed, cudaStream_t stream) {
-  int checked = 0;
+int check_all_shapes(const std::vector<Variant>& variants, uint64_t seed, cudaStream_t stream) {
+  int count = 0;
   for (const Shape& shape : shapes())
     for (const harness::Data data : {harness::Data::EXACT, harness::Data::UNIFORM}) {
       if (data == harness::Data::UNIFORM && harness::is_short()) continue;
@@ -137,36 +133,28 @@ void check_all_shapes(const std::vector<Variant>& variants, uint64_t seed, cudaS
       cpu_device::settings().multiprocessors = data == harness::Data::EXACT ? 2 : 132;
 #endif
       Case problem(shape, data, seed, reference_for(shape));
-      for (const Variant& variant : variants) {
-        const Checked result = check(problem, variant, stream);
-        if (!result.ok())
-          throw std::runtime_error(fmt::format("{}, {}, {} data: {}", variant.name, text(shape),
-                                               harness::name(data), result.text()));
-        ++checked;
-      }
+      harness::require_ok(harness::check_each(problem, variants, stream),
+                          fmt::format(", {}, {} data", text(shape), harness::name(data)));
+      count += static_cast<int>(variants.size());
     }
-  fmt::print("{} checked, all right\n", checked);
+  return count;
 }
 
-void run_variants(const char* stage, std::vector<Variant> variants, const Options& o) {
+void run_variants(const char* stage, std::vector<Variant> variants, const Options& o,
+                  const harness::Machine& machine) {
   const harness::Data data = o.data == "exact" ? harness::Data::EXACT : harness::Data::UNIFORM;
   require_valid(Attention{o.shape.batch, o.shape.heads, o.shape.kv_heads, o.shape.queries,
                           o.shape.keys, o.shape.width, nullptr, nullptr, nullptr, nullptr});
-  const auto [device, l2_bytes, stream] = harness::machine(o);
-#ifdef LADDER_CPU_DEVICE
-  cpu_device::settings().count = false;
-#endif
-  if (o.all_shapes) return check_all_shapes(variants, o.seed, stream);
+  const auto& [device, l2_bytes, stream] = machine;
   const int sets = harness::sets_beyond_l2(Case::bytes_per_set(o.shape), l2_bytes);
   Case problem(o.shape, data, o.seed, reference_for(o.shape), sets);
 #ifndef LADDER_CPU_DEVICE
   if (o.cudnn) variants.push_back(cudnn(problem.problem(0, stream)));
 #endif
 
-  std::vector<Checked> results;
+  const std::vector<harness::Checked> results = harness::check_each(problem, variants, stream);
   uint64_t workspace = 0;
   for (const Variant& variant : variants) {
-    results.push_back(check(problem, variant, stream));
     if (variant.workspace_bytes)
       workspace = std::max(workspace, variant.workspace_bytes(problem.problem(0, stream)));
   }
@@ -225,11 +213,13 @@ void run_variants(const char* stage, std::vector<Variant> variants, const Option
 }  // namespace
 
 int run(const char* stage, const std::vector<Variant>& variants, int argc, char** argv) {
+#ifdef LADDER_CPU_DEVICE
+  cpu_device::settings().count = false;
+#endif
   return harness::run_own(
-      stage, variants, [&] { return parse(stage, variants, argc, argv); },
-      [&](const Options& options, const std::vector<Variant>& wanted) {
-        run_variants(stage, wanted, options);
-      });
+      stage, variants, [&] { return parse(stage, variants, argc, argv); }, check_all_shapes,
+      [&](const Options& options, const std::vector<Variant>& wanted,
+          const harness::Machine& machine) { run_variants(stage, wanted, options, machine); });
 }
 
 }  // namespace ladder::attention_bench

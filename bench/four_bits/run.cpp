@@ -69,14 +69,9 @@ int check_all_shapes(const std::vector<Variant>& variants, uint64_t seed, cudaSt
   for (const Shape shape : shapes)
     for (const Data data : {Data::EXACT, Data::UNIFORM}) {
       Case<T> problem(shape, data, seed);
-      for (const Variant& variant : variants) {
-        const harness::Checked result =
-            harness::checked(variant.name, problem.check(variant, stream));
-        if (!result.ok())
-          throw std::runtime_error(fmt::format("{}, {}x{}x{}, {}: {}", variant.name, shape.m,
-                                               shape.n, shape.k, name(data), result.text()));
-        ++count;
-      }
+      harness::require_ok(harness::check_each(problem, variants, stream),
+                          fmt::format(", {}x{}x{}, {}", shape.m, shape.n, shape.k, name(data)));
+      count += static_cast<int>(variants.size());
     }
   return count;
 }
@@ -91,9 +86,7 @@ void run_variants(const char* stage, const std::vector<Variant>& variants, const
   const bool timed = machine.l2_bytes > 0 && packed > 0 && m > 0;
   const int sets = timed ? harness::sets_beyond_l2(bytes, machine.l2_bytes) : 1;
   Case<T> problem(o.shape, data_of(o.data), o.seed, sets);
-  std::vector<harness::Checked> results;
-  for (const Variant& variant : variants)
-    results.push_back(harness::checked(variant.name, problem.check(variant, stream)));
+  const std::vector<harness::Checked> results = harness::check_each(problem, variants, stream);
 
   std::vector<harness::Timing> times;
 #ifndef LADDER_CPU_DEVICE
@@ -141,25 +134,17 @@ void run_variants(const char* stage, const std::vector<Variant>& variants, const
   harness::finish(o, json, results);
 }
 
-void run_as(const char* stage, const std::vector<Variant>& variants, const Options& o) {
-  const harness::Machine machine = harness::machine(o);
-  if (o.all_shapes)
-    fmt::print("{} checked, all right\n",
-               check_all_shapes<bf16>(variants, o.seed, machine.stream) +
-                   check_all_shapes<half>(variants, o.seed, machine.stream));
-  else if (o.type == "bf16")
-    run_variants<bf16>(stage, variants, o, machine);
-  else
-    run_variants<half>(stage, variants, o, machine);
-}
-
 }  // namespace
 
 int run(const char* stage, const std::vector<Variant>& variants, int argc, char** argv) {
   return harness::run_own(
       stage, variants, [&] { return parse(stage, variants, argc, argv); },
-      [&](const Options& options, const std::vector<Variant>& wanted) {
-        run_as(stage, wanted, options);
+      [](const std::vector<Variant>& wanted, uint64_t seed, cudaStream_t stream) {
+        return check_all_shapes<bf16>(wanted, seed, stream) +
+               check_all_shapes<half>(wanted, seed, stream);
+      },
+      [&](const Options& o, const std::vector<Variant>& wanted, const harness::Machine& machine) {
+        (o.type == "bf16" ? run_variants<bf16> : run_variants<half>)(stage, wanted, o, machine);
       });
 }
 

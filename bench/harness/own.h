@@ -85,6 +85,23 @@ inline Checked checked(const std::string& name, const std::string& wrong) {
   return result;
 }
 
+// What each variant makes of the problem.
+template <class Case, class Variant>
+std::vector<Checked> check_each(Case& problem, const std::vector<Variant>& variants,
+                                cudaStream_t stream) {
+  std::vector<Checked> results;
+  for (const Variant& variant : variants)
+    results.push_back(checked(variant.name, problem.check(variant, stream)));
+  return results;
+}
+// Throws std::runtime_error that names the first variant with a wrong result or a finding, and
+// where that was.
+inline void require_ok(const std::vector<Checked>& variants, const std::string& where = "") {
+  for (const Checked& variant : variants)
+    if (!variant.ok())
+      throw std::runtime_error(fmt::format("{}{}: {}", variant.name, where, variant.text()));
+}
+
 // A column of the table, made of a variant's time.
 struct Column {
   std::string heading, key;                    // in the table; in the JSON
@@ -138,14 +155,11 @@ inline void add_copy(nlohmann::ordered_json& json, const std::string& what, cons
   json["copy"] = {{"ms", t.median}, {"samples", t.samples}, {"gbytes_per_s", gbytes}};
 }
 
-// Writes the JSON where that is asked for. Then throws std::runtime_error that names the first
-// variant with a wrong result or a finding.
+// Writes the JSON where that is asked for. Then requires that the variants are right.
 inline void finish(const OwnOptions& o, const nlohmann::ordered_json& json,
                    const std::vector<Checked>& variants) {
   if (!o.json.empty()) write_whole(o.json, json.dump(2) + "\n");
-  for (const Checked& variant : variants)
-    if (!variant.ok())
-      throw std::runtime_error(fmt::format("{}: {}", variant.name, variant.text()));
+  require_ok(variants);
 }
 
 // Where a stage runs, to the end of the program. Throws NoDevice.
@@ -173,19 +187,26 @@ inline int sets_beyond_l2(double bytes_per_set, double l2_bytes) {
   return static_cast<int>(std::min(MOST_SETS, 1 + 2.0 * l2_bytes / bytes_per_set));
 }
 
-// A program of a stage. parse() returns the options, or none where there is nothing to do;
-// run(options, variants) gets those variants that they name. Returns the exit code.
-template <class Variant, class Parse, class Run>
+// A program of a stage. parse() returns the options, or none where there is nothing to do. Of the
+// variants that they name, check_all_shapes(variants, seed, stream) returns how many checks were
+// right, and run(options, variants, machine) does all else. Returns the exit code.
+template <class Variant, class Parse, class CheckAllShapes, class Run>
 int run_own(const char* stage, const std::vector<Variant>& all, const Parse& parse,
-            const Run& run) {
+            const CheckAllShapes& check_all_shapes, const Run& run) {
   return run_program(stage, [&] {
     try {
       const auto options = parse();
       if (!options) return;
-      if (options->list)
+      if (options->list) {
         for (const Variant& variant : all) fmt::print("{}\n", variant.name);
+        return;
+      }
+      const Machine on = machine(*options);
+      const std::vector<Variant> variants = wanted(all, *options);
+      if (options->all_shapes)
+        fmt::print("{} checked, all right\n", check_all_shapes(variants, options->seed, on.stream));
       else
-        run(*options, wanted(all, *options));
+        run(*options, variants, on);
     } catch (const std::invalid_argument& error) {  // a launcher cannot serve this shape or device
       throw UsageError(error.what());
     }

@@ -62,15 +62,10 @@ int check_all_shapes(const std::vector<Variant>& variants, uint64_t seed, cudaSt
         for (const Data data : {Data::RANDOM, Data::FAR_FROM_ZERO}) {
           if (data == Data::FAR_FROM_ZERO && harness::is_short() && width > 1024) continue;
           Case<T> problem({operation, rows, width}, data, seed);
-          for (const Variant& variant : variants) {
-            const harness::Checked result =
-                harness::checked(variant.name, problem.check(variant, stream));
-            if (!result.ok())
-              throw std::runtime_error(fmt::format(
-                  "{}, {}, {} rows of {} numbers, {}: {}", variant.name, name, rows, width,
-                  data == Data::RANDOM ? "random" : "far from zero", result.text()));
-            ++count;
-          }
+          harness::require_ok(harness::check_each(problem, variants, stream),
+                              fmt::format(", {}, {} rows of {} numbers, {}", name, rows, width,
+                                          data == Data::RANDOM ? "random" : "far from zero"));
+          count += static_cast<int>(variants.size());
         }
   return count;
 }
@@ -84,9 +79,7 @@ void run_variants(const char* stage, const std::vector<Variant>& variants, const
   const bool timed = machine.l2_bytes > 0 && o.rows > 0;
   const int sets = timed ? harness::sets_beyond_l2(bytes, machine.l2_bytes) : 1;
   Case<T> problem(shape, o.data == "random" ? Data::RANDOM : Data::FAR_FROM_ZERO, o.seed, sets);
-  std::vector<harness::Checked> results;
-  for (const Variant& variant : variants)
-    results.push_back(harness::checked(variant.name, problem.check(variant, stream)));
+  const std::vector<harness::Checked> results = harness::check_each(problem, variants, stream);
 
   std::vector<harness::Timing> times;
 #ifndef LADDER_CPU_DEVICE
@@ -125,25 +118,17 @@ void run_variants(const char* stage, const std::vector<Variant>& variants, const
   harness::finish(o, json, results);
 }
 
-void run_as(const char* stage, const std::vector<Variant>& variants, const Options& o) {
-  const harness::Machine machine = harness::machine(o);
-  if (o.all_shapes)
-    fmt::print("{} checked, all right\n",
-               check_all_shapes<bf16>(variants, o.seed, machine.stream) +
-                   check_all_shapes<float>(variants, o.seed, machine.stream));
-  else if (o.type == "bf16")
-    run_variants<bf16>(stage, variants, o, machine);
-  else
-    run_variants<float>(stage, variants, o, machine);
-}
-
 }  // namespace
 
 int run(const char* stage, const std::vector<Variant>& variants, int argc, char** argv) {
   return harness::run_own(
       stage, variants, [&] { return parse(stage, variants, argc, argv); },
-      [&](const Options& options, const std::vector<Variant>& wanted) {
-        run_as(stage, wanted, options);
+      [](const std::vector<Variant>& wanted, uint64_t seed, cudaStream_t stream) {
+        return check_all_shapes<bf16>(wanted, seed, stream) +
+               check_all_shapes<float>(wanted, seed, stream);
+      },
+      [&](const Options& o, const std::vector<Variant>& wanted, const harness::Machine& machine) {
+        (o.type == "bf16" ? run_variants<bf16> : run_variants<float>)(stage, wanted, o, machine);
       });
 }
 
