@@ -13,8 +13,8 @@ namespace ladder::many_rows {
 using few_rows::WARPGROUP;
 using four_bits::Half, four_bits::Pair, four_bits::twice, four_bits::zeros;
 
-template <class T, int BM, int BN>
-struct Tiles : four_bits::Tiles<T, BM, BN, GROUP> {
+template <class T, int BM, int BN, class P>
+struct Tiles : four_bits::Tiles<T, BM, BN, GROUP, P> {
   // A wave reads 1024 rows of A again and again, from L2: 4096 of 8192 numbers would be 67 MB. At
   // 4096x8192x8192 that is 3% of the time (H200), for memory takes power from the tensor cores.
   static constexpr int BAND = ceil_div(1024, BM);
@@ -30,8 +30,8 @@ __device__ __forceinline__ void scale(Half<T>& half, Pair<uint32_t> by) {
 
 // A consumer, a warpgroup: multiplies its 64 columns of every group as soon as it has landed. What
 // it unpacks while nothing of its own is multiplied, products of the other warpgroups hide.
-template <class T, int BM, int BN, int SPLIT>
-__device__ __forceinline__ void consume(few_rows::SharedOf<Tiles<T, BM, BN>, SPLIT>& s,
+template <class T, int BM, int BN, class P, int SPLIT>
+__device__ __forceinline__ void consume(few_rows::SharedOf<Tiles<T, BM, BN, P>, SPLIT>& s,
                                         few_rows::Steps steps, Ring ring, float (&acc)[BM / 2]) {
   const int warpgroup = warpgroup_of_block(), thread = threadIdx.x % WARPGROUP, lane = thread % 32;
   const int row = thread / 32 * 16 + lane / 4;  // of wgmma's A: a column of W
@@ -40,15 +40,15 @@ __device__ __forceinline__ void consume(few_rows::SharedOf<Tiles<T, BM, BN>, SPL
 #pragma unroll 1
   for (int t = 0; t < steps.count; ++t, ring.next()) {
     ptx::mbarrier_wait_parity(&s.full[ring.buffer], ring.parity);
-    const Packed<T>& W = s.tiles[ring.buffer].W[warpgroup][0];
+    const P& W = s.tiles[ring.buffer].W[warpgroup][0];
     const uint64_t a = further(first_a, ring.buffer * sizeof first);
-    const Pair<uint32_t> zero = zeros(W, row),
-                         factor = {twice(W.scale[row]), twice(W.scale[row + 8])};
+    const auto zero = zeros(W, row);
+    const Pair<uint32_t> factor = {twice(W.scale[row]), twice(W.scale[row + 8])};
     Half<T> left, right;
-    left.unpack(W.numbers[0][thread], zero);
+    unpack(left, W, 0, thread, zero);
     scale(left, factor);
     left.multiply(acc, a, true);
-    right.unpack(W.numbers[1][thread], zero);
+    unpack(right, W, 1, thread, zero);
     scale(right, factor);
     right.multiply(acc, further(a, sizeof first.A[0]), true);
     ptx::wgmma_wait_group<0>();
@@ -57,26 +57,26 @@ __device__ __forceinline__ void consume(few_rows::SharedOf<Tiles<T, BM, BN>, SPL
   }
 }
 
-template <class T>
-struct Configuration : four_bits::Configuration<T> {};
-template <class T, int BM, int BN, int SPLIT, int BLOCKS>
-constexpr Configuration<T> configuration() {
-  return {four_bits::configuration_of<T, Tiles<T, BM, BN>, SPLIT, BLOCKS>()};
+template <class Problem>
+struct Configuration : four_bits::Configuration<Problem> {};
+template <class T, class P, int BM, int BN, int SPLIT, int BLOCKS>
+constexpr Configuration<PackedProduct<T, P>> configuration() {
+  return {four_bits::configuration_of<T, Tiles<T, BM, BN, P>, SPLIT, BLOCKS>()};
 }
-template <class T>
-inline constexpr Configuration<T> CONFIGURATIONS[] = {
-    configuration<T, 64, 128, 1, 2>(),  configuration<T, 64, 128, 2, 2>(),
-    configuration<T, 64, 128, 4, 2>(),  configuration<T, 128, 128, 1, 1>(),
-    configuration<T, 128, 128, 2, 1>(), configuration<T, 128, 128, 4, 1>(),
-    configuration<T, 192, 128, 1, 1>(), configuration<T, 192, 128, 2, 1>(),
-    configuration<T, 128, 192, 1, 1>()};
+template <class T, class P>
+inline constexpr Configuration<PackedProduct<T, P>> CONFIGURATIONS[] = {
+    configuration<T, P, 64, 128, 1, 2>(),  configuration<T, P, 64, 128, 2, 2>(),
+    configuration<T, P, 64, 128, 4, 2>(),  configuration<T, P, 128, 128, 1, 1>(),
+    configuration<T, P, 128, 128, 2, 1>(), configuration<T, P, 128, 128, 4, 1>(),
+    configuration<T, P, 192, 128, 1, 1>(), configuration<T, P, 192, 128, 2, 1>(),
+    configuration<T, P, 128, 192, 1, 1>()};
 
 // What the busiest multiprocessor does. A group takes as long as 40 rows and those of a tile of 128
 // columns with as many elements, whether one block is there or two in turn: 0.45, 0.75, 1.02 and
 // 1.02 us for 64x128, 128x128, 192x128 and 128x192 (H200, 4096x8192x8192). Blocks that add their
 // sums up take as long for it as for three groups (512x28672x8192).
-template <class T>
-double cost(const FourBits<T>& p, const Configuration<T>& c) {
+template <class T, class P>
+double cost(const PackedProduct<T, P>& p, const Configuration<PackedProduct<T, P>>& c) {
   constexpr int ROWS_TO_UNPACK = 40, GROUPS_TO_ADD_UP = 3;
   const double all = static_cast<double>(ceil_div(p.M, c.BM)) * ceil_div(p.N, c.BN) * c.split;
   const int groups = ceil_div(ceil_div(p.K, GROUP), c.split) + (c.split > 1 ? GROUPS_TO_ADD_UP : 0);
@@ -84,11 +84,11 @@ double cost(const FourBits<T>& p, const Configuration<T>& c) {
          (ROWS_TO_UNPACK + c.BM * c.BN / 128);
 }
 
-template <class T>
-void gemm(const FourBits<T>& p) {
+template <class T, class P>
+void gemm(const PackedProduct<T, P>& p) {
   constexpr int FEW_ROWS = 32;
   if (p.M <= FEW_ROWS) return four_bits::gemm(p);
-  if (!done_without_kernel(p)) first_done(CONFIGURATIONS<T>, p).launch(p);
+  if (!done_without_kernel(p)) first_done(CONFIGURATIONS<T, P>, p).launch(p);
 }
 
 }  // namespace ladder::many_rows

@@ -51,27 +51,31 @@ struct Packed {
 __host__ __device__ constexpr int padded_groups(int K) {
   return ceil_div(K, STEP) * (STEP / GROUP);
 }
-template <class T>
+constexpr size_t packed_count(int K, int N) {
+  return static_cast<size_t>(padded_groups(K)) * static_cast<size_t>(ceil_div(N, PACKED_COLUMNS));
+}
+template <class P>
 constexpr size_t packed_bytes(int K, int N) {
-  return static_cast<size_t>(padded_groups(K)) * static_cast<size_t>(ceil_div(N, PACKED_COLUMNS)) *
-         sizeof(Packed<T>);
+  return packed_count(K, N) * sizeof(P);
 }
 
-// C[M,N] = A[M,K] * W[K,N]. A and C are row-major, W is `packed`.
-template <class T>
-struct FourBits {
+// C[M,N] = A[M,K] * W[K,N]. A and C are row-major, W is `packed`, in P.
+template <class T, class P = Packed<T>>
+struct PackedProduct {
   int M, N, K;
   const T* A;
   int64_t lda;
-  const Packed<T>* packed;
+  const P* packed;
   T* C;
   int64_t ldc;
   cudaStream_t stream = nullptr;
 };
+template <class T>
+using FourBits = PackedProduct<T>;
 
 // Throws std::invalid_argument that names what is wrong. Then: whether there is nothing to do.
-template <class T>
-bool done_without_kernel(const FourBits<T>& p) {
+template <class T, class P>
+bool done_without_kernel(const PackedProduct<T, P>& p) {
   require_size("M", p.M, 0), require_size("N", p.N, 0), require_size("K", p.K, 0);
   const auto matrix = [](const std::string& name, const T* address, int64_t ld, int width) {
     if (ld < width)
@@ -130,28 +134,34 @@ constexpr Place place_of(int thread, int word, int nibble) {
           word * 16 + lane % 4 * 2 + reg / 2 * 8 + nibble / 4};
 }
 
+[[noreturn]] inline void refuse(const std::string& what, const std::string& is, int row, int n,
+                                const std::string& rule) {
+  throw std::invalid_argument(what + " of row " + std::to_string(row) + ", column " +
+                              std::to_string(n) + " is " + is + ", but " + rule);
+}
+template <class T>
+T scale_in(const Quantised& q, int group, int n) {
+  const float scale = q.scales[q.at(group, n)];
+  if (!std::isfinite(as_float(rounded<T>(scale))))
+    refuse("the scale", std::to_string(scale), group, n, "must be finite in the type of A");
+  return rounded<T>(scale);
+}
+
 // For the device. Throws std::invalid_argument that names the first number that is none, and the
 // first scale that is none in T.
 template <class T>
 std::vector<Packed<T>> pack(const Quantised& q) {
-  std::vector<Packed<T>> packed(packed_bytes<T>(q.K, q.N) / sizeof(Packed<T>));
-  const auto refuse = [](const std::string& what, const std::string& is, int row, int n,
-                         const std::string& rule) {
-    throw std::invalid_argument(what + " of row " + std::to_string(row) + ", column " +
-                                std::to_string(n) + " is " + is + ", but " + rule);
-  };
+  std::vector<Packed<T>> packed(packed_count(q.K, q.N));
   for (int n = 0; n < q.N; ++n)
     for (int group = 0; group < q.groups(); ++group) {
-      const float scale = q.scales[q.at(group, n)];
+      const T scale = scale_in<T>(q, group, n);
       const int zero = q.zeros[q.at(group, n)];
-      if (!std::isfinite(as_float(rounded<T>(scale))))
-        refuse("the scale", std::to_string(scale), group, n, "must be finite in the type of A");
       if (zero > 16)
         refuse("the zero point", std::to_string(zero), group, n, "must be from 0 to 16");
       Packed<T>& to =
           packed[static_cast<size_t>(n / PACKED_COLUMNS) * static_cast<size_t>(padded_groups(q.K)) +
                  static_cast<size_t>(group)];
-      to.scale[n % PACKED_COLUMNS] = rounded<T>(scale);
+      to.scale[n % PACKED_COLUMNS] = scale;
       to.zero[n % PACKED_COLUMNS] = rounded<T>(Magic<T>::ZERO + static_cast<float>(zero));
     }
   for (int k = 0; k < q.K; ++k)

@@ -49,7 +49,7 @@ TEST(FourBits, EachNumberHasOnePlace) {
 template <class T>
 void expect_packed(const Quantised& q) {
   const std::vector<Packed<T>> packed = pack<T>(q);
-  ASSERT_EQ(packed_bytes<T>(q.K, q.N), packed.size() * sizeof packed[0]);
+  ASSERT_EQ(packed_bytes<Packed<T>>(q.K, q.N), packed.size() * sizeof packed[0]);
   const int groups = padded_groups(q.K);
   for (int column = 0; column < ceil_div(q.N, PACKED_COLUMNS); ++column)
     for (int group = 0; group < groups; ++group) {

@@ -11,7 +11,7 @@ constexpr int THREADS = 128;
 
 template <class T>
 __global__ void __launch_bounds__(THREADS)
-    reference_kernel(FourBits<T> p, Unpacked w, float* expected, float* magnitudes) {
+    reference_kernel(Gemm<T, T> p, Unpacked w, float* expected, float* magnitudes) {
   const int64_t n = int64_t{blockIdx.x} * THREADS + threadIdx.x;
   if (n >= p.N) return;
   for (int m = blockIdx.y; m < p.M; m += gridDim.y) {
@@ -19,7 +19,7 @@ __global__ void __launch_bounds__(THREADS)
     for (int k = 0; k < p.K; ++k) {
       const int64_t group = k / GROUP * int64_t{p.N} + n;
       const double product = double{as_float(p.A[m * p.lda + k])} *
-                             (w.numbers[k * int64_t{p.N} + n] - w.zeros[group]) *
+                             (w.values[w.numbers[k * int64_t{p.N} + n]] - w.zeros[group]) *
                              double{w.scales[group]};
       sum += product;
       magnitude += fabs(product);
@@ -32,11 +32,11 @@ __global__ void __launch_bounds__(THREADS)
 }  // namespace
 
 template <class T>
-void find_expected(const FourBits<T>& p, const Unpacked& w, float* expected, float* magnitudes) {
+void find_expected(const Gemm<T, T>& p, const Unpacked& w, float* expected, float* magnitudes) {
   launch(reference_kernel<T>, dim3(ceil_div(p.N, THREADS), p.M < 1024 ? p.M : 1024), dim3(THREADS),
          0, p.stream, p, w, expected, magnitudes);
 }
-template void find_expected(const FourBits<half>&, const Unpacked&, float*, float*);
-template void find_expected(const FourBits<bf16>&, const Unpacked&, float*, float*);
+template void find_expected(const Gemm<half, half>&, const Unpacked&, float*, float*);
+template void find_expected(const Gemm<bf16, bf16>&, const Unpacked&, float*, float*);
 
 }  // namespace ladder::four_bits_bench

@@ -1,5 +1,7 @@
 #include "run.h"
 
+#include <map>
+
 #include "harness/own.h"
 #ifndef LADDER_CPU_DEVICE
   #include "harness/cublas.h"
@@ -22,7 +24,7 @@ struct Options : harness::OwnOptions {
 std::optional<Options> parse(const char* stage, const std::vector<Variant>& all, int argc,
                              char** argv) {
   Options o;
-  CLI::App app("A product by numbers of four bits: checked and, on a GPU, timed.", stage);
+  CLI::App app("A product by packed numbers: checked and, on a GPU, timed.", stage);
   const auto size = [&](const char* name, int& to, const char* what) {
     app.add_option(name, to, what)->check(CLI::Range(0, 1 << 24))->capture_default_str();
   };
@@ -47,6 +49,28 @@ Data data_of(const std::string& name) {
   return name == "exact" ? Data::EXACT : Data::UNIFORM;
 }
 
+// A problem for each kind of numbers that a variant multiplies by.
+template <class T>
+using Problems = std::map<Numbers, Case<T>>;
+template <class T>
+Problems<T> problems_of(const std::vector<Variant>& variants, Shape shape, Data data, uint64_t seed,
+                        int sets = 1) {
+  Problems<T> problems;
+  for (const Variant& variant : variants)
+    problems.try_emplace(variant.numbers, variant.numbers, shape, data, seed, sets);
+  return problems;
+}
+template <class T>
+std::vector<harness::Checked> check_each(Problems<T>& problems,
+                                         const std::vector<Variant>& variants,
+                                         cudaStream_t stream) {
+  std::vector<harness::Checked> results;
+  for (const Variant& variant : variants)
+    results.push_back(
+        harness::checked(variant.name, problems.at(variant.numbers).check(variant, stream)));
+  return results;
+}
+
 // One number, none, what fills tiles and groups and what does not, more rows than a tile, more
 // groups than buffers; and, where there is a GPU, shapes of users, and rows of several bands.
 template <class T>
@@ -68,8 +92,8 @@ int check_all_shapes(const std::vector<Variant>& variants, uint64_t seed, cudaSt
   int count = 0;
   for (const Shape shape : shapes)
     for (const Data data : {Data::EXACT, Data::UNIFORM}) {
-      Case<T> problem(shape, data, seed);
-      harness::require_ok(harness::check_each(problem, variants, stream),
+      Problems<T> problems = problems_of<T>(variants, shape, data, seed);
+      harness::require_ok(check_each(problems, variants, stream),
                           fmt::format(", {}x{}x{}, {}", shape.m, shape.n, shape.k, name(data)));
       count += static_cast<int>(variants.size());
     }
@@ -81,12 +105,14 @@ void run_variants(const char* stage, const std::vector<Variant>& variants, const
                   const harness::Machine& machine) {
   const cudaStream_t stream = machine.stream;
   const auto [m, n, k] = o.shape;
-  const double bytes = Case<T>::bytes_per_set(o.shape);
-  const auto packed = packed_bytes<T>(k, n);
+  // Numbers of one stage have as many bits.
+  const Numbers numbers = variants.front().numbers;
+  const double bytes = Case<T>::bytes_per_set(numbers, o.shape);
+  const size_t packed = Case<T>::packed_bytes(numbers, o.shape);
   const bool timed = machine.l2_bytes > 0 && packed > 0 && m > 0;
   const int sets = timed ? harness::sets_beyond_l2(bytes, machine.l2_bytes) : 1;
-  Case<T> problem(o.shape, data_of(o.data), o.seed, sets);
-  const std::vector<harness::Checked> results = harness::check_each(problem, variants, stream);
+  Problems<T> problems = problems_of<T>(variants, o.shape, data_of(o.data), o.seed, sets);
+  const std::vector<harness::Checked> results = check_each(problems, variants, stream);
 
   std::vector<harness::Timing> times;
 #ifndef LADDER_CPU_DEVICE
@@ -94,12 +120,14 @@ void run_variants(const char* stage, const std::vector<Variant>& variants, const
   if (timed) {
     harness::DeviceBuffer<unsigned char> copy(packed);
     std::vector<harness::LaunchOn> launches;
+    const Case<T>& first = problems.at(numbers);
     for (const Variant& variant : variants)
-      launches.push_back([&](int set) { variant(problem.problem(set, stream)); });
-    launches.push_back([&](int set) { cublas.gemm(problem.problem(set, stream).sixteen); });
+      launches.push_back(
+          [&](int set) { variant(problems.at(variant.numbers).problem(set, stream)); });
+    launches.push_back([&](int set) { cublas.gemm(first.problem(set, stream).sixteen); });
     launches.push_back([&](int set) {
-      LADDER_CUDA_CHECK(cudaMemcpyAsync(copy.get(), problem.problem(set, stream).four.packed,
-                                        packed, cudaMemcpyDeviceToDevice, stream));
+      LADDER_CUDA_CHECK(
+          cudaMemcpyAsync(copy.get(), first.packed(set), packed, cudaMemcpyDeviceToDevice, stream));
     });
     constexpr int WARMUP = 3;
     times = harness::time_interleaved(launches, {sets, WARMUP, o.iterations}, stream);

@@ -22,7 +22,8 @@ using OptionalTensor = std::optional<Tensor>;
 
 int64_t bytes_of_packed(int64_t K, int64_t N) {
   // Numbers of half and of bf16 have the same size.
-  return static_cast<int64_t>(ladder::packed_bytes<half>(static_cast<int>(K), static_cast<int>(N)));
+  return static_cast<int64_t>(
+      ladder::packed_bytes<ladder::Packed<half>>(static_cast<int>(K), static_cast<int>(N)));
 }
 
 // ---- Packing, on the host ----------------------------------------------------------------------
