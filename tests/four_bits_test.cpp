@@ -1,10 +1,12 @@
-// Numbers of four bits on the host: packed as wgmma wants them, and read from the layouts of
-// others.
+// Numbers of four and eight bits on the host: packed as wgmma wants them, and read from the layouts
+// of others.
 #include "four_bits.cuh"
 
 #include <gtest/gtest.h>
 
 #include <set>
+
+#include "eight_bits.cuh"
 
 namespace ladder::four_bits {
 namespace {
@@ -148,6 +150,49 @@ TEST(FourBits, RefusesWhatIsNoNumber) {
   const auto *const w = words.data(), *const z = w;
   EXPECT_THROW(from_gptq(12, 8, w, z, scales.data()), std::invalid_argument);
   EXPECT_THROW(from_awq(8, 12, w, z, scales.data()), std::invalid_argument);
+}
+
+// Every byte is where its place says, and what is beyond K or N is 0.
+TEST(EightBits, ArePackedByTheirPlaces) {
+  using eight_bits::Number;
+  Quantised q(150, 70);
+  for (size_t i = 0; i < q.numbers.size(); ++i) q.numbers[i] = static_cast<uint8_t>(i * 11 % 255);
+  for (size_t i = 0; i < q.scales.size(); ++i) q.scales[i] = 0.5f + static_cast<float>(i % 5);
+  const auto packed = eight_bits::pack<half, Number::INT8>(q);
+  ASSERT_EQ(packed_count(q.K, q.N), packed.size());
+  std::set<std::pair<int, int>> places;
+  for (size_t i = 0; i < packed.size(); ++i)
+    for (int part = 0; part < 2; ++part)
+      for (int thread = 0; thread < PACKED_THREADS; ++thread)
+        for (int word = 0; word < 8; ++word)
+          for (int byte = 0; byte < 4; ++byte) {
+            const Place place = eight_bits::place_of(thread, word, byte);
+            places.insert({place.column, place.k});
+            const int group = static_cast<int>(i) % padded_groups(q.K);
+            const int k = group * GROUP + part * 64 + place.k,
+                      n = static_cast<int>(i) / padded_groups(q.K) * PACKED_COLUMNS + place.column;
+            const uint4& four = packed[i].numbers[part][word / 4][thread];
+            const uint32_t words[] = {four.x, four.y, four.z, four.w};
+            const bool is_there = k < q.K && n < q.N;
+            ASSERT_EQ(is_there ? q.numbers[q.at(k, n)] : 0, words[word % 4] >> 8 * byte & 255);
+            const float scale = as_float(packed[i].scale[place.column]);
+            ASSERT_EQ(group < q.groups() && n < q.N ? q.scales[q.at(group, n)] : 0, scale);
+          }
+  EXPECT_EQ(64u * 64u, places.size());
+}
+
+TEST(EightBits, HaveTheValuesOfTheirFormat) {
+  using eight_bits::Number, eight_bits::value_of;
+  EXPECT_EQ(-128, value_of(Number::INT8, 0x80));
+  EXPECT_EQ(127, value_of(Number::INT8, 0x7F));
+  EXPECT_EQ(448, value_of(Number::E4M3, 0x7E));
+  EXPECT_EQ(-1, value_of(Number::E4M3, 0xB8));
+  EXPECT_EQ(0x1p-9f, value_of(Number::E4M3, 0x01));
+  EXPECT_EQ(0x1p-6f, value_of(Number::E4M3, 0x08));
+  Quantised q(8, 8);
+  q.numbers[q.at(3, 5)] = 0xFF;
+  EXPECT_NO_THROW((eight_bits::pack<bf16, Number::INT8>(q)));
+  EXPECT_THROW((eight_bits::pack<bf16, Number::E4M3>(q)), std::invalid_argument);
 }
 
 }  // namespace
