@@ -29,7 +29,7 @@ function(add_own_harness_on_cpu harness)
                                                                               ${PROJECT_BINARY_DIR}/stages)
     add_dependencies(ladder_cpu_stages ladder_${stage}_cpu)
     if(BUILD_TESTING)
-      ladder_test(${stage}_cpu_traced cpu COMMAND ladder_${stage}_cpu --all-shapes PROPERTIES TIMEOUT 150
+      ladder_test(${stage}_cpu_traced cpu COMMAND ladder_${stage}_cpu --all-shapes PROPERTIES TIMEOUT 150 COST 20
                   ENVIRONMENT OMP_NUM_THREADS=1 ${fewest})
       add_dependencies(ladder_cpu_tests ladder_${stage}_cpu)
     endif()
