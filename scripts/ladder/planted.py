@@ -253,7 +253,9 @@ class Build:
         command[command.index("-o") + 1] = str(object_file)
         # Of what -g says lines are enough, and a quarter of the compiler's time is saved.
         command += ["-w", "-g1", "-include", str(FEW_MULTIPROCESSORS)]
-        done = subprocess.run([*CCACHE, *command], capture_output=True, text=True, env=OF_CCACHE)
+        if Path(command[0]).name != "ccache":
+            command[:0] = CCACHE
+        done = subprocess.run(command, capture_output=True, text=True, env=OF_CCACHE)
         return done.stderr if done.returncode else self.link(command, [object_file], program)
 
 
