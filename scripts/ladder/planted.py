@@ -52,6 +52,10 @@ EDITS = ROOT / "tests/planted_edits"
 FEW_MULTIPROCESSORS = EDITS / "few_multiprocessors.h"
 SECONDS = 60  # a program that runs longer hangs
 WRONG_RESULT = "wrong result"
+# As CMake begins its own commands. It does not trust headers that are new, as the copies are.
+CCACHE = [path for path in [shutil.which("ccache")] if path]
+SLOPPINESS = "pch_defines,time_macros,include_file_mtime,include_file_ctime"
+OF_CCACHE = {**os.environ, "CCACHE_SLOPPINESS": SLOPPINESS}
 
 
 @dataclass(frozen=True)
@@ -249,7 +253,9 @@ class Build:
         command[command.index("-o") + 1] = str(object_file)
         # Of what -g says lines are enough, and a quarter of the compiler's time is saved.
         command += ["-w", "-g1", "-include", str(FEW_MULTIPROCESSORS)]
-        done = subprocess.run(command, capture_output=True, text=True)
+        if Path(command[0]).name != "ccache":
+            command[:0] = CCACHE
+        done = subprocess.run(command, capture_output=True, text=True, env=OF_CCACHE)
         return done.stderr if done.returncode else self.link(command, [object_file], program)
 
 
@@ -335,11 +341,14 @@ def try_kernels(kernels: Path, edit: Edit, build: Build, folder: Path) -> Outcom
 
 
 def try_edit(edit: Edit, build: Build) -> Outcome:
-    with tempfile.TemporaryDirectory() as folder:
-        kernels = Path(folder) / "kernels"
-        shutil.copytree(ROOT / "kernels", kernels)
-        plant(edit, kernels)
-        return try_kernels(kernels, edit, build, Path(folder))
+    # Always the same place, for ccache knows what is compiled by its path, too.
+    folder = build.folder.resolve() / "planted" / edit.stage / edit.id
+    shutil.rmtree(folder, ignore_errors=True)
+    shutil.copytree(ROOT / "kernels", folder / "kernels")
+    plant(edit, folder / "kernels")
+    outcome = try_kernels(folder / "kernels", edit, build, folder)
+    shutil.rmtree(folder)
+    return outcome
 
 
 def unedited(edits: list[Edit], build: Build) -> list[str]:

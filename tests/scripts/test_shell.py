@@ -254,7 +254,10 @@ find_cmake() { CMAKE=true && mkdir -p build; }
 run_tests() { echo "ctest $*"; }
 """
 ALL, QUICK = ["test.sh --all"], ["test.sh "]
-SLOW_SCRIPTS = ["test.sh -E ^scripts$", "ctest build -R ^(scripts|fuzz_readers|clone_anywhere)"]
+SLOW_SCRIPTS = [
+    "test.sh -E ^scripts$",
+    "ctest build -R ^(scripts|fuzz_readers|clone_anywhere|traces)",
+]
 
 
 @pytest.mark.parametrize(
@@ -264,6 +267,7 @@ SLOW_SCRIPTS = ["test.sh -E ^scripts$", "ctest build -R ^(scripts|fuzz_readers|c
         (["docs/a.md", "tests/schedule_test.cpp"], ALL),
         (["tests/planted_edits/08_tma.yaml"], ALL),
         (["scripts/ladder/planted.py"], ALL),
+        (["scripts/ladder/wgmma_registers.py"], ALL),
         (["scripts/ladder/exercises/compiling.py"], ALL),
         (["a_folder_that_nobody_thought_of/a"], ALL),
         (["scripts/ladder/claims.py"], SLOW_SCRIPTS),
