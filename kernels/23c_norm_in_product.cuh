@@ -26,6 +26,37 @@ constexpr int PRODUCER_REGISTERS = 40, CONSUMER_REGISTERS = 232;
 enum Barrier { ROWS_READY = 1 + CONSUMERS, ROWS_TAKEN };
 constexpr int MEET = OBSERVERS * 32 + CONSUMERS * WARPGROUP;  // threads
 
+// ---- Once for a model --------------------------------------------------------------------------
+
+constexpr int FOLD_THREADS = 128;
+
+// A thread for each column. The sums are those of the rounded numbers, by which is multiplied.
+template <class T>
+__global__ void __launch_bounds__(FOLD_THREADS)
+    fold_kernel(const Unfolded<T> from, T* W, float* sums, float* bias) {
+  const int n = blockIdx.x * FOLD_THREADS + threadIdx.x;
+  if (n >= from.N) return;
+  float sum = 0, shifted = as_float(from.bias[n]);
+  for (int k = 0; k < from.K; ++k) {
+    const float weight = as_float(from.W[k * from.ld + n]);
+    const T folded = rounded<T>(as_float(from.gain[k]) * weight);
+    W[k * from.ld + n] = folded;
+    sum += as_float(folded);
+    shifted += as_float(from.shift[k]) * weight;
+  }
+  sums[n] = sum, bias[n] = shifted;
+}
+
+// W, sums and bias for NormLinear.
+template <class T>
+void fold(const Unfolded<T>& from, T* W, float* sums, float* bias, cudaStream_t stream) {
+  if (from.N == 0) return;
+  launch(fold_kernel<T>, dim3(ceil_div(from.N, FOLD_THREADS)), dim3(FOLD_THREADS), 0, stream, from,
+         W, sums, bias);
+}
+
+// ---- The product -------------------------------------------------------------------------------
+
 // What becomes of a row's sums: v * factor + shift * the column's sum.
 struct OfRow {
   float factor, shift;

@@ -1,12 +1,8 @@
 #pragma once
-// LayerNorm and a linear layer behind it: what stage 23c computes, and how its W is prepared.
+// LayerNorm and a linear layer behind it: what stage 23c computes.
 #include <cstdint>
-#include <stdexcept>
 
-#include "launch.cuh"
-#include "parts/sixteen_bits.cuh"
 #include "types.cuh"
-#include "validate.h"
 
 namespace ladder {
 
@@ -28,35 +24,5 @@ struct Unfolded {
   int64_t ld;  // of W, folded or not
   const T *gain, *shift, *bias;
 };
-
-namespace norm_linear {
-
-constexpr int THREADS = 128;
-
-// A thread for each column. The sums are those of the rounded numbers, by which is multiplied.
-template <class T>
-__global__ void __launch_bounds__(THREADS)
-    fold_kernel(const Unfolded<T> from, T* W, float* sums, float* bias) {
-  const int n = blockIdx.x * THREADS + threadIdx.x;
-  if (n >= from.N) return;
-  float sum = 0, shifted = as_float(from.bias[n]);
-  for (int k = 0; k < from.K; ++k) {
-    const float weight = as_float(from.W[k * from.ld + n]);
-    const T folded = rounded<T>(as_float(from.gain[k]) * weight);
-    W[k * from.ld + n] = folded;
-    sum += as_float(folded);
-    shifted += as_float(from.shift[k]) * weight;
-  }
-  sums[n] = sum, bias[n] = shifted;
-}
-
-}  // namespace norm_linear
-
-// Once for a model: W, sums and bias for NormLinear.
-template <class T>
-void fold(const Unfolded<T>& from, T* W, float* sums, float* bias, cudaStream_t stream) {
-  launch(norm_linear::fold_kernel<T>, dim3(ceil_div(from.N, norm_linear::THREADS)),
-         dim3(norm_linear::THREADS), 0, stream, from, W, sums, bias);
-}
 
 }  // namespace ladder

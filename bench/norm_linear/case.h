@@ -24,6 +24,9 @@ struct Variant {
   std::function<void(const Problem&)> run;
 };
 
+// W, sums and bias for NormLinear.
+void fold(const Unfolded<bf16>& from, bf16* W, float* sums, float* bias);
+
 enum class Data {
   RANDOM,     // X from -1 to 1
   OFF_CENTRE  // from 15 to 17

@@ -1,7 +1,7 @@
-// LayerNorm and a product, as simply as can be, in double: a thread for each element of Y.
+// What of the harness is for nvcc: W is folded; and LayerNorm and a product, as simply as can be,
+// in double, a thread for each element of Y.
+#include "23c_norm_in_product.cuh"
 #include "case.h"
-#include "launch.cuh"
-#include "parts/sixteen_bits.cuh"
 
 namespace ladder::norm_linear_bench {
 namespace {
@@ -32,6 +32,10 @@ __global__ void __launch_bounds__(THREADS)
 }
 
 }  // namespace
+
+void fold(const Unfolded<bf16>& from, bf16* W, float* sums, float* bias) {
+  norm_in_product::fold(from, W, sums, bias, nullptr);
+}
 
 void find_expected(const Gemm<bf16, bf16>& p, const Unfolded<bf16>& of, const double* means,
                    const double* factors, Expected to) {
