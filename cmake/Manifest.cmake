@@ -77,7 +77,7 @@ function(json_value out types json where)
 endfunction()
 
 # Folders of bench, each the harness of stages that are no single product.
-set(LADDER_OWN_HARNESSES multi_gpu attention rows norm_linear four_bits)
+set(LADDER_OWN_HARNESSES multi_gpu attention rows four_bits)
 
 # ladder_read_manifest(ROOT): reads and checks ROOT/stages/manifest.json. Sets LADDER_STAGES, the names in
 # the ladder's order, and for each of them LADDER_<name>_PARENT, _COMPUTE_CAPABILITY, _FEATURES,

@@ -103,12 +103,6 @@ class Team {
     return int64_t{blockIdx.x} * ROWS + threadIdx.x / THREADS;
   }
 
-  // Word i of a row, word k of this thread, where it is read first: in 23b it is there already.
-  template <class W, class T>
-  __device__ __forceinline__ W first(const T* row, int i, int /* k */) const {
-    return word_at<W>(row, i);
-  }
-
   // All threads' values combined; every thread gets the same.
   template <class Combine>
   __device__ __forceinline__ float all(float value, const Combine& combine) {
@@ -141,7 +135,7 @@ class Row {
         words_(p.width / W::NUMBERS) {
 #pragma unroll
     for (int k = 0; k < KEPT; ++k)
-      if (index(k) < words_) kept_[k] = team.template first<W>(x_, index(k), k);
+      if (index(k) < words_) kept_[k] = word_at<W>(x_, index(k));
   }
 
   // f(word, its number) for each of this thread's words.

@@ -6,7 +6,6 @@ int main(int argc, char** argv) {
   return rows_bench::run(
       "23b_rows_in_clusters",
       {{"one_block", rows::rows<bf16>, rows::rows<float>},
-       {"one_a_row", rows_in_clusters::one_a_row<bf16>, rows_in_clusters::one_a_row<float>},
        {"clusters", rows_in_clusters::rows<bf16>, rows_in_clusters::rows<float>}},
       argc, argv);
 }

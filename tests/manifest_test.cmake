@@ -71,7 +71,7 @@ expect("02b_third: there is no file kernels/02b_third.cuh" "02_second" "02b_thir
 expect("02_second: unknown reference 'worst' (there are cublas, best)" "\"best\"" "\"worst\"")
 expect("02_second: 'reference' is of type NUMBER, not STRING" "\"best\"" "1")
 expect("02_second: unknown key 'refference'" "\"reference\"" "\"refference\"")
-expect("02_second: unknown harness 'tensor' (there are multi_gpu, attention, rows, norm_linear, four_bits)" "\"reference\": \"best\""
+expect("02_second: unknown harness 'tensor' (there are multi_gpu, attention, rows, four_bits)" "\"reference\": \"best\""
        "\"harness\": \"tensor\"")
 expect("02_second: unknown sums 'slow' (there are fp32, fast, promoted, scaled)" "\"reference\": \"best\""
        "\"sums\": \"slow\"")

@@ -3,9 +3,6 @@
 #include <map>
 
 #include "harness/own.h"
-#ifdef LADDER_CPU_DEVICE
-  #include "cpu_device/block.h"
-#endif
 
 namespace ladder::rows_bench {
 namespace {
@@ -129,9 +126,6 @@ void run_variants(const char* stage, const std::vector<Variant>& variants, const
 }  // namespace
 
 int run(const char* stage, const std::vector<Variant>& variants, int argc, char** argv) {
-#ifdef LADDER_CPU_DEVICE
-  cpu_device::settings().multiprocessors = 2;  // so that a cluster has several rows
-#endif
   return harness::run_own(
       stage, variants, [&] { return parse(stage, variants, argc, argv); },
       [](const std::vector<Variant>& wanted, uint64_t seed, cudaStream_t stream) {

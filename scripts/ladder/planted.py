@@ -46,7 +46,7 @@ from ladder.files import (
 )
 from ladder.project import ROOT, BadInput
 
-OWN_HARNESSES = ("attention_cpu.a", "rows_cpu.a", "norm_linear_cpu.a", "four_bits_cpu.a")
+OWN_HARNESSES = ("attention_cpu.a", "rows_cpu.a", "four_bits_cpu.a")
 EDITS = ROOT / "tests/planted_edits"
 FEW_MULTIPROCESSORS = EDITS / "few_multiprocessors.h"
 SECONDS = 60  # a program that runs longer hangs
