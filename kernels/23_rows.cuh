@@ -1,5 +1,5 @@
 #pragma once
-// 23 rows: softmax, RMSNorm, LayerNorm, LayerNorm + GELU of each row of a matrix, float or bf16.
+// 23 rows: softmax, RMSNorm, LayerNorm, LayerNorm + GELU, cross-entropy of each row of a matrix.
 // Idea    a row is read once: its threads keep it in registers from the first sum, through all that
 //         follows, to the result. Nothing else is needed, for the time is that of the memory.
 // vs 22   its softmax read a row three times. Here a word is 16 bytes, a row has as many threads as
@@ -15,6 +15,7 @@
 namespace ladder::rows {
 
 constexpr float LOG2_E = 1.4426950408889634f;
+constexpr float LOWEST = -3.402823466e38f;  // unlike -infinity it can be subtracted from itself
 
 // ---- A row in registers ------------------------------------------------------------------------
 
@@ -38,6 +39,14 @@ struct Word {
   __device__ __forceinline__ float operator[](int i) const {
     return as_float(reinterpret_cast<const T*>(&raw)[i]);
   }
+  // Then its numbers are unpacked anew: the compiler does not keep them from the last time, in
+  // twice as many registers.
+  __device__ __forceinline__ void forget() {
+    if constexpr (sizeof(RAW) == sizeof(uint4)) {
+      int* const parts = reinterpret_cast<int*>(&raw);
+      for (int i = 0; i < 4; ++i) parts[i] = ptx::forgotten(parts[i]);
+    }
+  }
 };
 // Word number i of a row, or of what there is for each column.
 template <class W, class T>
@@ -58,6 +67,22 @@ __device__ __forceinline__ Word<T, RAW> word_of(const Function& f) {
     for (int i = 0; i < word.NUMBERS; ++i) reinterpret_cast<T*>(&word.raw)[i] = rounded_to<T>(f(i));
   }
   return word;
+}
+
+struct Sum {
+  __device__ __forceinline__ float operator()(float a, float b) const { return a + b; }
+};
+struct Largest {
+  __device__ __forceinline__ float operator()(float a, float b) const { return fmaxf(a, b); }
+};
+
+// The values of as many neighbouring lanes combined; each of them gets the same.
+template <int LANES, class Combine>
+__device__ __forceinline__ float of_lanes(float value, const Combine& combine) {
+#pragma unroll
+  for (int lanes = LANES / 2; lanes > 0; lanes /= 2)
+    value = combine(value, __shfl_xor_sync(0xFFFFFFFF, value, lanes));
+  return value;
 }
 
 // The threads that have a row, a warp or a block, and what they tell each other.
@@ -92,14 +117,6 @@ class Team {
   }
 
  private:
-  template <int LANES, class Combine>
-  static __device__ __forceinline__ float of_lanes(float value, const Combine& combine) {
-#pragma unroll
-    for (int lanes = LANES / 2; lanes > 0; lanes /= 2)
-      value = combine(value, __shfl_xor_sync(0xFFFFFFFF, value, lanes));
-    return value;
-  }
-
   Place& place_;
   int turn_ = 0;
 };
@@ -109,17 +126,34 @@ template <class T, class RAW, class Team, int KEPT>
 class Row {
  public:
   using W = Word<T, RAW>;
+  Team& team;
 
   __device__ __forceinline__ Row(const Rows<T>& p, Team& team)
-      : x_(p.X + team.row() * p.width),
+      : team(team),
+        x_(p.X + team.row() * p.width),
         y_(p.Y + team.row() * p.width),
-        words_(p.width / W::NUMBERS),
-        team_(team) {
+        words_(p.width / W::NUMBERS) {
 #pragma unroll
     for (int k = 0; k < KEPT; ++k)
       if (index(k) < words_) kept_[k] = word_at<W>(x_, index(k));
   }
 
+  // f(word, its number) for each of this thread's words.
+  template <class Function>
+  __device__ __forceinline__ void for_each(const Function& f) {
+#pragma unroll
+    for (int k = 0; k < KEPT; ++k)
+      if (index(k) < words_) {
+        if constexpr (KEPT > 4) kept_[k].forget();
+        f(kept_[k], index(k));
+      }
+    if constexpr (KEPT > 4) {
+#pragma unroll 1  // there are no registers for several
+      for (int w = index(KEPT); w < words_; w += Team::THREADS) f(word_at<W>(x_, w), w);
+    } else {
+      for (int w = index(KEPT); w < words_; w += Team::THREADS) f(word_at<W>(x_, w), w);
+    }
+  }
   // The sum of f(number) over the row.
   template <class Function>
   __device__ __forceinline__ float sum(const Function& f) {
@@ -128,7 +162,7 @@ class Row {
 #pragma unroll
       for (int i = 0; i < W::NUMBERS; ++i) sum += f(word[i]);
     });
-    return team_.all(sum, [](float a, float b) { return a + b; });
+    return team.all(sum, Sum());
   }
   __device__ __forceinline__ float largest() {
     float largest = -__builtin_huge_valf();
@@ -136,7 +170,7 @@ class Row {
 #pragma unroll
       for (int i = 0; i < W::NUMBERS; ++i) largest = fmaxf(largest, word[i]);
     });
-    return team_.all(largest, [](float a, float b) { return fmaxf(a, b); });
+    return team.all(largest, Largest());
   }
   // Of Y: number i of word number w is f(w)(X's, i).
   template <class Function>
@@ -150,32 +184,59 @@ class Row {
  private:
   // Neighbouring threads have neighbouring words.
   __device__ __forceinline__ int index(int k) const {
-    return k * Team::THREADS + team_.thread();
-  }
-  template <class Function>
-  __device__ __forceinline__ void for_each(const Function& f) {
-#pragma unroll
-    for (int k = 0; k < KEPT; ++k)
-      if (index(k) < words_) f(kept_[k], index(k));
-    for (int w = index(KEPT); w < words_; w += Team::THREADS) f(word_at<W>(x_, w), w);
+    return k * Team::THREADS + team.thread();
   }
 
   const T* x_;
   T* y_;
   int words_;
-  Team& team_;
   W kept_[KEPT > 0 ? KEPT : 1];
 };
 
 // ---- What is computed of it --------------------------------------------------------------------
 
+// Powers of e of the numbers of a row; the largest is 1.
+struct Power {
+  float largest;
+  __device__ __forceinline__ float operator()(float x) const {
+    return ptx::exp2_approx((x - largest) * LOG2_E);
+  }
+};
+
 struct Softmax {
   template <class T, class Row>
   static __device__ __forceinline__ void apply(const Rows<T>&, Row& row) {
-    const float largest = row.largest();
-    const auto power = [=](float x) { return ptx::exp2_approx((x - largest) * LOG2_E); };
+    const Power power{row.largest()};
     const float factor = 1 / row.sum(power);
     row.store([=](int) { return [=](float x, int) { return power(x) * factor; }; });
+  }
+};
+
+// The largest number need not be known before the sum, as in 22b: so any row is read once.
+struct CrossEntropy {
+  template <class T, class Row>
+  static __device__ __forceinline__ void apply(const Rows<T>& p, Row& row) {
+    float largest = LOWEST, sum = 0;  // of this thread
+    row.for_each([&](const typename Row::W& word, int) {
+      const float before = largest;
+#pragma unroll
+      for (int i = 0; i < word.NUMBERS; ++i) largest = fmaxf(largest, word[i]);
+      const Power power{largest};
+      sum *= power(before);
+#pragma unroll
+      for (int i = 0; i < word.NUMBERS; ++i) sum += power(word[i]);
+    });
+    const Power power{row.team.all(largest, Largest())};
+    sum = row.team.all(sum * power(largest), Sum());
+    if (row.team.thread() != 0) return;
+    const int64_t i = row.team.row();
+    const int target = p.targets[i];
+    if (target < 0)
+      p.losses[i] = 0;
+    else if (target < p.width)
+      p.losses[i] = logf(sum) + power.largest - as_float(p.X[i * p.width + target]);
+    else
+      p.losses[i] = __builtin_nanf("");
   }
 };
 
@@ -242,6 +303,8 @@ void with_operation(const Rows<T>& p, const With& with) {
       return with(LayerNorm<false>{});
     case RowOperation::LAYER_NORM_GELU:
       return with(LayerNorm<true>{});
+    case RowOperation::CROSS_ENTROPY:
+      return with(CrossEntropy{});
   }
 }
 

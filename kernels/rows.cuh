@@ -15,10 +15,11 @@ namespace ladder {
 //   RMS_NORM         x / sqrt(mean(x^2) + epsilon) * gain
 //   LAYER_NORM       (x - mean(x)) / sqrt(variance(x) + epsilon) * gain + bias
 //   LAYER_NORM_GELU  GELU, by its approximation with tanh, of that
-enum class RowOperation { SOFTMAX, RMS_NORM, LAYER_NORM, LAYER_NORM_GELU };
+//   CROSS_ENTROPY    one number, log(sum(e^x)) - x[target]
+enum class RowOperation { SOFTMAX, RMS_NORM, LAYER_NORM, LAYER_NORM_GELU, CROSS_ENTROPY };
 
 // Y = operation(X), row by row. Row-major, without gaps: X and Y are rows x width. T is float or
-// bf16; sums are fp32. Y may be X.
+// bf16; sums are fp32. Y may be X. CROSS_ENTROPY has targets and losses instead of Y.
 template <class T>
 struct Rows {
   RowOperation operation;
@@ -28,6 +29,10 @@ struct Rows {
   const T *gain = nullptr, *bias = nullptr;  // a number for each column
   float epsilon = 1e-5f;
   cudaStream_t stream = nullptr;
+  // A number for each row. A target below 0 has the loss 0: training leaves such a row out. A
+  // target that is no column has the loss NaN.
+  const int* targets = nullptr;
+  float* losses = nullptr;
 };
 
 inline bool has_bias(RowOperation operation) {
@@ -47,7 +52,9 @@ bool done_without_kernel(const Rows<T>& p) {
     if (needed && address == nullptr)
       throw std::invalid_argument(std::string(what) + " is null, but the operation needs it");
   };
-  there("X", p.X, true), there("Y", p.Y, true);
+  const bool to_losses = p.operation == RowOperation::CROSS_ENTROPY;
+  there("X", p.X, true), there("Y", p.Y, !to_losses);
+  there("targets", p.targets, to_losses), there("losses", p.losses, to_losses);
   there("gain", p.gain, has_gain(p.operation)), there("bias", p.bias, has_bias(p.operation));
   return false;
 }

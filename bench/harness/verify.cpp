@@ -7,12 +7,6 @@
 namespace ladder::harness {
 namespace {
 
-template <class Out>
-bool is_poison(const Out& value) {
-  const Out unwritten = poison<Out>();
-  return std::memcmp(&value, &unwritten, sizeof value) == 0;
-}
-
 // Where an element outside C was written, or "".
 template <class Out>
 std::string find_stray_write(const Output<Out>& c) {

@@ -34,6 +34,12 @@ T poison() {
               sizeof value == sizeof fp32 ? static_cast<const void*>(&fp32) : &fp16, sizeof value);
   return value;
 }
+// Whether that is still there.
+template <class Out>
+bool is_poison(const Out& value) {
+  const Out unwritten = poison<Out>();
+  return std::memcmp(&value, &unwritten, sizeof value) == 0;
+}
 // The bytes of other memory that nothing should be made of: NaN in every format, too.
 constexpr int POISON = 0xFF;
 

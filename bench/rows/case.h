@@ -40,20 +40,27 @@ class Case {
   // Runs the variant with every byte of Y poisoned. "" or what is wrong.
   std::string check(const Variant& variant, cudaStream_t stream);
 
-  // Of X and Y, as many as a copy moves.
+  // That the operation has to read and write, without what there is once for each column.
   static double bytes_per_set(const Shape& shape);
 
  private:
   struct Set {
     harness::DeviceBuffer<T> X, Y;
+    harness::DeviceBuffer<float> losses;
   };
   void find_expected();
+  // Of Y or the losses, of so many columns.
+  template <class Out>
+  std::string check_result(int columns, harness::DeviceBuffer<Out> Set::*result,
+                           const Variant& variant, cudaStream_t stream);
 
   Shape shape_;
   std::vector<T> X_, gain_, bias_;
-  std::vector<float> expected_, magnitudes_;  // of Y; and of what is added up to it
+  std::vector<int> targets_;
+  std::vector<float> expected_, magnitudes_;  // of the result; and of what is added up to it
   std::vector<Set> sets_;
   harness::DeviceBuffer<T> gain_on_device_, bias_on_device_;
+  harness::DeviceBuffer<int> targets_on_device_;
 };
 
 }  // namespace ladder::rows_bench
