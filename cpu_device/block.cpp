@@ -29,6 +29,15 @@ Settings& settings() {
   return all;
 }
 
+std::string triple(const Index& i) {
+  return "(" + std::to_string(i.x) + ", " + std::to_string(i.y) + ", " + std::to_string(i.z) + ")";
+}
+
+std::string current_thread() {
+  return "thread " + triple(this_block->current().index) + " of block " +
+         triple(this_block->block_index);
+}
+
 namespace {
 
 std::atomic<uint64_t> copies_ahead{0};

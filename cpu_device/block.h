@@ -23,6 +23,7 @@ namespace cpu_device {
 struct Index {
   unsigned x = 0, y = 0, z = 0;
 };
+std::string triple(const Index& index);  // "(1, 2, 0)"
 
 constexpr unsigned WARP = 32;
 constexpr unsigned WARPGROUP = 4 * WARP;
@@ -306,6 +307,9 @@ class Team {
 // The block that the current thread is of, or null. (__thread: unlike thread_local it says that
 // nothing is to be initialised, which kernels would otherwise ask before every use.)
 extern __thread Block* this_block;
+
+// "thread (1, 2, 0) of block (3, 4, 0)": which fiber runs.
+std::string current_thread();
 
 inline Thread& Block::current() {
   return team_->current();

@@ -27,6 +27,11 @@ uint64_t& Digest::chain() {
   return chain;
 }
 
+void Digest::enter_block(uintptr_t pc) {
+  // The device may be in one, whose way depends on what the device has done before.
+  if (!is_in_shared_function(pc)) chain() = mixed(chain() ^ from_program(pc));
+}
+
 void Digest::add(const Place& place, uint64_t what) {
   const auto of_program = reinterpret_cast<uintptr_t>(place.pc != nullptr ? place.pc : place.file);
   what = mixed(what ^ mixed(from_program(of_program) + static_cast<unsigned>(place.line)));

@@ -32,7 +32,7 @@ AccessDigest take_digest();
 class Digest {
  public:
   // The current thread goes on in another basic block,
-  void enter_block(uintptr_t pc) { chain() = mixed(chain() ^ from_program(pc)); }
+  void enter_block(uintptr_t pc);
   // or does something with `what` in this line.
   void add(const Place& place, uint64_t what);
   void team_ends();

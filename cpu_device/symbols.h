@@ -36,4 +36,8 @@ struct SharedArray {
 };
 const std::vector<SharedArray>& shared_arrays();
 
+// Whether a call was made in an inline function of the standard library or of the device. Of such a
+// function a program has one copy, which kernels and the device share.
+bool is_in_shared_function(uintptr_t return_address);
+
 }  // namespace cpu_device
