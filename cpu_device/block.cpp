@@ -198,6 +198,12 @@ void Block::named_barrier(unsigned id, unsigned count, bool wait, const Place& p
     report_finding(place, "threads come to one named barrier with different counts",
                    std::to_string(count) + " and " + std::to_string(barrier.count));
   barrier.count = count;
+  if (barrier.agent == 0) barrier.agent = team_->new_agent();
+  if (settings().digest && team_->traced() && barrier.phase > 0 &&
+      !thread.knowledge.covers({barrier.agent, barrier.phase}))
+    report_finding(place,
+                   "another order: counts at the barrier's turn before, whose end nothing puts "
+                   "before it");
   if (team_->traced()) barrier.gathering.add(thread.knowledge, thread.moment());
   ++thread.clock;
   if (wait) barrier.waiting.push_back(&thread);
@@ -205,11 +211,14 @@ void Block::named_barrier(unsigned id, unsigned count, bool wait, const Place& p
     if (wait) team_->wait(place, "at a named barrier that the others never reach");
     return;
   }
+  const Moment complete{barrier.agent, barrier.phase + 1};
   for (Thread* other : barrier.waiting) {
     other->knowledge.learn(barrier.gathering.all());
+    other->knowledge.learn(complete);
     team_->wake(*other);
   }
   barrier = {};
+  barrier.agent = complete.agent, barrier.phase = complete.clock;
 }
 
 bool Block::last_of_warp(void* operand, const Place& place, uint32_t mask) {
@@ -231,15 +240,25 @@ bool Block::last_of_warp(void* operand, const Place& place, uint32_t mask) {
     return false;
   }
   const unsigned first = current_number() / WARP * WARP;
+  const bool together = here == w.live && mbarriers_.any() && settings().digest && team_->traced();
+  const Moment now = together ? next_of_warp() : Moment{};
+  w.together += together;
   for (unsigned l = 0; l < WARP; ++l) {
     if ((here >> l & 1) == 0) continue;
     Thread& other = *threads_[first + l];
+    if (together) other.knowledge.learn(now);
     if (!same_place(other.waiting, place))
       report_finding(
           place, "lanes of one warp meet here and in line " + std::to_string(other.waiting.line));
     team_->wake(other);
   }
   return true;
+}
+
+Moment Block::next_of_warp() {
+  Warp& w = warp();
+  if (w.agent == 0) w.agent = team_->new_agent();
+  return {w.agent, w.together + 1};
 }
 
 void Block::warp_barrier(const Place& place, uint32_t mask) {
@@ -446,6 +465,7 @@ bool Team::resume(unsigned number) {
   thread.bulk_agent = 0;
   thread.bulk_stores.clear();
   thread.knowledge.forget();
+  thread.after.forget();
   thread.clock = 1;
   thread.barriers_fenced = 0;
   thread.wgmmas = thread.wgmmas_done = 0;

@@ -188,8 +188,8 @@ bool is_in_shared_function(uintptr_t return_address) {
     static const std::regex of_library("_ZN?K?(S[tabsiod]|9__gnu_cxx|10cpu_device)");
     std::map<uintptr_t, uintptr_t> found;
     for (const Symbol& symbol : symbols())
-      if (symbol.kind == "W" && std::regex_search(symbol.name, of_library,
-                                                  std::regex_constants::match_continuous))
+      if (symbol.kind == "W" &&
+          std::regex_search(symbol.name, of_library, std::regex_constants::match_continuous))
         found[load_offset() + symbol.address] = load_offset() + symbol.address + symbol.bytes;
     return found;
   }();
