@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -22,6 +23,9 @@ struct AccessDigest {
   uint64_t digest = 0, events = 0;
   std::vector<LineDigest>
       lines;  // by file and line; the order among a line's accesses is not in it
+  // Basic blocks that were entered: where the calls in them return to, as the program's file
+  // counts.
+  std::vector<uintptr_t> blocks;
 };
 
 // Of everything since the last call, with settings().digest.
@@ -52,6 +56,7 @@ class Digest {
   std::vector<uint64_t> chains_;  // by thread of the cluster, 0 before its first event
   uint64_t digest_ = 0, events_ = 0;
   std::map<Site, std::pair<Place, uint64_t>> sites_;
+  std::unordered_set<uintptr_t> blocks_;
 };
 
 // For the device's own functions: the current thread did something with `what`.

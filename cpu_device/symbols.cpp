@@ -96,6 +96,10 @@ bool is_copy(const std::string& line) {
 
 }  // namespace
 
+uintptr_t address_in_file(uintptr_t instruction) {
+  return instruction - load_offset();
+}
+
 ThreadLocalStorage thread_local_storage() {
   ThreadLocalStorage storage;
   dl_iterate_phdr(

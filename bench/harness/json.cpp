@@ -17,7 +17,10 @@ Json to_json(const AccessDigest& d) {  // access_digest.h has it for harnesses o
                      {"line", line.line},
                      {"text", line.text},
                      {"digest", fmt::format("{:016x}", line.digest)}});
-  return {{"all", fmt::format("{:016x}", d.all)}, {"events", d.events}, {"lines", lines}};
+  return {{"all", fmt::format("{:016x}", d.all)},
+          {"events", d.events},
+          {"lines", lines},
+          {"blocks", d.blocks}};
 }
 
 namespace {

@@ -34,6 +34,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ladder import manifest, planted, proved
+from ladder.coverage import Coverage
 from ladder.files import Closed, at_least_1, read_json
 from ladder.model import SHAPES
 from ladder.project import ROOT, BadInput
@@ -102,6 +103,7 @@ class Product:
 @dataclass(frozen=True)
 class Proof:
     events: int
+    blocks: list[int]  # that were entered
     product: Product | None
 
 
@@ -183,7 +185,7 @@ RAN = {
         {
             "check": {"ok": bool},
             "findings": [planted.a_finding],
-            "digest?": {"all": proved.a_number, "events": int, "lines": [LINE]},
+            "digest?": {"all": proved.a_number, "events": int, "lines": [LINE], "blocks": [int]},
         },
         ...,
     ],
@@ -261,11 +263,12 @@ def prove(stage: Stage, case: Case | OwnCase) -> Proof:
                 where = difference(first, digest)
                 raise Refused(f"accesses depend on the data ({case.sets[0]} or {data}): {where}")
         if not isinstance(case, Case):
-            return Proof(first["events"], None)
+            return Proof(first["events"], first["blocks"], None)
         wide = reports[0]["problem"]["wide"]
         runs = runs_needed(wide["values"], wide["too_large"])
         list(pool.map(untraced, range(runs - 1)))
-    return Proof(first["events"], Product(wide["values"], wide["too_large"], runs))
+    product = Product(wide["values"], wide["too_large"], runs)
+    return Proof(first["events"], first["blocks"], product)
 
 
 def lines_of(case: Case | OwnCase, proof: Proof) -> list[str]:
@@ -294,14 +297,16 @@ def cases_of(stage: manifest.Stage | manifest.WithOwnHarness) -> list[Case] | li
     )
 
 
-def prove_stage(name: str, build: planted.Build, at: list[Case] | list[OwnCase]) -> list[str]:
-    """Prints what is proved. Returns the shapes that are refused."""
+def prove_stage(
+    name: str, build: planted.Build, at: list[Case] | list[OwnCase]
+) -> tuple[list[str], Coverage]:
+    """Prints what is proved. Returns the shapes that are refused, and what the others came to."""
     built = build.folder / "stages/cpu" / name
     if not built.is_file():
         raise BadInput(f"no {built}: build the stages for the CPU device first")
     label, _, variant = name.partition("_")
     options = OPTIONS.get(label, ())
-    refused = []
+    refused, coverage = [], Coverage()
     with tempfile.TemporaryDirectory() as folder:
         for case in at:
             program = build.unedited(name, Path(folder)) if case.several_waves else built
@@ -311,9 +316,15 @@ def prove_stage(name: str, build: planted.Build, at: list[Case] | list[OwnCase])
                 refused.append(str(case))
                 print(f"{name}, {case}: refused: {why}", flush=True)
             else:
+                coverage.add(program, proof.blocks)
                 print(f"{name}, {case}: proved", *lines_of(case, proof), sep="\n", flush=True)
+        if coverage.entered:
+            entered, blocks = coverage.counts()
+            print(f"{name}: these runs come to {entered} of {blocks} basic blocks")
+            for at_line in coverage.missed():
+                print(f"  no run comes to {at_line}")
     print(f"{name}: assumed is that", *proved.assumptions(name), sep="\n  - ")
-    return refused
+    return refused, coverage
 
 
 def a_shape(text: str) -> tuple[int, int, int]:
@@ -349,10 +360,10 @@ def main(arguments: list[str]) -> int:
             if not isinstance(stage, manifest.Stage):
                 raise BadInput(f"{stage.name} is no single product: --shape does not say its shape")
             at = [Case(options.shape)]
-        refused = prove_stage(stage.name, build, at)
+        refused, coverage = prove_stage(stage.name, build, at)
         refusals += len(refused)
         if options.record:
-            proved.record(stage.name, len(at), refused)
+            proved.record(stage.name, len(at), refused, coverage)
     if refusals:
         print(f"ladder prove: {refusals} refused", file=sys.stderr)
     return 1 if refusals else 0

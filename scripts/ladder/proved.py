@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from ladder import manifest
+from ladder.coverage import Coverage
 from ladder.files import Closed, as_lines, at_least_1, is_a, one_line, read_lines, read_text
 from ladder.project import ROOT
 
@@ -21,6 +22,9 @@ OF_PRODUCTS = (
 )
 ASSUMED = {
     r"\bfence_proxy_async\w*\(": "fences: a thread's fence covers all that it knows to be written",
+    r"\bsetmaxnreg_inc\b": (
+        "registers: what warpgroups give back is enough for the others, whoever asks first"
+    ),
     r"\bmbarrier_(test|try)_wait\w*\(": (
         "tests of a phase: where it is not complete yet, a kernel asks again and does nothing else"
     ),
@@ -73,7 +77,15 @@ def a_number(value: object) -> bool:
     return is_a(value, str) and re.fullmatch("[0-9a-f]{16}", value) is not None
 
 
-ENTRY = Closed({"kernel": a_number, "shapes": at_least_1, "refused": [one_line]})
+ENTRY = Closed(
+    {
+        "kernel": a_number,
+        "shapes": at_least_1,
+        "refused": [one_line],
+        "blocks": [at_least_1, at_least_1],  # that were entered, and all
+        "missed": [one_line],  # lines
+    }
+)
 
 
 def read() -> dict[str, dict]:
@@ -81,9 +93,16 @@ def read() -> dict[str, dict]:
     return read_lines(RECORD, {str: ENTRY}) if RECORD.is_file() else {}
 
 
-def record(stage: str, shapes: int, refused: list[str]) -> None:
+def record(stage: str, shapes: int, refused: list[str], coverage: Coverage) -> None:
     """Keeps what was said of a stage, in the order of the ladder."""
-    known = read() | {stage: {"kernel": kernel(stage), "shapes": shapes, "refused": refused}}
+    entry = {
+        "kernel": kernel(stage),
+        "shapes": shapes,
+        "refused": refused,
+        "blocks": [*coverage.counts()],
+        "missed": coverage.missed(),
+    }
+    known = read() | {stage: entry}
     RECORD.write_text(
         as_lines({name: known[name]} for name in manifest.of_one_gpu() if name in known)
     )
