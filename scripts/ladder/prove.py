@@ -10,9 +10,9 @@ wide random integers, in so many runs that a wrong element goes unseen with a pr
 2^-60. The latter is not proved of stages that are no single product. docs/proofs.md has the
 argument and what it assumes.
 
-Without --shape: every pair of the remainders 0, 1 and tile - 1 of M, N and K, 1x1x1, and several
-waves, for which the launcher is told of a GPU with 2 multiprocessors; of stages that are no single
-product a list of shapes.
+Without --shape: every pair of the remainders 0, 1 and tile - 1 of M, N and K, 1x1x1, several waves,
+for which the launcher is told of a GPU with 2 multiprocessors, and 20 tiles along K, at which C is
+not proved; of stages that are no single product a list of shapes.
 
 --record                         keep what is proved in docs/results/proved.jsonl; not with --shape
 --build FOLDER                   a build with the CPU device's libraries (build)
@@ -45,6 +45,7 @@ SECONDS = 60  # a program that runs longer hangs
 # Of a stage whose launcher chooses the tile: near one of its large ones.
 CHOSEN_TILE = (128, 256, 64)
 BUFFERED = 5  # tiles along K, more than most stages hold
+ROUNDS = 20  # tiles along K, with which most buffers are filled three times
 # The product alone, in the type in which sums are C.
 OPTIONS = {"16": ("--alpha", "1"), "20": ("--type", "int32")}
 
@@ -59,6 +60,7 @@ class Case:
 
     shape: tuple[int, int, int]
     several_waves: bool = False
+    of_product: bool = True  # whether it is proved, too, that C is the product
     sets = ("wide", "random", "zeros")  # of data at which accesses have to be the same
 
     @property
@@ -77,6 +79,7 @@ class OwnCase:
     text: str  # the program's options
     sets: tuple[str, ...]
     several_waves: bool = False
+    of_product = False
 
     @property
     def options(self) -> list[str]:
@@ -134,12 +137,14 @@ def sizes(tile: int, least: int, tiles: int) -> list[int]:
 
 def cases(tile: tuple[int, int, int]) -> list[Case]:
     """Nine shapes have every pair of remainders of two dimensions. K is longer than what buffers
-    hold, so that they are filled again, in three of them and where there are several waves."""
+    hold, so that they are filled again, in three of them and where there are several waves. It is
+    longest in the last, where few numbers are left whose sums are exact."""
     m, n = (sizes(t, 1, 1) for t in tile[:2])
     k = sizes(tile[2], 64, BUFFERED)
     pairs = [(m[i], n[j], k[(i + j) % 3]) for i in range(3) for j in range(3)]
     waves = Case((2 * tile[0] + 1, 2 * tile[1] + 1, k[2]), several_waves=True)
-    return [Case((1, 1, 1)), *map(Case, dict.fromkeys(pairs)), waves]
+    rounds = Case((1, 1, ROUNDS * tile[2] + 1), of_product=False)
+    return [Case((1, 1, 1)), *map(Case, dict.fromkeys(pairs)), waves, rounds]
 
 
 EXACT_TOO = ("random", "exact")
@@ -262,7 +267,7 @@ def prove(stage: Stage, case: Case | OwnCase) -> Proof:
             if digest["all"] != first["all"]:
                 where = difference(first, digest)
                 raise Refused(f"accesses depend on the data ({case.sets[0]} or {data}): {where}")
-        if not isinstance(case, Case):
+        if not case.of_product:
             return Proof(first["events"], first["blocks"], None)
         wide = reports[0]["problem"]["wide"]
         runs = runs_needed(wide["values"], wide["too_large"])
