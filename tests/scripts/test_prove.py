@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from ladder import manifest, planted, prove, proved
+from ladder.coverage import Coverage
 from ladder.project import ROOT, BadInput
 
 PROOF_EDITS = sorted((ROOT / "tests/proof_edits").glob("*.yaml"))
@@ -74,18 +75,24 @@ def test_every_stage_of_one_gpu_has_shapes():
 
 
 def test_what_is_recorded_is_of_the_kernel_as_it_was(tmp_path, monkeypatch):
+    class Covered:
+        def counts(self):
+            return 3, 4
+
+        def missed(self):
+            return ["01_naive.cuh:30"]
+
     monkeypatch.setattr(proved, "RECORD", tmp_path / "proved.jsonl")
     assert proved.state("01_naive") == "no"
-    proved.record("02_smem_tiled", 11, [])
-    proved.record("01_naive", 11, ["1x1x1"])
+    proved.record("02_smem_tiled", 11, [], Covered())
+    proved.record("01_naive", 11, ["1x1x1"], Covered())
     assert [*proved.read()] == ["01_naive", "02_smem_tiled"]
     assert proved.state("01_naive") == "in part"
     assert proved.state("02_smem_tiled") == "yes"
-    changed = proved.text_of("02_smem_tiled").replace("+=", "-=")
-    monkeypatch.setattr(proved, "text_of", lambda stage: "  " + proved_text + "\n")
-    proved_text = changed.replace("-=", "+=")
+    text = proved.text_of("02_smem_tiled")
+    monkeypatch.setattr(proved, "text_of", lambda stage: f"  {text}\n")
     assert proved.state("02_smem_tiled") == "yes"
-    proved_text = changed
+    monkeypatch.setattr(proved, "text_of", lambda stage: text.replace("+=", "-="))
     assert proved.state("02_smem_tiled") == "not since its last change"
 
 
@@ -180,6 +187,26 @@ def test_what_slips_through_an_ordinary_test_is_refused(edit, build, tmp_path):
     else:
         assert edit.finds["cause"] in said
         assert edit.finds["line"] in said
+
+
+@pytest.mark.slow
+def test_lines_are_named_to_which_no_run_comes(build):
+    program = build.folder / "stages/cpu/03_transposed_b"
+    if not program.is_file():
+        pytest.skip("03_transposed_b is not built in build/")
+    text = (ROOT / "kernels/03_transposed_b.cuh").read_text().splitlines()
+    tail = next(i for i, line in enumerate(text, 2) if "make_float4(valid > 0" in line)  # its end
+    stage, coverage = prove.Stage(program, "transposed_b"), Coverage()
+
+    def missed(*shape):
+        ran = stage.run(prove.Case(shape), "random", 1, digest=True)
+        coverage.add(program, ran["variants"][0]["digest"]["blocks"])
+        return coverage.missed()
+
+    assert f"03_transposed_b.cuh:{tail}" in missed(32, 32, 64)
+    before = coverage.counts()
+    assert f"03_transposed_b.cuh:{tail}" not in missed(32, 32, 67)
+    assert before[0] < coverage.counts()[0] <= coverage.counts()[1] == before[1]
 
 
 @pytest.mark.slow
