@@ -29,11 +29,11 @@ uint64_t& Digest::chain() {
   return chain;
 }
 
-void Digest::enter_block(uintptr_t pc) {
+bool Digest::is_kernels(uintptr_t pc) {
   // The device may be in one, whose way depends on what the device has done before.
-  if (is_in_shared_function(pc)) return;
-  chain() = mixed(chain() ^ from_program(pc));
+  if (is_in_shared_function(pc)) return false;
   blocks_.insert(pc);
+  return true;
 }
 
 void Digest::add(const Place& place, uint64_t what) {
