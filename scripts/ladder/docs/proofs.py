@@ -6,19 +6,22 @@ from ladder.docs.text import table
 
 def proofs() -> str:
     """How many stages, which not, and what is assumed of which."""
-    stages, recorded = manifest.of_one_gpu(), proved.read()
-    states = {name: proved.state(name) for name in stages}
-    shapes = sum(recorded[name]["shapes"] for name in stages if states[name] == "yes")
-    said = (
-        f"{[*states.values()].count('yes')} of the {len(stages)} stages that one GPU runs are"
-        f" proved, at {shapes} shapes."
+    recorded = proved.read()
+    labels: dict[str, list[str]] = {}  # by what is said of the stages
+    assumed: dict[str, list[str]] = {said: [] for said in proved.ASSUMED.values()}
+    shapes = 0
+    for name, stage in manifest.of_one_gpu().items():
+        state = proved.state(name)
+        labels.setdefault(state, []).append(stage.label)
+        shapes += recorded[name]["shapes"] if state == "yes" else 0
+        for said in proved.special(name):
+            assumed[said].append(stage.label)
+
+    def by(head: str, of: dict[str, list[str]]) -> str:
+        return table([head, "stages"], [[key, ", ".join(of[key])] for key in of if of[key]])
+
+    return (
+        f"{len(labels.get('yes', []))} of the {len(manifest.of_one_gpu())} stages that one GPU runs"
+        f" are proved, at {shapes} shapes.\n\n"
+        f"{by('proved', labels)}\n\n{by('assumed of some', assumed)}"
     )
-    rows = [[f"**{name}**", state] for name, state in states.items() if state != "yes"]
-    others = table(["stage", "proved"], rows) + "\n\n" if rows else ""
-    labels = {name: stage.label for name, stage in stages.items()}
-    of = {assumed: [] for assumed in proved.ASSUMED.values()}
-    for name in stages:
-        for assumed in proved.special(name):
-            of[assumed].append(labels[name])
-    rows = [[assumed, ", ".join(names)] for assumed, names in of.items() if names]
-    return f"{said}\n\n{others}{table(['assumed of some', 'stages'], rows)}"
