@@ -200,11 +200,13 @@ void Block::named_barrier(unsigned id, unsigned count, bool wait, const Place& p
   barrier.count = count;
   if (barrier.agent == 0) barrier.agent = team_->new_agent();
   if (settings().digest && team_->traced() && barrier.phase > 0 &&
-      !thread.knowledge.covers({barrier.agent, barrier.phase}))
+      !thread.knowledge.covers({barrier.agent, barrier.phase}) &&
+      !thread.knowledge.covers_all(barrier.had_come, thread.agent))
     report_finding(place,
                    "another order: counts at the barrier's turn before, whose end nothing puts "
                    "before it");
   if (team_->traced()) barrier.gathering.add(thread.knowledge, thread.moment());
+  if (settings().digest) barrier.came.push_back(thread.moment());
   ++thread.clock;
   if (wait) barrier.waiting.push_back(&thread);
   if (++barrier.arrived < count) {
@@ -217,8 +219,10 @@ void Block::named_barrier(unsigned id, unsigned count, bool wait, const Place& p
     other->knowledge.learn(complete);
     team_->wake(*other);
   }
+  std::vector<Moment> had_come = std::move(barrier.came);
   barrier = {};
   barrier.agent = complete.agent, barrier.phase = complete.clock;
+  barrier.had_come = std::move(had_come);
 }
 
 bool Block::last_of_warp(void* operand, const Place& place, uint32_t mask) {

@@ -146,6 +146,8 @@ struct NamedBarrier {
   Gathering gathering;
   Agent agent = 0;     // its clock is
   uint32_t phase = 0;  // how often it was complete
+  // With settings().digest: who has come to this turn, and who had come to the one before.
+  std::vector<Moment> came, had_come;
 };
 
 class Tracer;

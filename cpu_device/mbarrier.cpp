@@ -57,7 +57,8 @@ void Mbarriers::must_know(const Mbarrier& barrier, uint32_t phases, const char* 
   if (!settings().digest || !block_.team().traced() || phases == 0) return;
   const Thread& thread = block_.team().current();
   const Moment complete{barrier.agent, phases};
-  if (!thread.knowledge.covers(complete) && !thread.after.covers(complete))
+  if (!thread.knowledge.covers(complete) && !thread.after.covers(complete) &&
+      !thread.knowledge.covers_all(barrier.arrived[(phases - 1) % 3], thread.agent))
     report_finding(place, otherwise, "", barrier.initialised);
 }
 
@@ -75,6 +76,7 @@ void Mbarriers::arrive(uint64_t* address, uint32_t bytes, const Place& place) {
     barrier->arrival = place;
     barrier->missing_bytes += bytes;
     if (block_.team().traced()) barrier->arriving.add(thread.knowledge, thread.moment());
+    if (settings().digest) barrier->arrived[barrier->phase % 3].push_back(thread.moment());
     if (barrier->pending == 0)
       report_finding(place, "arrives at an mbarrier whose phase has all its arrivals already",
                      "it is for " + std::to_string(barrier->count), barrier->initialised);
@@ -108,6 +110,9 @@ void Mbarriers::complete_if(Mbarrier& barrier) {
                      "phase",
                      "", barrier.arrival);
   barrier.waited.clear();
+  if (barrier.copied) barrier.arrived[barrier.phase % 3].clear();
+  barrier.copied = false;
+  barrier.arrived[(barrier.phase + 1) % 3].clear();
   barrier.ordered.learn(barrier.ordering.all());
   barrier.ordering.forget();
   ++barrier.phase;
@@ -149,6 +154,7 @@ void Mbarriers::begins(Mbarrier& barrier, const Place& place) {
   if (block_.team().current().block != &block_)
     block_.touched_by_another({barrier.agent, barrier.phase + 1}, place);
   ++barrier.on_the_way;
+  barrier.copied = true;
   if (!settings().digest || !block_.team().traced()) return;
   const Thread& thread = block_.team().current();
   must_know(barrier, barrier.phase, COUNTS_EARLIER, place);

@@ -36,6 +36,10 @@ struct Mbarrier {
     Place place;
   };
   std::vector<Waited> waited;
+  // With settings().digest: who has arrived at phase p, in [p % 3], of the last three. Whoever
+  // knows of all of them knows that it is over, unless copies count at it, too.
+  std::vector<Moment> arrived[3];
+  bool copied = false;  // whether they do at this one
   // With settings().digest: what those know who ordered the copies that count at this phase, and at
   // those before. It orders, and shows nothing of what they have written.
   Gathering ordering;

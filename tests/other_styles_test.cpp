@@ -332,6 +332,24 @@ __global__ void mbarrier_ring_kernel(Args p) {
   }
   for (int i = 0; i < 2; ++i) p.C[(m0 + row + i) * N + lane] = sums[i];
 }
+// Nobody waits at "read", and a barrier tells all that its phase is over: some keep it for later.
+__global__ void nobody_waits_kernel(Args p) {
+  __shared__ float row[K];
+  __shared__ uint64_t read[1];
+  prepare(read, N);
+  for (int i = 0; i < 8; ++i) {
+    const int m = blockIdx.x * 8 + i;
+    for (int k = threadIdx.x; k < K; k += blockDim.x) row[k] = p.A[m * K + k];
+    __syncthreads();
+    if (threadIdx.x < N) {
+      float sum = 0;
+      for (int k = 0; k < K; ++k) sum += row[k] * p.B[k * N + threadIdx.x];
+      p.C[m * N + threadIdx.x] = sum;
+      ptx::mbarrier_arrive(&read[0]);
+    }
+    __syncthreads();
+  }
+}
 // TMA brings a row of bytes; one thread waits for it, and a barrier tells the others.
 __global__ void one_thread_waits_kernel(Args p) {
   __shared__ __align__(128) float row[2][K];
@@ -392,6 +410,7 @@ const Style STYLES[] = {
     {"mbarrier_of_all", mbarrier_of_all_kernel, 1, ELEMENTS},
     {"mbarrier_ring", mbarrier_ring_kernel<false>, M / 8, 160},
     {"mbarrier_ring_one_lane", mbarrier_ring_kernel<true>, M / 8, 160},
+    {"nobody_waits", nobody_waits_kernel, M / 8, 64},
     {"one_thread_waits", one_thread_waits_kernel, M / 8, 32},
     {"pair_of_blocks", pair_of_blocks_kernel, M / 8, 256, 2},
 };

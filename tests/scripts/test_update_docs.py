@@ -791,7 +791,7 @@ def test_a_second_gpu_has_columns_beside_the_first(second):
     stages = written("stages").splitlines()
     assert stages[2].endswith("| % of cuBLAS | % on H100, 4096 | % on H100, 8192 | proved |")
     assert stages[4].endswith("| 50.0 | 80.2 | 50.0 | 80.2 | 95.5 | 97.5 | no |")
-    assert stages[5].endswith("| needs sm_90 | needs sm_90 |")
+    assert stages[5].endswith("| needs sm_90 | needs sm_90 | no |")
     results = written("results 02_two").splitlines()
     assert "| % of cuBLAS | % on H100 | registers |" in results[2]
     assert "| 7.0 | 80.2 | 80.2 |" in results[4] and "| 50.0 | 80.2 | 95.5 |" in results[5]

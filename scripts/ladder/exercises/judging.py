@@ -37,8 +37,6 @@ ADVICE = {
     "or a thread has read it too early: before it waited for the phase of what TMA brings here.",
     "race: writes what another thread has written": "Both write one element: which of the two "
     "should, or is a barrier or a wait missing between them?",
-    "^another order": "It went well here. What makes sure that the phase before is over when a "
-    "thread comes to this line, and that the next one is not, whoever is late?",
     "^(reads|writes) (past the end|before)": "What comes here that has no element: a thread, "
     "a turn of a loop, a box? Or are row and column exchanged, or the width and the distance of "
     "rows?",
@@ -114,10 +112,7 @@ def found_in(cases: list[dict]) -> Verdict | None:
             different.setdefault((finding["line"], finding["cause"]), (finding, case))
     if not different:
         return None
-    # What has happened comes before what might happen.
-    (first, case), *others = sorted(
-        different.values(), key=lambda found: found[0]["cause"].startswith("another order")
-    )
+    (first, case), *others = different.values()
     details, shown = finding_details(first), [first]
     if "deadlock" in first["cause"]:  # whoever it is that should have gone on
         stand = [f for f, its in others if its is case and "deadlock" in f["cause"]]
