@@ -4,6 +4,7 @@ argument assumes."""
 import hashlib
 import re
 from collections.abc import Iterator
+from functools import cache
 
 from ladder import manifest
 from ladder.coverage import Coverage
@@ -52,6 +53,7 @@ def headers(name: str, seen: set[str]) -> Iterator[str]:
         yield from headers(included, seen)
 
 
+@cache
 def text_of(stage: str) -> str:
     return "\n".join(headers(f"{stage}.cuh", set()))
 
