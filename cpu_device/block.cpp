@@ -29,6 +29,15 @@ Settings& settings() {
   return all;
 }
 
+std::string triple(const Index& i) {
+  return "(" + std::to_string(i.x) + ", " + std::to_string(i.y) + ", " + std::to_string(i.z) + ")";
+}
+
+std::string current_thread() {
+  return "thread " + triple(this_block->current().index) + " of block " +
+         triple(this_block->block_index);
+}
+
 namespace {
 
 std::atomic<uint64_t> copies_ahead{0};
@@ -189,18 +198,31 @@ void Block::named_barrier(unsigned id, unsigned count, bool wait, const Place& p
     report_finding(place, "threads come to one named barrier with different counts",
                    std::to_string(count) + " and " + std::to_string(barrier.count));
   barrier.count = count;
+  if (barrier.agent == 0) barrier.agent = team_->new_agent();
+  if (settings().digest && team_->traced() && barrier.phase > 0 &&
+      !thread.knowledge.covers({barrier.agent, barrier.phase}) &&
+      !thread.knowledge.covers_all(barrier.had_come, thread.agent))
+    report_finding(place,
+                   "another order: counts at the barrier's turn before, whose end nothing puts "
+                   "before it");
   if (team_->traced()) barrier.gathering.add(thread.knowledge, thread.moment());
+  if (settings().digest) barrier.came.push_back(thread.moment());
   ++thread.clock;
   if (wait) barrier.waiting.push_back(&thread);
   if (++barrier.arrived < count) {
     if (wait) team_->wait(place, "at a named barrier that the others never reach");
     return;
   }
+  const Moment complete{barrier.agent, barrier.phase + 1};
   for (Thread* other : barrier.waiting) {
     other->knowledge.learn(barrier.gathering.all());
+    other->knowledge.learn(complete);
     team_->wake(*other);
   }
+  std::vector<Moment> had_come = std::move(barrier.came);
   barrier = {};
+  barrier.agent = complete.agent, barrier.phase = complete.clock;
+  barrier.had_come = std::move(had_come);
 }
 
 bool Block::last_of_warp(void* operand, const Place& place, uint32_t mask) {
@@ -222,15 +244,25 @@ bool Block::last_of_warp(void* operand, const Place& place, uint32_t mask) {
     return false;
   }
   const unsigned first = current_number() / WARP * WARP;
+  const bool together = here == w.live && mbarriers_.any() && settings().digest && team_->traced();
+  const Moment now = together ? next_of_warp() : Moment{};
+  w.together += together;
   for (unsigned l = 0; l < WARP; ++l) {
     if ((here >> l & 1) == 0) continue;
     Thread& other = *threads_[first + l];
+    if (together) other.knowledge.learn(now);
     if (!same_place(other.waiting, place))
       report_finding(
           place, "lanes of one warp meet here and in line " + std::to_string(other.waiting.line));
     team_->wake(other);
   }
   return true;
+}
+
+Moment Block::next_of_warp() {
+  Warp& w = warp();
+  if (w.agent == 0) w.agent = team_->new_agent();
+  return {w.agent, w.together + 1};
 }
 
 void Block::warp_barrier(const Place& place, uint32_t mask) {
@@ -437,6 +469,7 @@ bool Team::resume(unsigned number) {
   thread.bulk_agent = 0;
   thread.bulk_stores.clear();
   thread.knowledge.forget();
+  thread.after.forget();
   thread.clock = 1;
   thread.barriers_fenced = 0;
   thread.wgmmas = thread.wgmmas_done = 0;

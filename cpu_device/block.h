@@ -23,6 +23,7 @@ namespace cpu_device {
 struct Index {
   unsigned x = 0, y = 0, z = 0;
 };
+std::string triple(const Index& index);  // "(1, 2, 0)"
 
 constexpr unsigned WARP = 32;
 constexpr unsigned WARPGROUP = 4 * WARP;
@@ -35,7 +36,8 @@ struct Settings {
   bool reverse = false;        // run the threads of a block from the last to the first
   bool trace = true;           // look at memory accesses: for races, stray ones and
   bool count = true;           // the requests of warps they are, and what these cost
-  bool digest = false;         // and make a number of all of them; see digest.h
+  bool digest = false;         // and make a number of all of them (digest.h), and look at what
+                               // other orders of threads and blocks might do
   unsigned kept_requests = 1;  // of each source line, with the offsets of their lanes
   // CPU time that the blocks of a cluster may take before they are given up: an endless loop. It is
   // only known to be one by its time, which has to be far above what the largest takes. 0: for
@@ -107,6 +109,7 @@ struct Thread {
   std::deque<BulkStore> bulk_stores;
   // What it knows of the others' accesses, and its own clock; see knowledge.h.
   Knowledge knowledge;
+  Knowledge after;  // what has happened before, and nothing of it need be visible
   uint32_t clock;
   uint32_t barriers_fenced;      // its clock at the last fence.mbarrier_init; 0: none
   uint32_t wgmmas, wgmmas_done;  // started, and waited for
@@ -123,6 +126,8 @@ struct Warp {
   uint32_t arrived;      // lanes at a collective,
   uint32_t masks[WARP];  // which is for these lanes
   void* operands[WARP];
+  Agent agent;               // its clock is
+  uint32_t together;         // how often all live lanes were at a collective
   uint32_t converging;       // lanes that wait in converged()
   uint32_t converged[WARP];  // what it returns
 };
@@ -139,6 +144,10 @@ struct NamedBarrier {
   unsigned arrived = 0;
   std::vector<Thread*> waiting;
   Gathering gathering;
+  Agent agent = 0;     // its clock is
+  uint32_t phase = 0;  // how often it was complete
+  // With settings().digest: who has come to this turn, and who had come to the one before.
+  std::vector<Moment> came, had_come;
 };
 
 class Tracer;
@@ -192,6 +201,9 @@ class Block {
   }
   // All live lanes of `mask`, whose accesses are ordered by it.
   void warp_barrier(const Place& place, uint32_t mask = ~0u);
+  // When all live lanes of the warp come to their next collective, as they know afterwards; with
+  // settings().digest.
+  Moment next_of_warp();
   // The lanes of the warp that come to this place before any of them goes on.
   uint32_t converged(const Place& place);
   // A barrier() that counts who says yes.
@@ -306,6 +318,9 @@ class Team {
 // The block that the current thread is of, or null. (__thread: unlike thread_local it says that
 // nothing is to be initialised, which kernels would otherwise ask before every use.)
 extern __thread Block* this_block;
+
+// "thread (1, 2, 0) of block (3, 4, 0)": which fiber runs.
+std::string current_thread();
 
 inline Thread& Block::current() {
   return team_->current();

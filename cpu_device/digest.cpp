@@ -1,6 +1,7 @@
 #include "digest.h"
 
 #include <mutex>
+#include <set>
 
 #include "block.h"
 #include "symbols.h"
@@ -12,6 +13,7 @@ namespace {
 std::mutex all_mutex;
 uint64_t all_digest = 0, all_events = 0;
 std::map<std::pair<uintptr_t, int>, std::pair<Place, uint64_t>> all_sites;
+std::set<uintptr_t> all_blocks;
 
 }  // namespace
 
@@ -25,6 +27,13 @@ uint64_t& Digest::chain() {
   uint64_t& chain = chains_[thread.agent];
   if (chain == 0) chain = mixed(thread.block->number() * 1024 + thread.number + 1);
   return chain;
+}
+
+bool Digest::is_kernels(uintptr_t pc) {
+  // The device may be in one, whose way depends on what the device has done before.
+  if (is_in_shared_function(pc)) return false;
+  blocks_.insert(pc);
+  return true;
 }
 
 void Digest::add(const Place& place, uint64_t what) {
@@ -55,12 +64,13 @@ void Digest::publish() {
     where = found.first;
     sum += found.second;
   }
+  all_blocks.insert(blocks_.begin(), blocks_.end());
   *this = {};
 }
 
 AccessDigest take_digest() {
   const std::lock_guard lock(all_mutex);
-  AccessDigest result{all_digest, all_events, {}};
+  AccessDigest result{all_digest, all_events, {}, {}};
   std::vector<const void*> instructions;
   for (const auto& [site, found] : all_sites) instructions.push_back(found.first.pc);
   const std::vector<SourceLine> lines = source_lines(instructions);
@@ -74,6 +84,8 @@ AccessDigest take_digest() {
   }
   for (const auto& [line, sum] : by_line)
     result.lines.push_back({line.first, line.second, source_text({line.first, line.second}), sum});
+  for (const uintptr_t pc : all_blocks) result.blocks.push_back(address_in_file(pc));
+  all_blocks.clear();
   all_digest = all_events = 0;
   all_sites.clear();
   return result;

@@ -1,9 +1,11 @@
 #pragma once
 // A number for all that the threads of launches did, other than compute: two runs with the same
 // digest went the same ways and touched the same places in the same order, thread by thread.
+#include <array>
 #include <cstdint>
 #include <map>
 #include <string>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -22,6 +24,9 @@ struct AccessDigest {
   uint64_t digest = 0, events = 0;
   std::vector<LineDigest>
       lines;  // by file and line; the order among a line's accesses is not in it
+  // Basic blocks that were entered: where the calls in them return to, as the program's file
+  // counts.
+  std::vector<uintptr_t> blocks;
 };
 
 // Of everything since the last call, with settings().digest.
@@ -32,7 +37,11 @@ AccessDigest take_digest();
 class Digest {
  public:
   // The current thread goes on in another basic block,
-  void enter_block(uintptr_t pc) { chain() = mixed(chain() ^ from_program(pc)); }
+  void enter_block(uintptr_t pc) {
+    Recent& recent = recent_[pc % RECENT];
+    if (recent.pc != pc) recent = {pc, is_kernels(pc)};
+    if (recent.is_kernels) chain() = mixed(chain() ^ from_program(pc));
+  }
   // or does something with `what` in this line.
   void add(const Place& place, uint64_t what);
   void team_ends();
@@ -48,10 +57,18 @@ class Digest {
   using Site = std::pair<uintptr_t, int>;  // an instruction, or a file's name with a line
   static uintptr_t from_program(uintptr_t address);
   uint64_t& chain();  // of the current thread
+  bool is_kernels(uintptr_t pc);
 
   std::vector<uint64_t> chains_;  // by thread of the cluster, 0 before its first event
   uint64_t digest_ = 0, events_ = 0;
   std::map<Site, std::pair<Place, uint64_t>> sites_;
+  std::unordered_set<uintptr_t> blocks_;
+  static constexpr size_t RECENT = 1024;
+  struct Recent {
+    uintptr_t pc = 0;
+    bool is_kernels = false;
+  };
+  std::array<Recent, RECENT> recent_;  // blocks, by the last bits of their address
 };
 
 // For the device's own functions: the current thread did something with `what`.

@@ -4,6 +4,11 @@
 
 namespace cpu_device {
 
+bool Knowledge::covers_all(const std::vector<Moment>& moments, Agent self) const {
+  return !moments.empty() && std::all_of(moments.begin(), moments.end(),
+                                         [&](Moment m) { return m.agent == self || covers(m); });
+}
+
 void Knowledge::raise(Clocks& clocks, Moment m) {
   if (clocks.size() <= m.agent) clocks.resize(m.agent + 1);
   clocks[m.agent] = std::max(clocks[m.agent], m.clock);

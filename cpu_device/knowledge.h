@@ -21,6 +21,8 @@ struct Moment {
 class Knowledge {
  public:
   bool covers(Moment m) const { return known_ != nullptr && at(known_->seen, m.agent) >= m.clock; }
+  // Whether the agent `self` knows of some moments, of which there is at least one.
+  bool covers_all(const std::vector<Moment>& moments, Agent self) const;
   // Whether TMA and wgmma see what the agent has written by then with ordinary stores: a
   // fence.proxy.async lies between.
   bool covers_for_async(Moment m) const {

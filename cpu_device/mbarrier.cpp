@@ -4,6 +4,7 @@
 
 #include "block.h"
 #include "digest.h"
+#include "wgmma.h"
 
 namespace cpu_device {
 
@@ -49,16 +50,33 @@ Mbarrier* Mbarriers::find(uint64_t* address, const Place& place) {
   return &barrier;
 }
 
+// Arrivals and waits that belong to one phase each, in whatever order threads run, are what makes
+// one run speak for all: docs/proofs.md.
+void Mbarriers::must_know(const Mbarrier& barrier, uint32_t phases, const char* otherwise,
+                          const Place& place) const {
+  if (!settings().digest || !block_.team().traced() || phases == 0) return;
+  const Thread& thread = block_.team().current();
+  const Moment complete{barrier.agent, phases};
+  if (!thread.knowledge.covers(complete) && !thread.after.covers(complete) &&
+      !thread.knowledge.covers_all(barrier.arrived[(phases - 1) % 3], thread.agent))
+    report_finding(place, otherwise, "", barrier.initialised);
+}
+
+constexpr auto COUNTS_EARLIER =
+    "another order: counts at the phase before, whose end nothing puts before it";
+
 void Mbarriers::arrive(uint64_t* address, uint32_t bytes, const Place& place) {
   trace_event(place, uint64_t{bytes} << 32 | block_.shared_address(address));
   Thread& thread = block_.team().current();
   if (thread.block != &block_) block_.touched_by_another(thread.moment(), place);
   Mbarrier* const barrier = find(address, place);
   if (barrier != nullptr) {
+    must_know(*barrier, barrier->phase, COUNTS_EARLIER, place);
     if (bytes > 0) barrier->expectation = place;
     barrier->arrival = place;
     barrier->missing_bytes += bytes;
     if (block_.team().traced()) barrier->arriving.add(thread.knowledge, thread.moment());
+    if (settings().digest) barrier->arrived[barrier->phase % 3].push_back(thread.moment());
     if (barrier->pending == 0)
       report_finding(place, "arrives at an mbarrier whose phase has all its arrivals already",
                      "it is for " + std::to_string(barrier->count), barrier->initialised);
@@ -82,6 +100,21 @@ void Mbarriers::complete_if(Mbarrier& barrier) {
                    "an mbarrier's phase completes while copies are still on their way: it has been "
                    "told to expect too few bytes");
   barrier.on_the_way = 0;
+  const auto comes_before = [&](Moment m) {
+    return barrier.arriving.all().covers(m) || barrier.ordering.all().covers(m);
+  };
+  for (const Mbarrier::Waited& w : barrier.waited)
+    if (!comes_before(w.own) && !comes_before(w.of_warp) && !comes_before(w.of_warpgroup))
+      report_finding(w.place,
+                     "another order: waits for ever, as nothing puts it before the end of the next "
+                     "phase",
+                     "", barrier.arrival);
+  barrier.waited.clear();
+  if (barrier.copied) barrier.arrived[barrier.phase % 3].clear();
+  barrier.copied = false;
+  barrier.arrived[(barrier.phase + 1) % 3].clear();
+  barrier.ordered.learn(barrier.ordering.all());
+  barrier.ordering.forget();
   ++barrier.phase;
   barrier.pending = barrier.count;
   barrier.completed.learn(barrier.arriving.all());
@@ -105,6 +138,15 @@ void Mbarriers::wait(uint64_t* address, uint32_t parity, const Place& place, boo
     report_finding(place,
                    "waits for what other blocks store with an acquire that is for its own block "
                    "alone");
+  if (barrier->phase > 1)
+    must_know(*barrier, barrier->phase - 1,
+              "another order: is over two phases early, as nothing puts it behind their end",
+              place);
+  if (settings().digest && team.traced()) {
+    barrier->waited.push_back(
+        {thread.moment(), thread.block->next_of_warp(), next_wgmma(thread), place});
+    thread.after.learn(barrier->ordered);
+  }
   thread.knowledge.learn(barrier->completed);
 }
 
@@ -112,6 +154,11 @@ void Mbarriers::begins(Mbarrier& barrier, const Place& place) {
   if (block_.team().current().block != &block_)
     block_.touched_by_another({barrier.agent, barrier.phase + 1}, place);
   ++barrier.on_the_way;
+  barrier.copied = true;
+  if (!settings().digest || !block_.team().traced()) return;
+  const Thread& thread = block_.team().current();
+  must_know(barrier, barrier.phase, COUNTS_EARLIER, place);
+  barrier.ordering.add(thread.knowledge, thread.moment());
 }
 
 Mbarrier* Mbarriers::copy_begins(uint64_t* address, const Place& place) {

@@ -28,6 +28,22 @@ struct Mbarrier {
   Gathering arriving;
   Knowledge completed;  // what is known when the last phase is complete
   std::vector<Thread*> waiting;
+  // With settings().digest: who has waited for the last phase that is complete, and whoever knows
+  // of one of these moments comes behind the wait: the thread's own, and when its warp and its
+  // warpgroup come to their next instruction together.
+  struct Waited {
+    Moment own, of_warp, of_warpgroup;
+    Place place;
+  };
+  std::vector<Waited> waited;
+  // With settings().digest: who has arrived at phase p, in [p % 3], of the last three. Whoever
+  // knows of all of them knows that it is over, unless copies count at it, too.
+  std::vector<Moment> arrived[3];
+  bool copied = false;  // whether they do at this one
+  // With settings().digest: what those know who ordered the copies that count at this phase, and at
+  // those before. It orders, and shows nothing of what they have written.
+  Gathering ordering;
+  Knowledge ordered;
 };
 
 // Those of a block.
@@ -63,6 +79,10 @@ class Mbarriers {
   // know of it.
   Mbarrier* find(uint64_t* barrier, const Place& place);
   void complete_if(Mbarrier& barrier);
+  // With settings().digest: a finding unless the current thread knows that so many phases are
+  // complete.
+  void must_know(const Mbarrier& barrier, uint32_t phases, const char* otherwise,
+                 const Place& place) const;
   void begins(Mbarrier& barrier, const Place& place);
 
   Block& block_;

@@ -5,6 +5,35 @@
 
 namespace ladder::ptx {
 
+void cp_async(void* to, const void* from, unsigned bytes, unsigned source_bytes,
+              const cpu_device::Place& place) {
+  const auto misaligned = [&](const void* p) {
+    return reinterpret_cast<uintptr_t>(p) % bytes != 0;
+  };
+  if (misaligned(to) || misaligned(from))
+    cpu_device::report_finding(place, "cp.async of " + std::to_string(bytes) +
+                                          " bytes with an address that is no multiple of that");
+  cpu_device::trace_async_copy(place, to, from, bytes, source_bytes);
+  cpu_device::Thread& thread = cpu_device::this_block->current();
+  thread.copies.push_back({to, from, bytes, source_bytes, thread.groups});
+}
+
+void cp_async_wait_group(unsigned groups) {
+  cpu_device::Thread& thread = cpu_device::this_block->current();
+  size_t kept = 0;
+  for (const cpu_device::AsyncCopy& copy : thread.copies) {
+    if (copy.group + groups >= thread.groups) {
+      thread.copies[kept++] = copy;
+      continue;
+    }
+    std::memcpy(copy.to, copy.from, copy.source_bytes);
+    std::memset(static_cast<char*>(copy.to) + copy.source_bytes, 0, copy.bytes - copy.source_bytes);
+    cpu_device::trace_async_landed(copy.to, copy.bytes);
+  }
+  thread.copies.resize(kept);
+  cpu_device::count_ahead(kept);
+}
+
 // Element (row, column) of an 8x8 matrix is in the lower (0) or upper half of a register of lane
 // row * 4 + column / 2.
 void ldmatrix(uint32_t (&r)[4], const void* row, bool transposed, const cpu_device::Place& place) {

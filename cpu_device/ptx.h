@@ -16,19 +16,10 @@
 
 namespace ladder::ptx {
 
-inline void cp_async(void* to, const void* from, unsigned bytes, unsigned source_bytes,
-                     const cpu_device::Place& place) {
-  const auto misaligned = [&](const void* p) {
-    return reinterpret_cast<uintptr_t>(p) % bytes != 0;
-  };
-  if (misaligned(to) || misaligned(from))
-    cpu_device::report_finding(place, "cp.async of " + std::to_string(bytes) +
-                                          " bytes with an address that is no multiple of that");
-  cpu_device::trace_async_copy(place, to, from, bytes, source_bytes);
-  cpu_device::Thread& thread = cpu_device::this_block->current();
-  thread.copies.push_back({to, from, bytes, source_bytes, thread.groups});
-}
-
+// See ptx.cpp.
+void cp_async(void* to, const void* from, unsigned bytes, unsigned source_bytes,
+              const cpu_device::Place& place);
+void cp_async_wait_group(unsigned groups);
 inline void cp_async_ca_4(void* dst, const void* src, int src_bytes,
                           cpu_device::Place place = cpu_device::here()) {
   cp_async(dst, src, 4, static_cast<unsigned>(src_bytes), place);
@@ -47,22 +38,9 @@ inline void cp_async_commit_group() {
 
 template <int N>
 void cp_async_wait_group() {
-  cpu_device::Thread& thread = cpu_device::this_block->current();
-  size_t kept = 0;
-  for (const cpu_device::AsyncCopy& copy : thread.copies) {
-    if (copy.group + N >= thread.groups) {
-      thread.copies[kept++] = copy;
-      continue;
-    }
-    std::memcpy(copy.to, copy.from, copy.source_bytes);
-    std::memset(static_cast<char*>(copy.to) + copy.source_bytes, 0, copy.bytes - copy.source_bytes);
-    cpu_device::trace_async_landed(copy.to, copy.bytes);
-  }
-  thread.copies.resize(kept);
-  cpu_device::count_ahead(kept);
+  cp_async_wait_group(N);
 }
 
-// See ptx.cpp.
 void ldmatrix(uint32_t (&r)[4], const void* row, bool transposed, const cpu_device::Place& place);
 inline void ldmatrix_x4(uint32_t (&r)[4], const void* row,
                         cpu_device::Place place = cpu_device::here()) {

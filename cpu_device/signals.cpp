@@ -26,15 +26,6 @@
 #endif
 
 namespace cpu_device {
-std::string triple(const Index& i) {
-  return "(" + std::to_string(i.x) + ", " + std::to_string(i.y) + ", " + std::to_string(i.z) + ")";
-}
-
-std::string current_thread() {
-  return "thread " + triple(this_block->current().index) + " of block " +
-         triple(this_block->block_index);
-}
-
 #ifdef LADDER_NO_TRACE
 
 SignalGuard::SignalGuard() = default;

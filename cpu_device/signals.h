@@ -21,8 +21,6 @@ class SignalGuard {
   SignalGuard& operator=(const SignalGuard&) = delete;
 };
 
-struct Index;
-
 enum class Outcome {
   ENDED,        // a fiber has switched back
   GIVEN_UP,     // at a fault; there is a finding, and none of the fibers may be continued
@@ -40,11 +38,5 @@ Outcome run_fibers(Fiber& home, Fiber& first);
 // By a fiber at each basic block: a page has no signals that could end a loop.
 void basic_block_begins(const void* pc);
 #endif
-
-// "(1, 2, 0)".
-std::string triple(const Index& index);
-
-// "thread (1, 2, 0) of block (3, 4, 0)": which fiber runs.
-std::string current_thread();
 
 }  // namespace cpu_device

@@ -54,6 +54,21 @@ std::vector<std::string> output_lines(const std::string& command) {
   return lines;
 }
 
+struct Symbol {
+  uintptr_t address, bytes;
+  std::string kind, name;  // as nm has them
+};
+std::vector<Symbol> symbols() {
+  std::vector<Symbol> found;
+  for (const std::string& line : output_lines("nm -S " + quoted(executable()) + " 2>/dev/null")) {
+    std::istringstream words(line);
+    Symbol symbol;
+    if (words >> std::hex >> symbol.address >> symbol.bytes >> symbol.kind >> symbol.name)
+      found.push_back(symbol);
+  }
+  return found;
+}
+
 // "" for a name that is not one of C++. A compiler may append to it, as in ".0".
 std::string demangled(const std::string& symbol) {
   int status = 0;
@@ -80,6 +95,10 @@ bool is_copy(const std::string& line) {
 }
 
 }  // namespace
+
+uintptr_t address_in_file(uintptr_t instruction) {
+  return instruction - load_offset();
+}
 
 ThreadLocalStorage thread_local_storage() {
   ThreadLocalStorage storage;
@@ -148,27 +167,38 @@ std::string source_text(const SourceLine& where) {
 const std::vector<SharedArray>& shared_arrays() {
   static const std::vector<SharedArray> arrays = [] {
     std::vector<SharedArray> found;
-    // "offset size kind name". Thread-local data has the kinds of other data, but offsets from 0
-    // on. What is not the device's own is __shared__, or the guard of such an array.
+    // Thread-local data has the kinds of other data, but offsets from 0 on. What is not the
+    // device's own is __shared__, or the guard of such an array.
     const uintptr_t end = thread_local_storage().bytes;
-    for (const std::string& line : output_lines("nm -S " + quoted(executable()) + " 2>/dev/null")) {
-      std::istringstream words(line);
-      std::string kind, mangled;
-      uintptr_t offset = 0, bytes = 0;
-      words >> std::hex >> offset >> bytes >> kind >> mangled;
-      if (!words || kind.find_first_of("bBdDuVW") != 0 || offset >= end) continue;
-      std::string name = demangled(mangled);
+    for (const Symbol& symbol : symbols()) {
+      if (symbol.kind.find_first_of("bBdDuVW") != 0 || symbol.address >= end) continue;
+      std::string name = demangled(symbol.name);
       const size_t colons = name.rfind("::");
       if (colons == std::string::npos || name.rfind("cpu_device::", 0) == 0 ||
           name.rfind("guard variable", 0) == 0)
         continue;
       name = name.substr(colons + 2);
       // A weak function has its kind, too, and an address may be as small as an offset.
-      if (name.find_first_of("()") == std::string::npos) found.push_back({offset, bytes, name});
+      if (name.find_first_of("()") == std::string::npos)
+        found.push_back({symbol.address, symbol.bytes, name});
     }
     return found;
   }();
   return arrays;
+}
+
+bool is_in_shared_function(uintptr_t return_address) {
+  static const std::map<uintptr_t, uintptr_t> ends = [] {  // by where a function begins
+    static const std::regex of_library("_ZN?K?(S[tabsiod]|9__gnu_cxx|10cpu_device)");
+    std::map<uintptr_t, uintptr_t> found;
+    for (const Symbol& symbol : symbols())
+      if (symbol.kind == "W" &&
+          std::regex_search(symbol.name, of_library, std::regex_constants::match_continuous))
+        found[load_offset() + symbol.address] = load_offset() + symbol.address + symbol.bytes;
+    return found;
+  }();
+  const auto after = ends.lower_bound(return_address);
+  return after != ends.begin() && return_address <= std::prev(after)->second;
 }
 
 }  // namespace cpu_device

@@ -23,6 +23,9 @@ SourceLine source_line(const Place& place);
 // The text of a line, without indentation; "" when the file cannot be read.
 std::string source_text(const SourceLine& line);
 
+// Where the program's file has an instruction.
+uintptr_t address_in_file(uintptr_t instruction);
+
 // The calling thread's copy of the program's own thread-local storage: where __shared__ arrays are.
 struct ThreadLocalStorage {
   uintptr_t begin = 0, bytes = 0;
@@ -35,5 +38,9 @@ struct SharedArray {
   std::string name;
 };
 const std::vector<SharedArray>& shared_arrays();
+
+// Whether a call was made in an inline function of the standard library or of the device. Of such a
+// function a program has one copy, which kernels and the device share.
+bool is_in_shared_function(uintptr_t return_address);
 
 }  // namespace cpu_device

@@ -90,6 +90,11 @@ void carry_out(Block& block, Wgmma& op) {
   op.done = true;
 }
 
+Agent agent_of(Block& block, Wgmmas& wgmmas) {
+  if (wgmmas.agent == 0) wgmmas.agent = block.team().new_agent();
+  return wgmmas.agent;
+}
+
 // All that wgmma reads in shared memory: A's rows of this warp, and B.
 void look_at_operands(Block& block, const Wgmma& op, uint32_t number, Agent agent, unsigned warp) {
   if (tracer == nullptr) return;
@@ -116,7 +121,6 @@ void start(const Wgmma& given, float* d, const uint32_t* a) {
   if ((warpgroup + 1) * WARPGROUP > block.thread_count())
     return report_finding(place, "wgmma by a warpgroup that is not whole");
   Wgmmas& wgmmas = block.wgmmas(warpgroup);
-  if (wgmmas.agent == 0) wgmmas.agent = block.team().new_agent();
   const uint32_t number = thread.wgmmas++;
   if (number - wgmmas.first == wgmmas.all.size()) {
     Wgmma& op = wgmmas.all.emplace_back();
@@ -164,7 +168,7 @@ void start(const Wgmma& given, float* d, const uint32_t* a) {
   ++registers.pending;
   op.registers[t] = &registers;
   op.groups[t] = thread.wgmma_groups;
-  if (t % WARP == 0) look_at_operands(block, op, number, wgmmas.agent, t / WARP);
+  if (t % WARP == 0) look_at_operands(block, op, number, agent_of(block, wgmmas), t / WARP);
   if (++op.arrived == WARPGROUP) {
     for (Thread* waiting : wgmmas.waiting) block.team().wake(*waiting);
     wgmmas.waiting.clear();
@@ -214,7 +218,7 @@ void wgmma_wait_group(unsigned groups, const Place& place) {
     if (--registers.pending == 0)
       std::copy(registers.values.begin(), registers.values.end(), registers.registers);
     ++thread.wgmmas_done;
-    thread.knowledge.learn(Moment{wgmmas.agent, thread.wgmmas_done});
+    thread.knowledge.learn(Moment{agent_of(block, wgmmas), thread.wgmmas_done});
   }
   auto& fragments = thread.fragments_of_a;
   fragments.erase(
@@ -246,6 +250,13 @@ void wgmma_ends(Thread& thread) {
   const Wgmmas& wgmmas = thread.block->wgmmas(thread.number / WARPGROUP);
   report_finding(wgmmas.all[thread.wgmmas_done - wgmmas.first].place,
                  "the thread ends without having waited for this wgmma");
+}
+
+Moment next_wgmma(Thread& thread) {
+  Block& block = *thread.block;
+  const unsigned warpgroup = thread.number / WARPGROUP;
+  if ((warpgroup + 1) * WARPGROUP > block.thread_count()) return thread.moment();
+  return {agent_of(block, block.wgmmas(warpgroup)), thread.wgmmas + 1};
 }
 
 }  // namespace cpu_device

@@ -48,5 +48,8 @@ void wgmma_wait_group(unsigned groups, const Place& place);
 // A load or store of this thread's own stack: its registers. Null, or what is wrong with it.
 const char* touches_registers(Thread& thread, uintptr_t address);
 void wgmma_ends(Thread& thread);
+// When all of the thread's warpgroup have come to its next wgmma, as those know who have waited for
+// it.
+Moment next_wgmma(Thread& thread);
 
 }  // namespace cpu_device

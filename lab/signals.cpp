@@ -38,15 +38,6 @@ double block_seconds() {
 
 }  // namespace
 
-std::string triple(const Index& i) {
-  return "(" + std::to_string(i.x) + ", " + std::to_string(i.y) + ", " + std::to_string(i.z) + ")";
-}
-
-std::string current_thread() {
-  return "thread " + triple(this_block->current().index) + " of block " +
-         triple(this_block->block_index);
-}
-
 SignalGuard::SignalGuard() = default;
 SignalGuard::~SignalGuard() = default;
 

@@ -594,6 +594,121 @@ TEST_F(Async, ANamedBarrierThatOthersNeverReach) {
   expect_found("deadlock: threads wait here, at a named barrier");
 }
 
+// --- Other orders of the threads
+// ------------------------------------------------------------------ Each of these runs to its end
+// here. With `ordered` they do in every order.
+
+// Thread 0 completes a phase and, when thread 2 has come, the next. Thread 1 has waited for the
+// first by then, or has not.
+__global__ void phase_may_be_missed_kernel(bool ordered) {
+  Shared& s = dynamic_shared<Shared>();
+  prepare(s, 1);
+  if (threadIdx.x == 0) {
+    ptx::mbarrier_arrive(&s.barriers[0]);
+    ptx::mbarrier_wait_parity(&s.barriers[0], 0);
+    ptx::mbarrier_wait_parity(&s.barriers[1], 0);
+    ptx::mbarrier_arrive(&s.barriers[0]);
+  }
+  if (threadIdx.x == 1) {
+    ptx::mbarrier_wait_parity(&s.barriers[0], 0);  // BUG
+    if (ordered) ptx::mbarrier_arrive(&s.barriers[1]);
+  }
+  if (threadIdx.x == 2 && !ordered) ptx::mbarrier_arrive(&s.barriers[1]);
+}
+// Thread 1 waits for the second of two phases.
+__global__ void phase_may_be_early_kernel(bool ordered) {
+  Shared& s = dynamic_shared<Shared>();
+  prepare(s, 1);
+  if (threadIdx.x == 0)
+    for (unsigned parity : {0, 1}) {
+      ptx::mbarrier_arrive(&s.barriers[0]);
+      if (ordered && parity == 0) ptx::mbarrier_wait_parity(&s.barriers[1], 0);
+      ptx::mbarrier_wait_parity(&s.barriers[0], parity);
+    }
+  if (threadIdx.x == 1) {
+    if (ordered) ptx::mbarrier_wait_parity(&s.barriers[0], 0);
+    if (ordered) ptx::mbarrier_arrive(&s.barriers[1]);
+    ptx::mbarrier_wait_parity(&s.barriers[0], 1);  // BUG
+  }
+}
+// Thread 1 arrives in the second phase.
+__global__ void arrival_may_be_early_kernel(bool ordered) {
+  Shared& s = dynamic_shared<Shared>();
+  prepare(s, 1);
+  if (threadIdx.x == 0) ptx::mbarrier_arrive(&s.barriers[0]);
+  if (threadIdx.x == 1) {
+    if (ordered) ptx::mbarrier_wait_parity(&s.barriers[0], 0);
+    ptx::mbarrier_arrive(&s.barriers[0]);  // BUG
+  }
+}
+__global__ void copy_may_be_early_kernel(CUtensorMap from, bool ordered) {
+  Shared& s = dynamic_shared<Shared>();
+  prepare(s, 1);
+  if (threadIdx.x == 0) {
+    ptx::mbarrier_arrive(&s.barriers[0]);
+    ptx::mbarrier_wait_parity(&s.barriers[0], 0);
+    ptx::mbarrier_arrive_expect_tx(&s.barriers[0], BOX_BYTES);
+    ptx::mbarrier_wait_parity(&s.barriers[0], 1);
+  }
+  if (threadIdx.x == 1) {
+    if (ordered) ptx::mbarrier_wait_parity(&s.barriers[0], 0);
+    ptx::tma_load(s.boxes[0], &from, 0, 0, &s.barriers[0]);  // BUG
+  }
+}
+// Warp 0 arrives twice, the second time when warp 1 has come back from the first turn, or, as far
+// as it knows, has not.
+__global__ void named_barrier_may_be_early_kernel(bool ordered) {
+  if (threadIdx.x < 32) {
+    ptx::named_barrier_arrive(1, 64);
+    ptx::named_barrier_sync(2, 64);
+    ptx::named_barrier_arrive(1, 64);  // BUG
+    return;
+  }
+  if (!ordered) ptx::named_barrier_arrive(2, 64);
+  ptx::named_barrier_sync(1, 64);
+  if (ordered) ptx::named_barrier_arrive(2, 64);
+  ptx::named_barrier_sync(1, 64);
+}
+// One lane arrives for its warp, when all lanes have come to elect.sync and so have waited.
+__global__ void elected_kernel(bool together) {
+  Shared& s = dynamic_shared<Shared>();
+  prepare(s, 1);
+  const int warp = threadIdx.x / 32;
+  for (unsigned round = 0; round < 3; ++round) {
+    ptx::mbarrier_wait_parity(&s.barriers[warp], (round + warp + 1) % 2);  // BUG
+    if (together ? ptx::elect_one() : threadIdx.x % 32 == 0)
+      ptx::mbarrier_arrive(&s.barriers[1 - warp]);
+  }
+}
+TEST_F(Async, OtherOrders) {
+  cpu_device::settings().digest = true;
+  const auto run = [](auto kernel, auto... args) {
+    launch(kernel, dim3(1), dim3(64), sizeof(Shared), nullptr, args...);
+  };
+  run(phase_may_be_missed_kernel, false);
+  expect_found("another order: waits for ever");
+  run(phase_may_be_early_kernel, false);
+  expect_found("another order: is over two phases early");
+  run(arrival_may_be_early_kernel, false);
+  expect_found("another order: counts at the phase before");
+  run(copy_may_be_early_kernel, map_in_, false);
+  expect_found("another order: counts at the phase before");
+  run(named_barrier_may_be_early_kernel, false);
+  expect_found("another order: counts at the barrier's turn before");
+  run(elected_kernel, false);
+  expect_found("another order: waits for ever");
+  run(phase_may_be_missed_kernel, true);
+  run(phase_may_be_early_kernel, true);
+  run(arrival_may_be_early_kernel, true);
+  run(copy_may_be_early_kernel, map_in_, true);
+  run(named_barrier_may_be_early_kernel, true);
+  run(elected_kernel, true);
+  expect_nothing();
+  cpu_device::settings().digest = false;
+  run(phase_may_be_missed_kernel, false);
+  expect_nothing();
+}
+
 // Some threads of the first block, and as many behind them of the next.
 __global__ void waiting_kernel(unsigned begin, unsigned end, unsigned step) {
   const unsigned behind = blockIdx.x * (end - begin);

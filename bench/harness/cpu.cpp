@@ -7,8 +7,8 @@
 #include <fstream>
 #include <optional>
 
+#include "access_digest.h"
 #include "buffers.h"
-#include "cpu_device/digest.h"
 #include "execute.h"
 #include "findings.h"
 
@@ -95,14 +95,6 @@ std::vector<MemoryRow> memory_rows(const Gemm<In, Out>& p) {
                     line.array_bytes, pitch_of(line.array, p), line.kept_warp, std::move(first)});
   }
   return rows;
-}
-
-AccessDigest access_digest() {
-  const cpu_device::AccessDigest taken = cpu_device::take_digest();
-  AccessDigest digest{taken.digest, taken.events, {}};
-  for (const cpu_device::LineDigest& line : taken.lines)
-    digest.lines.push_back({line.file, line.line, line.text, line.digest});
-  return digest;
 }
 
 }  // namespace

@@ -7,9 +7,23 @@
 #include "report.h"
 
 namespace ladder::harness {
-namespace {
 
 using Json = nlohmann::ordered_json;
+
+Json to_json(const AccessDigest& d) {  // access_digest.h has it for harnesses of their own
+  Json lines = Json::array();
+  for (const auto& line : d.lines)
+    lines.push_back({{"file", line.file},
+                     {"line", line.line},
+                     {"text", line.text},
+                     {"digest", fmt::format("{:016x}", line.digest)}});
+  return {{"all", fmt::format("{:016x}", d.all)},
+          {"events", d.events},
+          {"lines", lines},
+          {"blocks", d.blocks}};
+}
+
+namespace {
 
 Json to_json(const Timing& t) {
   return {{"median", t.median}, {"p10", t.p10}, {"p90", t.p90}, {"samples", t.samples}};
@@ -31,16 +45,6 @@ Json to_json(const MemoryRow& row) {
                {"ideal_" + unit, static_cast<double>(row.ideal) / requests}};
   if (!row.first.empty()) json["sample"] = row.first.front().offsets;  // boxes have no lanes
   return json;
-}
-
-Json to_json(const AccessDigest& d) {
-  Json lines = Json::array();
-  for (const auto& line : d.lines)
-    lines.push_back({{"file", line.file},
-                     {"line", line.line},
-                     {"text", line.text},
-                     {"digest", fmt::format("{:016x}", line.digest)}});
-  return {{"all", fmt::format("{:016x}", d.all)}, {"events", d.events}, {"lines", lines}};
 }
 
 Json to_json(const PowerRun& run) {

@@ -18,6 +18,8 @@
 #include "program.h"
 #include "statistics.h"
 #ifdef LADDER_CPU_DEVICE
+  #include "access_digest.h"
+  #include "cpu_device/block.h"
   #include "findings.h"
 #else
   #include "timer.h"
@@ -31,7 +33,7 @@ struct OwnOptions {
   std::optional<int> iterations;
   uint64_t seed = 1;
   int device = 0;
-  bool check_alone = false, all_shapes = false, list = false;
+  bool check_alone = false, all_shapes = false, list = false, digest = false;
 };
 
 // `data`: the kinds there are, the usual one first.
@@ -45,7 +47,9 @@ void add_own_options(CLI::App& app, OwnOptions& o, const std::vector<Variant>& v
   app.add_option("--variant", o.variants, "these alone")->check(CLI::IsMember(names));
   app.add_flag("--all-shapes", o.all_shapes, "check shapes and data of every kind instead");
   app.add_flag("--list", o.list, "print the variants' names and end");
-#ifndef LADDER_CPU_DEVICE
+#ifdef LADDER_CPU_DEVICE
+  app.add_flag("--digest", o.digest, "numbers for all accesses, in the JSON");
+#else
   app.add_flag("--check", o.check_alone, "check, and do not time");
   app.add_option("--iterations", o.iterations, "timed launches of each variant")
       ->check(CLI::Range(1, 1 << 20));
@@ -73,14 +77,16 @@ struct Checked {
   std::string name;                   // the variant's
   std::string wrong;                  // "" or what is wrong with the result
   std::vector<std::string> findings;  // of the CPU device
+  nlohmann::ordered_json digest{};    // with --digest
   bool ok() const { return wrong.empty() && findings.empty(); }
   std::string text() const { return wrong.empty() && !ok() ? findings.front() : wrong; }
 };
 // What the comparison said of the run that has just ended.
 inline Checked checked(const std::string& name, const std::string& wrong) {
-  Checked result{name, wrong, {}};
+  Checked result{name, wrong, {}, {}};
 #ifdef LADDER_CPU_DEVICE
   result.findings = finding_texts();
+  if (cpu_device::settings().digest) result.digest = to_json(access_digest());
 #endif
   return result;
 }
@@ -129,6 +135,7 @@ inline nlohmann::ordered_json print_variants(const std::vector<Checked>& variant
     nlohmann::ordered_json entry{{"name", variant.name},
                                  {"check", {{"ok", variant.wrong.empty()}}},
                                  {"findings", variant.findings}};
+    if (!variant.digest.is_null()) entry["digest"] = variant.digest;
     if (!times.empty()) {
       const Timing& t = times[i];
       fmt::print("  {:>10.4f}  {:>19}  {:>7}", t.median, fmt::format("{:.4f}-{:.4f}", t.p10, t.p90),
@@ -171,7 +178,8 @@ struct Machine {
 inline Machine machine(const OwnOptions& o) {
   Machine machine;
 #ifdef LADDER_CPU_DEVICE
-  (void)o;
+  cpu_device::settings().digest = o.digest;
+  if (o.digest) cpu_device::settings().os_threads = 1;
 #else
   const Device gpu = select_device(o.device, 90, /*no_other*/ true);
   machine.name = gpu.name;

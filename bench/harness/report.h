@@ -87,6 +87,7 @@ struct AccessDigest {
   };
   uint64_t all, events;
   std::vector<Line> lines;
+  std::vector<uintptr_t> blocks;  // that were entered; see cpu_device/digest.h
 };
 
 struct VariantReport {

@@ -3,14 +3,18 @@
 ladder prove [STAGES ...]        these, or all that are built
 ladder prove --shape MxNxK       at this shape alone
 
-Two things, of each stage's own variant: that no access, barrier or copy depends on the data, so
-that what the device finds out about races in one run holds for all data; and that C is the product,
-by exact sums of wide random integers, in so many runs that a wrong element goes unseen with a
-probability below 2^-60. docs/proofs.md has the argument and what it assumes.
+Of each stage's own variant: that no access, barrier or copy depends on the data, and that each wait
+is for the same phase in every order of the threads, so that what the device finds out about races
+and deadlocks in one run holds for all data and orders; and that C is the product, by exact sums of
+wide random integers, in so many runs that a wrong element goes unseen with a probability below
+2^-60. The latter is not proved of stages that are no single product. docs/proofs.md has the
+argument and what it assumes.
 
-Without --shape: every pair of the remainders 0, 1 and tile - 1 of M, N and K, 1x1x1, and several
-waves, for which the launcher is told of a GPU with 2 multiprocessors.
+Without --shape: every pair of the remainders 0, 1 and tile - 1 of M, N and K, 1x1x1, several waves,
+for which the launcher is told of a GPU with 2 multiprocessors, and 20 tiles along K, at which C is
+not proved; of stages that are no single product a list of shapes.
 
+--record                         keep what is proved in docs/results/proved.jsonl; not with --shape
 --build FOLDER                   a build with the CPU device's libraries (build)
 
 Exit code: 0 proved, 1 refused, with a line that says why, 2 bad input.
@@ -21,54 +25,29 @@ import math
 import os
 import re
 import secrets
+import shlex
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from ladder import manifest, planted
-from ladder.files import Closed, at_least_1, is_a, read_json, read_text
+from ladder import manifest, planted, proved
+from ladder.coverage import Coverage
+from ladder.files import Closed, at_least_1, read_json
 from ladder.model import SHAPES
 from ladder.project import ROOT, BadInput
 
 BELOW = 60  # bits: what goes unseen does with a probability below 2^-60
 DEGREE = 2  # of a product's elements, as polynomials in those of A and B
 SECONDS = 60  # a program that runs longer hangs
-# The sets of data at which accesses have to be the same.
-SETS = ("wide", "random", "zeros")
 # Of a stage whose launcher chooses the tile: near one of its large ones.
 CHOSEN_TILE = (128, 256, 64)
 BUFFERED = 5  # tiles along K, more than most stages hold
+ROUNDS = 20  # tiles along K, with which most buffers are filled three times
 # The product alone, in the type in which sums are C.
 OPTIONS = {"16": ("--alpha", "1"), "20": ("--type", "int32")}
-# What the argument about races needs beside the runs, by what a kernel's text has.
-EVERYWHERE = (
-    f"accesses that are the same with {len(SETS)} sets of data are the same with all",
-    "threads of one block or cluster do not meet in global memory: only blocks are compared there",
-    "the generator's numbers are as good as random ones",
-    f"an element of a wrong C is a polynomial of degree {DEGREE}, too, and its sums are exact",
-)
-ASSUMED = {
-    r"\bmbarrier_wait\w*\(": (
-        "mbarriers: a thread that has waited knows of the phases that were complete in this run"
-    ),
-    r"\bfence_proxy_async\w*\(": "fences: a thread's fence covers all that it knows to be written",
-    r"\b(shared_of_block|cluster_sync|cluster_arrive)\w*\(": (
-        "clusters: threads of their blocks took turns in one order"
-    ),
-    r"\batomic\w+\(": (
-        "atomics: their order is that of this run, and they order the blocks of their launch"
-    ),
-    r"\btma_reduce_add\(": "additions by TMA: they order the blocks of their launch",
-    r"\b(load_acquire|store_release|add_release)_\w+\(": "flags: what is read is that of this run",
-    r"\bstore_async\(": "st.async: it lands when its mbarrier's phase completes",
-    r"\b(let_next_grid_start|wait_for_grids_before)\(": (
-        "an early start: launches run one after the other here"
-    ),
-}
 
 
 class Refused(Exception):
@@ -77,8 +56,16 @@ class Refused(Exception):
 
 @dataclass(frozen=True)
 class Case:
+    """A product of matrices."""
+
     shape: tuple[int, int, int]
     several_waves: bool = False
+    of_product: bool = True  # whether it is proved, too, that C is the product
+    sets = ("wide", "random", "zeros")  # of data at which accesses have to be the same
+
+    @property
+    def options(self) -> list[str]:
+        return [f"--{name}={size}" for name, size in zip("mnk", self.shape, strict=True)]
 
     def __str__(self) -> str:
         waves = ", 2 multiprocessors" if self.several_waves else ""
@@ -86,18 +73,41 @@ class Case:
 
 
 @dataclass(frozen=True)
-class Proof:
+class OwnCase:
+    """What a stage with a harness of its own computes."""
+
+    text: str  # the program's options
+    sets: tuple[str, ...]
+    several_waves: bool = False
+    of_product = False
+
+    @property
+    def options(self) -> list[str]:
+        return shlex.split(self.text)
+
+    def __str__(self) -> str:
+        return self.text + (", 2 multiprocessors" if self.several_waves else "")
+
+
+@dataclass(frozen=True)
+class Product:
     """`values`: of which A and B are made; `too_large`: how likely a result is rounded."""
 
     values: int
     too_large: float
     runs: int
-    events: int
 
     @property
     def bits(self) -> float:
         """-log2 of the probability that a wrong element is right in all runs."""
         return -self.runs * math.log2(unseen(self.values, self.too_large))
+
+
+@dataclass(frozen=True)
+class Proof:
+    events: int
+    blocks: list[int]  # that were entered
+    product: Product | None
 
 
 def unseen(values: int, too_large: float) -> float:
@@ -127,27 +137,60 @@ def sizes(tile: int, least: int, tiles: int) -> list[int]:
 
 def cases(tile: tuple[int, int, int]) -> list[Case]:
     """Nine shapes have every pair of remainders of two dimensions. K is longer than what buffers
-    hold, so that they are filled again, in three of them and where there are several waves."""
+    hold, so that they are filled again, in three of them and where there are several waves. It is
+    longest in the last, where few numbers are left whose sums are exact."""
     m, n = (sizes(t, 1, 1) for t in tile[:2])
     k = sizes(tile[2], 64, BUFFERED)
     pairs = [(m[i], n[j], k[(i + j) % 3]) for i in range(3) for j in range(3)]
     waves = Case((2 * tile[0] + 1, 2 * tile[1] + 1, k[2]), several_waves=True)
-    return [Case((1, 1, 1)), *map(Case, dict.fromkeys(pairs)), waves]
+    rounds = Case((1, 1, ROUNDS * tile[2] + 1), of_product=False)
+    return [Case((1, 1, 1)), *map(Case, dict.fromkeys(pairs)), waves, rounds]
 
 
-def whole_number(value: object) -> bool:
-    """16 hexadecimal digits"""
-    return is_a(value, str) and re.fullmatch("[0-9a-f]{16}", value) is not None
+EXACT_TOO = ("random", "exact")
+OWN_CASES = {
+    "attention": [
+        OwnCase("--heads 1 --queries 1 --keys 1 --width 64", EXACT_TOO),
+        OwnCase("--heads 2 --kv-heads 1 --queries 130 --keys 70 --width 128", EXACT_TOO),
+        OwnCase("--heads 1 --queries 70 --keys 333 --width 64 --causal", EXACT_TOO),
+        OwnCase("--heads 1 --queries 33 --keys 129 --width 256", EXACT_TOO),
+        OwnCase("--heads 4 --kv-heads 2 --queries 1 --keys 700 --width 64", EXACT_TOO),
+        OwnCase(
+            "--batch 2 --heads 2 --queries 129 --keys 129 --width 128 --causal",
+            EXACT_TOO,
+            several_waves=True,
+        ),
+    ],
+    "rows": [
+        OwnCase(
+            f"--rows {rows} --width {width} --operation {operation}", ("random", "far_from_zero")
+        )
+        for rows, width, operation in (
+            (1, 1, "softmax"),
+            (5, 1000, "softmax"),
+            (6, 33, "rms_norm"),
+            (3, 9001, "layer_norm"),
+            (2, 1025, "layer_norm_gelu"),
+        )
+    ],
+    "four_bits": [
+        *(
+            OwnCase(f"--m {m} --n {n} --k {k}", EXACT_TOO)
+            for m, n, k in ((1, 1, 1), (16, 256, 256), (17, 72, 300), (65, 100, 200))
+        ),
+        OwnCase("--m 130 --n 70 --k 1000", EXACT_TOO, several_waves=True),
+    ],
+}
 
 
-LINE = {"file": str, "line": int, "text": str, "digest": whole_number}
+LINE = {"file": str, "line": int, "text": str, "digest": proved.a_number}
 RAN = {
-    "problem": {"wide?": Closed({"values": at_least_1, "too_large": float})},
+    "problem?": {"wide?": Closed({"values": at_least_1, "too_large": float})},
     "variants": [
         {
             "check": {"ok": bool},
             "findings": [planted.a_finding],
-            "digest?": {"all": whole_number, "events": int, "lines": [LINE]},
+            "digest?": {"all": proved.a_number, "events": int, "lines": [LINE], "blocks": [int]},
         },
         ...,
     ],
@@ -162,17 +205,20 @@ class Stage:
     variant: str
     options: tuple[str, ...] = ()
 
-    def run(self, case: Case, data: str, seed: int, digest: bool) -> dict:
+    def run(self, case: Case | OwnCase, data: str, seed: int, digest: bool) -> dict:
         """What it reports. Raises Refused."""
-        m, n, k = case.shape
         with tempfile.TemporaryDirectory() as folder:
             report = Path(folder) / "report.json"
-            words = [self.program, "--m", m, "--n", n, "--k", k, "--variant", self.variant]
+            words = [self.program, *case.options, "--variant", self.variant]
             words += ["--data", data, "--seed", seed, "--json", report, *self.options]
             words.append("--digest" if digest else "--no-memory")
             try:
                 done = subprocess.run(
-                    [str(word) for word in words], capture_output=True, text=True, timeout=SECONDS
+                    [str(word) for word in words],
+                    capture_output=True,
+                    text=True,
+                    timeout=SECONDS,
+                    env=os.environ | {"OMP_NUM_THREADS": "1"},  # a run for each core is enough
                 )
             except subprocess.TimeoutExpired:
                 raise Refused(f"with {data} data it still runs after {SECONDS} s") from None
@@ -189,7 +235,7 @@ class Stage:
             raise Refused(f"{found.file}:{found.line}: {cause}: {found.text}")
         if not variant["check"]["ok"]:
             where = re.search(r"(row \d+, column|wrote (before|past)).*", done.stdout)
-            what = where[0].strip() if where else "C is not the product"
+            what = where[0].strip() if where else said
             raise Refused(f"wrong result with {data} data, seed {seed}: {what}")
         return ran
 
@@ -205,7 +251,7 @@ def difference(one: dict, other: dict) -> str:
     return f"{Path(changed[0]['file']).name}:{changed[0]['line']}: {changed[0]['text']}"
 
 
-def prove(stage: Stage, case: Case) -> Proof:
+def prove(stage: Stage, case: Case | OwnCase) -> Proof:
     """Raises Refused."""
 
     def traced(data: str) -> dict:
@@ -215,69 +261,75 @@ def prove(stage: Stage, case: Case) -> Proof:
         stage.run(case, "wide", secrets.randbits(64), digest=False)
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        reports = list(pool.map(traced, SETS))
+        reports = list(pool.map(traced, case.sets))
         first, *others = (ran["variants"][0]["digest"] for ran in reports)
-        for data, digest in zip(SETS[1:], others, strict=True):
+        for data, digest in zip(case.sets[1:], others, strict=True):
             if digest["all"] != first["all"]:
                 where = difference(first, digest)
-                raise Refused(f"accesses depend on the data ({SETS[0]} or {data}): {where}")
+                raise Refused(f"accesses depend on the data ({case.sets[0]} or {data}): {where}")
+        if not case.of_product:
+            return Proof(first["events"], first["blocks"], None)
         wide = reports[0]["problem"]["wide"]
         runs = runs_needed(wide["values"], wide["too_large"])
         list(pool.map(untraced, range(runs - 1)))
-    return Proof(wide["values"], wide["too_large"], runs, first["events"])
+    product = Product(wide["values"], wide["too_large"], runs)
+    return Proof(first["events"], first["blocks"], product)
 
 
-def headers(name: str, seen: set[str]) -> Iterator[str]:
-    """The texts of a kernel's header and of those that it includes, without comments and without
-    the definitions of instructions."""
-    path = ROOT / "kernels" / name
-    if name in seen or name.startswith("ptx/") or not path.is_file():
-        return
-    seen.add(name)
-    text = read_text(path)
-    yield re.sub(r"//.*", "", text)
-    for included in re.findall(r'#include "([\w/.]+)"', text):
-        yield from headers(included, seen)
-
-
-def assumptions(stage: str) -> list[str]:
-    """What the argument needs beside the runs."""
-    text = "\n".join(headers(f"{stage}.cuh", set()))
-    return [*EVERYWHERE, *(said for word, said in ASSUMED.items() if re.search(word, text))]
-
-
-def lines_of(proof: Proof) -> list[str]:
-    chance = f"{DEGREE} / {proof.values:,}"
-    if proof.too_large:
-        chance += f" + {proof.too_large:.1g} for a result that is rounded"
-    return [
-        f"  C is the product: {proof.runs} runs with {proof.values:,} values; a wrong element goes"
-        f" unseen with at most 2^-{proof.bits:.1f}, in one run with {chance}",
-        f"  the same {proof.events:,} accesses and waits with {', '.join(SETS)} data, and no race"
-        " among them: none at this shape with any data, under what is assumed",
+def lines_of(case: Case | OwnCase, proof: Proof) -> list[str]:
+    lines = [
+        f"  the same {proof.events:,} accesses and waits with {', '.join(case.sets)} data, no race"
+        " among them and no wait that is not over: at this shape with any data in any order, under"
+        " what is assumed"
     ]
+    if proof.product:
+        values, too_large = proof.product.values, proof.product.too_large
+        chance = f"{DEGREE} / {values:,}"
+        if too_large:
+            chance += f" + {too_large:.1g} for a result that is rounded"
+        lines.append(
+            f"  C is the product: {proof.product.runs} runs with {values:,} values; a wrong element"
+            f" goes unseen with at most 2^-{proof.product.bits:.1f}, in one run with {chance}"
+        )
+    return lines
 
 
-def prove_stage(name: str, build: planted.Build, given: tuple[int, int, int] | None) -> int:
-    """Prints what is proved. Returns how many shapes are refused."""
+def cases_of(stage: manifest.Stage | manifest.WithOwnHarness) -> list[Case] | list[OwnCase]:
+    return (
+        cases(own_tile(stage.name))
+        if isinstance(stage, manifest.Stage)
+        else OWN_CASES[stage.harness]
+    )
+
+
+def prove_stage(
+    name: str, build: planted.Build, at: list[Case] | list[OwnCase]
+) -> tuple[list[str], Coverage]:
+    """Prints what is proved. Returns the shapes that are refused, and what the others came to."""
     built = build.folder / "stages/cpu" / name
     if not built.is_file():
         raise BadInput(f"no {built}: build the stages for the CPU device first")
     label, _, variant = name.partition("_")
     options = OPTIONS.get(label, ())
-    refused = 0
+    refused, coverage = [], Coverage()
     with tempfile.TemporaryDirectory() as folder:
-        for case in [Case(given)] if given else cases(own_tile(name)):
+        for case in at:
             program = build.unedited(name, Path(folder)) if case.several_waves else built
             try:
                 proof = prove(Stage(program, variant, options), case)
             except Refused as why:
-                refused += 1
+                refused.append(str(case))
                 print(f"{name}, {case}: refused: {why}", flush=True)
             else:
-                print(f"{name}, {case}: proved", *lines_of(proof), sep="\n", flush=True)
-    print(f"{name}: assumed is that", *assumptions(name), sep="\n  - ")
-    return refused
+                coverage.add(program, proof.blocks)
+                print(f"{name}, {case}: proved", *lines_of(case, proof), sep="\n", flush=True)
+        if coverage.entered:
+            entered, blocks = coverage.counts()
+            print(f"{name}: these runs come to {entered} of {blocks} basic blocks")
+            for at_line in coverage.missed():
+                print(f"  no run comes to {at_line}")
+    print(f"{name}: assumed is that", *proved.assumptions(name), sep="\n  - ")
+    return refused, coverage
 
 
 def a_shape(text: str) -> tuple[int, int, int]:
@@ -292,15 +344,31 @@ def main(arguments: list[str]) -> int:
     )
     parser.add_argument("stages", nargs="*", metavar="STAGE")
     parser.add_argument("--shape", type=a_shape, metavar="MxNxK")
+    parser.add_argument("--record", action="store_true")
     parser.add_argument("--build", type=Path, default=ROOT / "build", metavar="FOLDER")
     options = parser.parse_args(arguments)
+    if options.record and options.shape:
+        raise BadInput(
+            "--record keeps what is proved at all shapes of the list, not at one --shape"
+        )
     build = planted.Build(options.build)
-    names = [manifest.stage(name).name for name in options.stages] or [
-        name for name in manifest.load() if (options.build / "stages/cpu" / name).is_file()
+    known = manifest.of_one_gpu()
+    stages = [known.get(name) or manifest.stage(name) for name in options.stages] or [
+        stage for stage in known.values() if (options.build / "stages/cpu" / stage.name).is_file()
     ]
-    if not names:
+    if not stages:
         raise BadInput(f"{options.build} has no stage for the CPU device")
-    refused = sum(prove_stage(name, build, options.shape) for name in names)
-    if refused:
-        print(f"ladder prove: {refused} refused", file=sys.stderr)
-    return 1 if refused else 0
+    refusals = 0
+    for stage in stages:
+        at = cases_of(stage)
+        if options.shape:
+            if not isinstance(stage, manifest.Stage):
+                raise BadInput(f"{stage.name} is no single product: --shape does not say its shape")
+            at = [Case(options.shape)]
+        refused, coverage = prove_stage(stage.name, build, at)
+        refusals += len(refused)
+        if options.record:
+            proved.record(stage.name, len(at), refused, coverage)
+    if refusals:
+        print(f"ladder prove: {refusals} refused", file=sys.stderr)
+    return 1 if refusals else 0

@@ -38,6 +38,7 @@ from ladder import (
     peers,
     planted,
     power_results,
+    proved,
     reading,
     reports,
     results,
@@ -51,7 +52,7 @@ from ladder import (
 )
 from ladder import counters as counted
 from ladder.docs import counters as counter_tables
-from ladder.docs import operator, pictures, products, sources, twins
+from ladder.docs import operator, pictures, products, proofs, sources, twins
 from ladder.docs import results as result_tables
 from ladder.exercises.mistakes import read_mistakes
 from ladder.figures import measured, timelines
@@ -249,6 +250,11 @@ def read_edits(path: Path) -> None:
         shlex.split(edit.options)
         finding = planted.Finding(edit.file, 1, "a race", "text")
         planted.objections(edit, planted.Outcome((finding,)))
+
+
+def read_proved(path: Path) -> None:
+    with instead(proved, RECORD=path):
+        proofs.proofs()
 
 
 def read_wrong(path: Path) -> None:
@@ -553,6 +559,7 @@ READERS = {
     "predicted first": Reader(
         sample(ROOT / "docs/results/predicted_first.jsonl"), "first.jsonl", read_model("FIRST")
     ),
+    "proved": Reader(sample(ROOT / "docs/results/proved.jsonl"), "proved.jsonl", read_proved),
     "operator": Reader(
         sample(ROOT / "docs/results/operator.jsonl"),
         "operator.jsonl",

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from ladder import manifest, planted, prove
+from ladder import manifest, planted, prove, proved
+from ladder.coverage import Coverage
 from ladder.project import ROOT, BadInput
 
 PROOF_EDITS = sorted((ROOT / "tests/proof_edits").glob("*.yaml"))
@@ -26,7 +27,7 @@ def test_runs_are_as_many_as_the_bound_needs():
         runs = prove.runs_needed(values, too_large)
         chance = 2 / values + too_large
         assert chance**runs < 2**-60 <= chance ** (runs - 1)
-        assert prove.Proof(values, too_large, runs, 1).bits == pytest.approx(
+        assert prove.Product(values, too_large, runs).bits == pytest.approx(
             -runs * math.log2(chance)
         )
 
@@ -58,13 +59,41 @@ def test_a_stage_has_its_own_tile_or_one_that_its_launcher_may_choose():
 
 
 def test_what_is_assumed_is_read_from_the_kernel():
-    of = {name: " ".join(prove.assumptions(name)) for name in manifest.load()}
-    assert all("as good as random" in said for said in of.values())
-    assert "st.async" in of["14_few_rows"]
-    assert "mbarriers" in of["10_warp_specialized"]
-    assert "st.async" not in of["02_smem_tiled"]
+    of = {name: " ".join(proved.assumptions(name)) for name in manifest.of_one_gpu()}
+    assert all("only blocks are compared" in said for said in of.values())
+    assert [name for name, said in of.items() if "as good as random" in said] == [*manifest.load()]
+    assert "fences" in of["11b_overlapped_stores"]
+    assert "fences" not in of["02_smem_tiled"]
+    assert "tests of a phase" in of["05b_split_barrier"]
     assert "early start" in of["13_fit_the_waves"]
     assert not [name for name, said in of.items() if "atomics" in said]
+
+
+def test_every_stage_of_one_gpu_has_shapes():
+    for stage in manifest.of_one_gpu().values():
+        assert len(prove.cases_of(stage)) >= 5
+
+
+def test_what_is_recorded_is_of_the_kernel_as_it_was(tmp_path, monkeypatch):
+    class Covered:
+        def counts(self):
+            return 3, 4
+
+        def missed(self):
+            return ["01_naive.cuh:30"]
+
+    monkeypatch.setattr(proved, "RECORD", tmp_path / "proved.jsonl")
+    assert proved.state("01_naive") == "no"
+    proved.record("02_smem_tiled", 11, [], Covered())
+    proved.record("01_naive", 11, ["1x1x1"], Covered())
+    assert [*proved.read()] == ["01_naive", "02_smem_tiled"]
+    assert proved.state("01_naive") == "in part"
+    assert proved.state("02_smem_tiled") == "yes"
+    text = proved.text_of("02_smem_tiled")
+    monkeypatch.setattr(proved, "text_of", lambda stage: f"  {text}\n")
+    assert proved.state("02_smem_tiled") == "yes"
+    monkeypatch.setattr(proved, "text_of", lambda stage: text.replace("+=", "-="))
+    assert proved.state("02_smem_tiled") == "not since its last change"
 
 
 def digest(**lines):
@@ -93,6 +122,10 @@ def test_what_is_no_shape_or_stage_is_bad_input(tmp_path, capsys):
         prove.main(["nothing", "--build", str(built_folder())])
     with pytest.raises(BadInput):
         prove.main(["02_smem_tiled", "--build", str(tmp_path)])
+    with pytest.raises(BadInput, match="not at one --shape"):
+        prove.main(["02_smem_tiled", "--shape", "1x1x1", "--record"])
+    with pytest.raises(BadInput, match="no single product"):
+        prove.main(["22_unfused", "--shape", "1x1x1", "--build", str(built_folder())])
 
 
 def built_folder():
@@ -157,11 +190,31 @@ def test_what_slips_through_an_ordinary_test_is_refused(edit, build, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("stage", ["02_smem_tiled", "03_transposed_b"])
+def test_lines_are_named_to_which_no_run_comes(build):
+    program = build.folder / "stages/cpu/03_transposed_b"
+    if not program.is_file():
+        pytest.skip("03_transposed_b is not built in build/")
+    text = (ROOT / "kernels/03_transposed_b.cuh").read_text().splitlines()
+    tail = next(i for i, line in enumerate(text, 2) if "make_float4(valid > 0" in line)  # its end
+    stage, coverage = prove.Stage(program, "transposed_b"), Coverage()
+
+    def missed(*shape):
+        ran = stage.run(prove.Case(shape), "random", 1, digest=True)
+        coverage.add(program, ran["variants"][0]["digest"]["blocks"])
+        return coverage.missed()
+
+    assert f"03_transposed_b.cuh:{tail}" in missed(32, 32, 64)
+    before = coverage.counts()
+    assert f"03_transposed_b.cuh:{tail}" not in missed(32, 32, 67)
+    assert before[0] < coverage.counts()[0] <= coverage.counts()[1] == before[1]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("stage", ["02_smem_tiled", "03_transposed_b", "22_unfused"])
 def test_stages_are_proved(stage, build, capsys):
     if not (build.folder / "stages/cpu" / stage).is_file():
         pytest.skip(f"{stage} is not built in build/")
     assert prove.main([stage, "--build", str(build.folder)]) == 0
     said = capsys.readouterr().out
     assert "refused" not in said
-    assert said.count(": proved") == len(prove.cases(prove.own_tile(stage)))
+    assert said.count(": proved") == len(prove.cases_of(manifest.of_one_gpu()[stage]))

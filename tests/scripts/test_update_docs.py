@@ -135,9 +135,9 @@ def test_only_what_is_between_the_marks_changes():
 def test_the_table_of_stages_is_in_the_order_of_the_manifest_and_leads_to_the_pages():
     rows = [line for line in written("stages").splitlines() if line.startswith("| [")]
     assert rows == [
-        "| [02_two](02_two.md) | The idea of 02_two | 50.0 | 80.2 | 50.0 | 80.2 |",
-        "| [10_one](10_one.md) | The idea of 10_one | 51.0 | 80.2 | 51.0 | 80.2 |",
-        "| [06_three](06_three.md) | The idea of 06_three | 52.0 | 80.2 | 52.0 | 80.2 |",
+        "| [02_two](02_two.md) | The idea of 02_two | 50.0 | 80.2 | 50.0 | 80.2 | no |",
+        "| [10_one](10_one.md) | The idea of 10_one | 51.0 | 80.2 | 51.0 | 80.2 | no |",
+        "| [06_three](06_three.md) | The idea of 06_three | 52.0 | 80.2 | 52.0 | 80.2 | no |",
     ]
 
 
@@ -789,9 +789,9 @@ def test_every_stage_has_a_page_of_the_same_shape():
 
 def test_a_second_gpu_has_columns_beside_the_first(second):
     stages = written("stages").splitlines()
-    assert stages[2].endswith("| 8192 | % of cuBLAS | % on H100, 4096 | % on H100, 8192 |")
-    assert stages[4].endswith("| 50.0 | 80.2 | 50.0 | 80.2 | 95.5 | 97.5 |")
-    assert stages[5].endswith("| needs sm_90 | needs sm_90 |")
+    assert stages[2].endswith("| % of cuBLAS | % on H100, 4096 | % on H100, 8192 | proved |")
+    assert stages[4].endswith("| 50.0 | 80.2 | 50.0 | 80.2 | 95.5 | 97.5 | no |")
+    assert stages[5].endswith("| needs sm_90 | needs sm_90 | no |")
     results = written("results 02_two").splitlines()
     assert "| % of cuBLAS | % on H100 | registers |" in results[2]
     assert "| 7.0 | 80.2 | 80.2 |" in results[4] and "| 50.0 | 80.2 | 95.5 |" in results[5]
@@ -812,8 +812,8 @@ def test_what_the_second_gpu_has_not_measured_is_said(second):
     (second / "02_two_4096.json").unlink()
     (second / "06_three_8192.json").unlink()
     stages = written("stages").splitlines()
-    assert stages[4].endswith("| not measured | 97.5 |")
-    assert stages[6].endswith("| 95.5 | not measured |")
+    assert stages[4].endswith("| not measured | 97.5 | no |")
+    assert stages[6].endswith("| 95.5 | not measured | no |")
     assert "| `own` | 2.5 | 50.0 | 80.2 | not measured |" in written("results 02_two")
 
 

@@ -22,6 +22,7 @@ Generated text stands between `<!-- KIND ARGUMENTS -->` and `<!-- end -->`. The 
   part TITLE                 a part of docs/order.json: the minutes to read it, and its pages
   onward PAGE                what to do after a page below docs/: its exercises, and after a concept
                              the page that is read next
+  proofs                     what ./ladder prove --record has kept
   steps                      what each stage adds to its parent, as ./ladder steps counts
   access STAGE VARIANT ARRAY OPERATION   a figure: 32 lanes and the sectors or banks they touch
   figure NAME "WORDS"        a figure of ./ladder figures with its caption; what it shows in words
@@ -73,6 +74,7 @@ from ladder.docs import (
     operator,
     pictures,
     products,
+    proofs,
     results,
     road,
     source,
@@ -99,6 +101,7 @@ KINDS = {
     "times": reading.times,
     "part": road.part,
     "onward": road.onward,
+    "proofs": proofs.proofs,
     "steps": results.step_table,
     "results": results.results,
     "shapes": results.shapes,

@@ -2,7 +2,7 @@
 
 import re
 
-from ladder import manifest, steps, written
+from ladder import manifest, proved, steps, written
 from ladder.docs import sources
 from ladder.docs.text import number, table
 from ladder.files import read_text
@@ -77,7 +77,8 @@ def stages() -> str:
             continue
         shares = []
         if not stage.measured:
-            rows.append(row + ["not measured"] * (2 + len(sources.others())) * len(DOCUMENTED))
+            row += ["not measured"] * (2 + len(sources.others())) * len(DOCUMENTED)
+            rows.append([*row, proved.state(stage.name)])
             continue
         for size in DOCUMENTED:
             try:
@@ -90,14 +91,14 @@ def stages() -> str:
         for gpu in sources.others():
             for size in DOCUMENTED:
                 row.append(own_elsewhere(stage.name, size, gpu))
-        rows.append(row)
+        rows.append([*row, proved.state(stage.name)])
         if {*shares} - {"-"}:
             best.append(f"{stage.name} {' and '.join(shares)}")
     if missing:
         raise BadInput(*missing)
     head = ["stage", "idea", "4096", "% of cuBLAS", "8192", "% of cuBLAS"]
     head += [f"{on(gpu)}, {size}" for gpu in sources.others() for size in DOCUMENTED]
-    text = table(head, rows)
+    text = table([*head, "proved"], rows)
     if best:
         text += (
             "\n\ncuBLAS's own choice is not always the fastest of cublasLt's algorithms. Of the "
