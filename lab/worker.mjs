@@ -1,25 +1,38 @@
 // Compiles and runs beside the page, which stays free. One message in: {source, files, arguments};
-// one out: {code, out, error, compileMilliseconds, runMilliseconds}, or {refused} with what the compiler says.
+// one out: {code, out, error, compileMilliseconds, runMilliseconds}, or {refused} with what the
+// compiler says. Before it, some of {doing, share}: what is being done, and how much of it is done.
 import { CompileError, loadCompiler } from "./compile.mjs";
 import { run } from "./engine.mjs";
 
+const LIBRARIES = ["runtime.o", "libc++.a", "libc++abi.a", "libc.a", "libclang_rt.builtins-wasm32.a"];
+const FILES = ["compiler/Compiler.wasm", "compiler/Compiler.data", "headers.json", ...LIBRARIES.map((name) => `lib/${name}`)];
+const say = (doing, share) => self.postMessage({ doing, share });
+
 let headers;
 
+// The bytes of files, which the site has compressed.
+async function bytesOf(names) {
+  const answers = await Promise.all(names.map((name) => fetch(new URL(`${name}.gz`, import.meta.url))));
+  const missing = answers.find((answer) => !answer.ok);
+  if (missing !== undefined) throw new Error(`${missing.url}: ${missing.status}`);
+  const total = answers.reduce((sum, answer) => sum + Number(answer.headers.get("content-length")), 0);
+  let got = 0;
+  const counted = () => new TransformStream({
+    transform(chunk, next) {
+      got += chunk.length;
+      say("loading", got / total);
+      next.enqueue(chunk);
+    },
+  });
+  return Promise.all(answers.map((answer) => new Response(answer.body.pipeThrough(counted()).pipeThrough(new DecompressionStream("gzip"))).arrayBuffer()));
+}
+
 async function load() {
-  const get = async (name) => {
-    const answer = await fetch(new URL(name, import.meta.url));
-    if (!answer.ok) throw new Error(`${name}: ${answer.status}`);
-    return answer;
-  };
-  const bytes = async (name) => (await get(name)).arrayBuffer();
-  const libraries = ["runtime.o", "libc++.a", "libc++abi.a", "libc.a", "libclang_rt.builtins-wasm32.a"];
-  const [create, wasm, data, text, ...contents] = await Promise.all([
-    import("./compiler/Compiler.js"), bytes("compiler/Compiler.wasm"), bytes("compiler/Compiler.data"),
-    get("headers.json").then((answer) => answer.json()), ...libraries.map((name) => bytes(`lib/${name}`)),
-  ]);
-  headers = text;
-  const runtime = Object.fromEntries(libraries.map((name, i) => [name, new Uint8Array(contents[i])]));
-  return loadCompiler(create.default, { wasm, data }, headers, runtime);
+  const [create, [wasm, compilerData, text, ...libraries]] = await Promise.all([import("./compiler/Compiler.js"), bytesOf(FILES)]);
+  headers = JSON.parse(new TextDecoder().decode(text));
+  const runtime = Object.fromEntries(LIBRARIES.map((name, i) => [name, new Uint8Array(libraries[i])]));
+  say("starting");
+  return loadCompiler(create.default, { wasm, data: compilerData }, headers, runtime);
 }
 
 // Begins with the worker: a page that starts its worker early has the compiler ready at the first Run.
@@ -28,9 +41,11 @@ const loading = load();
 self.onmessage = async ({ data: { source, files = {}, arguments: words } }) => {
   try {
     const compile = await loading;
+    say("compiling");
     const begin = performance.now();
     const made = compile(source, files);
     const compiled = performance.now();
+    say("running");
     const textOf = (file) => files[file.replace(/^\/lab\/run\//, "")] ?? headers[file.replace(/^\/lab\//, "")] ?? (file === "/lab/run/kernel.cpp" ? source : undefined);
     const result = await run(made, words, textOf);
     self.postMessage({ ...result, compileMilliseconds: compiled - begin, runMilliseconds: performance.now() - compiled });

@@ -1,0 +1,11 @@
+// The parts of a page that need the lab: each is loaded when it is opened. No module: where the page
+// is opened from disk, its first line stays, which says what to do.
+"use strict";
+const lab = new URL(".", document.currentScript.src);
+for (const part of document.querySelectorAll("details.lab"))
+  part.addEventListener("toggle", async () => {
+    if (location.protocol === "file:") return;
+    document.head.append(Object.assign(document.createElement("link"), { rel: "stylesheet", href: new URL("lab.css", lab) }));
+    const { stagePart } = await import(new URL("stage.mjs", lab));
+    await stagePart(part.querySelector("div"), part.dataset.stage);
+  }, { once: true });
