@@ -43,6 +43,7 @@ LIBRARIES = [
     "/usr/lib/wasm32-wasi/libc.a",
     "/usr/lib/llvm-19/lib/clang/19/lib/wasi/libclang_rt.builtins-wasm32.a",
 ]
+CCACHE = ["ccache"] if shutil.which("ccache") else []
 INCLUDE = ["lab/include", "cpu_device/include", ".", "bench", "kernels"]
 
 # What lab/ has in another way, and the part of the harness that needs no command line.
@@ -53,6 +54,8 @@ HARNESS += ["schedule", "statistics", "table", "verify"]
 
 # Whose pages get the lab.
 STAGES = ["01_naive", "02_smem_tiled", "03_transposed_b", "04_register_blocked", "05_cp_async"]
+INCLUDED = ["bench/harness/harness.h", "bench/exercises/exercise.h", "bench/exercises/grader.h"]
+NO_HEADER = "bench/exercises/solution.inc"  # but included
 
 
 class BuildError(Exception):
@@ -61,7 +64,7 @@ class BuildError(Exception):
 
 def clang(*arguments: str, text: str = "") -> str:
     """Its output. `text` is its input."""
-    command = [CLANG, "--target=wasm32-wasi", "-std=c++17", "-fexceptions"]
+    command = [*CCACHE, CLANG, "--target=wasm32-wasi", "-std=c++17", "-fexceptions"]
     command += [f"-I{folder}" for folder in INCLUDE]
     try:
         done = subprocess.run(
@@ -74,18 +77,20 @@ def clang(*arguments: str, text: str = "") -> str:
     return done.stdout
 
 
-def build_runtime(out: Path, libraries: Path) -> None:
-    """The CPU device, the harness and the C++ library, as the files that the page links.
-    `libraries` has fmt and nlohmann, which know no target."""
+def build_runtime(out: Path, cache: Path) -> None:
+    """The CPU device, the harness, the exercises' grader and the C++ library, as the files that the
+    page links."""
     sources = [p for p in sorted(ROOT.glob("cpu_device/*.cpp")) if p.name not in REPLACED]
     sources += sorted(ROOT.glob("lab/*.cpp"))
     sources += [ROOT / f"bench/harness/{name}.cpp" for name in HARNESS]
+    grader = ROOT / "bench/exercises/grader.cpp"
     objects = out / "objects"
     objects.mkdir(parents=True)
-    links = objects / "include"
-    links.mkdir()
+    links = cache / "include"  # of the system's headers those that know no target
+    links.mkdir(exist_ok=True)
     for name in ("fmt", "nlohmann"):
-        (links / name).symlink_to(libraries / name)
+        if not (links / name).is_symlink():
+            (links / name).symlink_to(f"/usr/include/{name}")
 
     def compile_one(source: Path) -> str:
         target = objects / f"{source.parent.name}_{source.stem}.o"
@@ -95,9 +100,10 @@ def build_runtime(out: Path, libraries: Path) -> None:
         return str(target)
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        compiled = list(pool.map(compile_one, sources))
+        of_grader, *compiled = pool.map(compile_one, [grader, *sources])
     folder = out / "lib"
     folder.mkdir()
+    shutil.copy(of_grader, folder / "grader.o")
     subprocess.run([LINKER, "-r", "-o", str(folder / "runtime.o"), *compiled], check=True)
     for library in LIBRARIES:
         shutil.copy(library, folder)
@@ -178,10 +184,10 @@ def build(out: Path, cache: Path) -> None:
     fetch(COMPILER_PACKAGE, "static/compiler/", COMPILER, out / "compiler", cache)
     fetch(EDITOR_PACKAGE, "codemirror/dist/", EDITOR, out / "editor", cache)
     fetch(EDITOR_PACKAGE, "dist-info/licenses/", EDITOR_LICENSE, out / "editor", cache)
-    build_runtime(out, Path("/usr/include"))
-    includes = ["bench/harness/harness.h", *(f"kernels/{name}.cuh" for name in STAGES)]
-    packed = gzip.compress(json.dumps(headers(includes)).encode(), mtime=0)
-    (out / "headers.json.gz").write_bytes(packed)
+    build_runtime(out, cache)
+    texts = headers(INCLUDED + [f"kernels/{name}.cuh" for name in STAGES])
+    texts |= {f"project/{NO_HEADER}": (ROOT / NO_HEADER).read_text()}
+    (out / "headers.json.gz").write_bytes(gzip.compress(json.dumps(texts).encode(), mtime=0))
     compress(out)
     (out / "stages").mkdir()
     for name in STAGES:
@@ -195,7 +201,7 @@ def main() -> int:
         print("write lab/build.py FOLDER CACHE", file=sys.stderr)
         return 2
     try:
-        build(Path(sys.argv[1]), Path(sys.argv[2]))
+        build(*(Path(folder).resolve() for folder in sys.argv[1:]))
     except BuildError as error:
         print(f"lab/build.py: {error}", file=sys.stderr)
         return 2

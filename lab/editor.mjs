@@ -1,5 +1,12 @@
 // The editor: CodeMirror, with notes and messages below lines of the code.
-import { Decoration, EditorState, EditorView, LanguageDescription, StateEffect, StateField, WidgetType, basicSetup, languages } from "./editor/index.js";
+import { Decoration, EditorState, EditorView, HighlightStyle, LanguageDescription, StateEffect, StateField, WidgetType, basicSetup, defaultHighlightStyle, languages, syntaxHighlighting } from "./editor/index.js";
+
+// The site's colours, which are dark or light, in the place of CodeMirror's.
+const COLOURS = { "#404740": "comment", "#708": "keyword", "#219": "constant", "#164": "number", "#a11": "string", "#00f": "function", "#085": "keyword", "#940": "comment" };
+const colours = HighlightStyle.define(defaultHighlightStyle.specs.map((spec) => ({
+  ...spec,
+  color: COLOURS[spec.color] === undefined ? "inherit" : `var(--md-code-hl-${COLOURS[spec.color]}-color)`,
+})));
 
 class Words extends WidgetType {
   constructor(style, text) {
@@ -33,8 +40,8 @@ export async function makeEditor(parent, text, label, onChange) {
     state: EditorState.create({
       doc: text,
       extensions: [
-        basicSetup, language, marks,
-        EditorView.contentAttributes.of({ "aria-label": label }),
+        basicSetup, syntaxHighlighting(colours), language, marks,
+        EditorView.contentAttributes.of({ "aria-label": label, tabindex: "0" }),
         EditorView.updateListener.of((update) => update.docChanged && onChange()),
       ],
     }),

@@ -46,8 +46,9 @@ export function reportOf(answer, file) {
     answer.refused.split("\n").filter((line) => ERROR.test(line)).forEach(say);
     return ended("does not compile", false);
   }
-  if (answer.error && !answer.out) return ended(`ended before it was done: ${answer.error.trim()}`, false);
-  const [variant] = JSON.parse(answer.out).variants;
+  const { out, error, code } = answer.runs?.[0] ?? answer;
+  if (error && !out) return ended(`ended before it was done: ${error.trim()}`, false);
+  const [variant] = JSON.parse(out).variants;
   for (const row of variant.memory) {
     const note = noteOf(row);
     if (nameOf(row.file) === file) at(row.line).notes.push(note);
@@ -56,5 +57,5 @@ export function reportOf(answer, file) {
   variant.findings.forEach(say);
   const check = variant.check?.ok ? "result ok" : "wrong result";
   const found = variant.findings.length;
-  return ended(found === 0 ? `${variant.name}: ${check}` : `${variant.name}: ${check}, ${found} finding${found === 1 ? "" : "s"}`, answer.code === 0);
+  return ended(found === 0 ? `${variant.name}: ${check}` : `${variant.name}: ${check}, ${found} finding${found === 1 ? "" : "s"}`, code === 0);
 }

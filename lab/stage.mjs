@@ -20,7 +20,7 @@ export async function stagePart(place, name) {
     const wrong = sizes[values.findIndex((x) => !(Number.isInteger(x) && x >= 1 && x <= LARGEST))];
     if (wrong !== undefined) return `${wrong.name} is a whole number from 1 to ${LARGEST}.`;
     const files = { "stage.h": stage.header, [file]: editor.text() };
-    return { source: stage.main, files, arguments: [...values.map(String), variant.value] };
+    return { source: stage.main, files, runs: [[...values.map(String), variant.value]] };
   };
   const show = (answer) => {
     const report = reportOf(answer, file);

@@ -1,10 +1,11 @@
-// Compiles and runs beside the page, which stays free. One message in: {source, files, arguments};
-// one out: {code, out, error, compileMilliseconds, runMilliseconds}, or {refused} with what the
-// compiler says. Before it, some of {doing, share}: what is being done, and how much of it is done.
+// Compiles and runs beside the page, which stays free. One message in: {kind, source, files, runs},
+// where kind is one of compile.mjs, and runs has the arguments of each run; one out: {runs: [{code,
+// out, error, file}], compileMilliseconds, runMilliseconds}, or {refused} with what the compiler
+// says. Before it, some of {doing, share}: what is being done, and how much of it is done.
 import { CompileError, loadCompiler } from "./compile.mjs";
 import { run } from "./engine.mjs";
 
-const LIBRARIES = ["runtime.o", "libc++.a", "libc++abi.a", "libc.a", "libclang_rt.builtins-wasm32.a"];
+const LIBRARIES = ["runtime.o", "grader.o", "libc++.a", "libc++abi.a", "libc.a", "libclang_rt.builtins-wasm32.a"];
 const FILES = ["compiler/Compiler.wasm", "compiler/Compiler.data", "headers.json", ...LIBRARIES.map((name) => `lib/${name}`)];
 const say = (doing, share) => self.postMessage({ doing, share });
 
@@ -38,17 +39,18 @@ async function load() {
 // Begins with the worker: a page that starts its worker early has the compiler ready at the first Run.
 const loading = load();
 
-self.onmessage = async ({ data: { source, files = {}, arguments: words } }) => {
+self.onmessage = async ({ data: { kind = "stage", source, files = {}, runs } }) => {
   try {
     const compile = await loading;
     say("compiling");
     const begin = performance.now();
-    const made = compile(source, files);
+    const made = compile(kind, source, files);
     const compiled = performance.now();
     say("running");
     const textOf = (file) => files[file.replace(/^\/lab\/run\//, "")] ?? headers[file.replace(/^\/lab\//, "")] ?? (file === "/lab/run/kernel.cpp" ? source : undefined);
-    const result = await run(made, words, textOf);
-    self.postMessage({ ...result, compileMilliseconds: compiled - begin, runMilliseconds: performance.now() - compiled });
+    const ended = [];
+    for (const words of runs) ended.push(await run(made, words, textOf));
+    self.postMessage({ runs: ended, compileMilliseconds: compiled - begin, runMilliseconds: performance.now() - compiled });
   } catch (error) {
     self.postMessage(error instanceof CompileError ? { refused: error.message } : { error: String(error?.stack ?? error) });
   }

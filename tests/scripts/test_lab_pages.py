@@ -1,0 +1,194 @@
+"""The pages of a site that was built with --lab, in headless Chromium."""
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from conftest import need, serving
+
+ROOT = Path(__file__).resolve().parents[2]
+need("material", "MkDocs Material")
+from ladder import lab  # noqa: E402
+from ladder import site as hooks  # noqa: E402
+
+PHONE, DESKTOP = 390, 1280
+COMPILER = "Compiler.wasm"
+
+
+def test_a_site_without_the_lab_has_nothing_of_it(monkeypatch):
+    monkeypatch.delenv("LADDER_LAB", raising=False)
+    page = f"<p>a</p>{lab.BEFORE}>b</h2>"
+    assert lab.with_part(page, "01_naive", "lab", False) == page
+    assert lab.files(SimpleNamespace(site_dir="site")) == []
+
+
+@pytest.fixture
+def built(tmp_path, monkeypatch):
+    """As if it was built with the lab, for one stage."""
+    monkeypatch.setenv("LADDER_LAB", "1")
+    monkeypatch.setattr(lab, "BUILT", tmp_path)
+    (tmp_path / "lab/stages").mkdir(parents=True)
+    (tmp_path / "lab/stages/01_naive.json").write_text("{}")
+
+
+@pytest.mark.parametrize("theme", ["en", "zh"])
+def test_a_stages_page_has_its_part_before_what_was_measured(built, theme):
+    config = SimpleNamespace(theme={"language": theme}, site_dir="site", repo_url="")
+    page = SimpleNamespace(
+        file=SimpleNamespace(src_uri="01_naive.md", dest_uri="01_naive.html"), meta={}
+    )
+    html = hooks.on_page_content(f"<p>a</p>{lab.BEFORE}>b</h2>", page, config, None)
+    part = html[html.index("<details") : html.index(lab.BEFORE)]
+    assert 'data-stage="01_naive"' in part
+    assert f'src="{"../" * (theme == "zh")}lab/open.js"' in part
+    [file] = lab.files(config)
+    assert file.dest_uri == "lab/stages/01_naive.json"
+
+
+@pytest.fixture(scope="module")
+def lab_site(site, engine, tmp_path_factory):
+    """The address of the site with the lab: what --lab adds to it is added here."""
+    folder = tmp_path_factory.mktemp("lab_site") / "site"
+    shutil.copytree(site, folder)
+    shutil.copytree(engine, folder / "lab")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LADDER_LAB", "1")
+        patch.setattr(lab, "BUILT", engine.parent)
+        for name in lab.stages():
+            page = folder / f"{name}.html"
+            page.write_text(lab.with_part(page.read_text(), name, "lab", False))
+    with serving(folder) as address:
+        yield address
+
+
+class Part:
+    """The part of a stage's page that compiles."""
+
+    def __init__(self, page, address, stage):
+        self.page, self.asked = page, []
+        page.on("request", lambda request: self.asked.append(request.url))
+        page.goto(f"{address}/{stage}.html")
+        self.kernel = (ROOT / f"kernels/{stage}.cuh").read_text()
+
+    def open(self):
+        self.page.locator("details.lab summary").focus()
+        self.page.keyboard.press("Enter")
+        self.page.wait_for_selector("details.lab .cm-line")
+
+    def wait(self):
+        self.page.wait_for_selector("details.lab progress", state="visible")
+        self.page.wait_for_selector("details.lab progress", state="hidden", timeout=300_000)
+        return self.page.inner_text(".lab-verdict")
+
+    def write(self, kernel):
+        self.page.click(".cm-content")
+        self.page.keyboard.press("Control+A")
+        self.page.keyboard.insert_text(kernel)
+
+    def run(self):
+        self.page.get_by_role("button", name="Run", exact=True).click()
+        return self.wait()
+
+    def below(self, code):
+        """What stands below the line with this code, which is in sight."""
+        line = self.page.locator(".cm-line", has_text=code).first
+        return line.evaluate("""line => {
+          const said = [];
+          const next = () => line = line.nextElementSibling;
+          while (next()?.matches(".lab-note, .lab-message")) said.push(line.textContent);
+          return said;
+        }""")
+
+
+@pytest.fixture(scope="module")
+def part(browser, lab_site):
+    page = browser.new_page(viewport={"width": DESKTOP, "height": 900})
+    yield Part(page, lab_site, "03_transposed_b")
+    page.close()
+
+
+@pytest.mark.slow
+def test_the_keyboard_alone_runs_what_the_terminal_counts(part, lab_site):
+    """The first: it loads the compiler."""
+    part.open()
+    page = part.page
+    for value in ("64", "64", "64"):
+        page.keyboard.press("Tab")
+        page.keyboard.press("Control+A")
+        page.keyboard.type(value)
+    page.keyboard.press("Tab")
+    page.keyboard.type("conflicted")
+    assert not [url for url in part.asked if COMPILER in url]
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    assert part.wait() == "conflicted: result ok"
+    assert [url for url in part.asked if COMPILER in url]
+    assert [url for url in part.asked if not url.startswith(lab_site)] == []
+
+    said = part.below("sB[tx][ty] = ")
+    assert "store sB: 32 wavefronts per request, ideal 1" in said
+    program = ROOT / "build/stages/cpu/03_transposed_b"
+    if program.is_file():
+        printed = subprocess.run(
+            [program, "--size", "64", "--variant", "conflicted"], capture_output=True, text=True
+        ).stdout
+        [row] = re.findall(r"store +shared sB .*", printed)
+        assert "sB[tx][ty] = " in row and " 32.00 " in row
+
+
+@pytest.mark.slow
+def test_an_endless_loop_is_ended_and_the_page_stays_free(part):
+    part.write(part.kernel.replace("__syncthreads();", "for (;;) {}", 1))
+    page = part.page
+    page.get_by_role("button", name="Run", exact=True).click()
+    page.evaluate("""() => {
+      window.longest = 0;
+      let before = performance.now();
+      const look = now => {
+        window.longest = Math.max(window.longest, now - before);
+        before = now;
+        requestAnimationFrame(look);
+      };
+      requestAnimationFrame(look);
+    }""")
+    assert part.wait().endswith("1 finding")
+    assert page.evaluate("window.longest") < 1500  # milliseconds; others have the processor, too
+    assert part.below("for (;;) {}")[0].startswith("still running after 2 s of one block")
+
+
+@pytest.mark.slow
+def test_what_does_not_compile_is_marked_at_its_line(part):
+    part.write(part.kernel.replace("float acc = 0.0f", "flat acc = 0.0f", 1))
+    assert part.run() == "does not compile"
+    assert part.below("flat acc")[0].startswith("error: use of undeclared identifier 'flat'")
+
+
+@pytest.mark.slow
+def test_what_runs_can_be_stopped_and_the_kernel_comes_back(part):
+    part.page.get_by_role("button", name="The kernel as it was").click()
+    part.page.get_by_role("button", name="Run", exact=True).click()
+    part.page.get_by_role("button", name="Stop").click()
+    part.page.wait_for_selector("details.lab progress", state="hidden")
+    assert part.page.inner_text(".lab-verdict") == "stopped"
+    part.page.fill("input[name=M]", "0")
+    part.page.get_by_role("button", name="Run", exact=True).click()
+    said = part.page.eval_on_selector("details.lab output", "output => output.value")
+    assert said == "M is a whole number from 1 to 256."
+    part.page.fill("input[name=M]", "33")
+    assert part.run() == "conflicted: result ok"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [DESKTOP, PHONE])
+def test_the_part_is_no_wider_than_the_window(part, width):
+    part.page.set_viewport_size({"width": width, "height": 844})
+    beyond = "document.documentElement.scrollWidth - innerWidth"
+    assert part.page.evaluate(beyond) <= 0
+    need("axe_playwright_python", "axe")
+    from axe_playwright_python.sync_playwright import Axe
+
+    found = Axe().run(part.page, "details.lab").response["violations"]
+    assert [each["id"] for each in found] == []
