@@ -14,6 +14,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "scripts"))
+import exercises  # noqa: E402
 
 # What is taken from packages of PyPI, file by file. Nothing of it is ever committed. The first is
 # Clang 23 for WebAssembly, with its licences, 132 MB; the second CodeMirror 6 as one module.
@@ -192,6 +194,11 @@ def build(out: Path, cache: Path) -> None:
     (out / "stages").mkdir()
     for name in STAGES:
         (out / f"stages/{name}.json").write_text(json.dumps(stage_parts(name)))
+    (out / "exercises").mkdir()
+    for exercise in exercises.in_the_page():
+        known = json.dumps(exercises.exercise_json(exercise))
+        (out / f"exercises/{exercise.name}.json").write_text(known)
+    (out / "grader.json").write_text(json.dumps(exercises.words()))
     for script in (*ROOT.glob("lab/*.mjs"), ROOT / "lab/open.js", ROOT / "lab/lab.css"):
         shutil.copy(script, out)
 

@@ -1,5 +1,5 @@
 // What a page's parts have in common: controls, the progress of a run, and messages.
-import { ask, stop } from "./client.mjs";
+import { stop } from "./client.mjs";
 
 // An element. `properties` are set as they are called in a script; `children` are elements or texts.
 export function make(tag, properties = {}, ...children) {
@@ -16,14 +16,14 @@ export async function data(name) {
 
 const DOING = { loading: "loading the compiler (once, 38 MB)", starting: "starting the compiler", compiling: "compiling", running: "running" };
 
-// A button that asks the worker, and one that stops it: {bar, run}. `bar` is for the page. run() is
-// what the button does: it asks with what `question` returns, and hands the answer on.
-export function runner(name, question, show) {
+// A button that has something done, and one that ends it, as a bar for the page. `act` is called with
+// what client.mjs calls for progress, and its result handed on to `show`; a text is a mistake of the
+// reader's.
+export function runner(name, act, show) {
   const begin = make("button", { className: "md-button md-button--primary", textContent: name });
   const end = make("button", { className: "md-button", textContent: "Stop", hidden: true });
   const progress = make("progress", { hidden: true, max: 1 });
   const status = make("output");
-  const bar = make("div", { className: "lab-bar" }, begin, end, progress, status);
   const isRunning = (yes) => {
     begin.disabled = yes;
     end.hidden = progress.hidden = !yes;
@@ -31,21 +31,22 @@ export function runner(name, question, show) {
   progress.setAttribute("aria-label", "progress");
   end.addEventListener("click", stop);
   begin.addEventListener("click", async () => {
-    const asked = question();
-    if (typeof asked === "string") {
-      status.value = asked;
-      return;
-    }
     isRunning(true);
-    const answer = await ask(asked, ({ doing, share }) => {
-      status.value = DOING[doing];
-      if (share === undefined) progress.removeAttribute("value");
-      else progress.value = share;
-    });
-    isRunning(false);
     status.value = "";
+    let result;
+    try {
+      result = await act(({ doing, share }) => {
+        status.value = DOING[doing];
+        if (share === undefined) progress.removeAttribute("value");
+        else progress.value = share;
+      });
+      status.value = typeof result === "string" ? result : "";
+    } catch (error) {
+      status.value = error.message;
+    }
+    isRunning(false);
     begin.focus();
-    await show(answer);
+    if (typeof result === "object") show(result);
   });
-  return bar;
+  return make("div", { className: "lab-bar" }, begin, end, progress, status);
 }

@@ -6,6 +6,7 @@ for (const part of document.querySelectorAll("details.lab"))
   part.addEventListener("toggle", async () => {
     if (location.protocol === "file:") return;
     document.head.append(Object.assign(document.createElement("link"), { rel: "stylesheet", href: new URL("lab.css", lab) }));
-    const { stagePart } = await import(new URL("stage.mjs", lab));
-    await stagePart(part.querySelector("div"), part.dataset.stage);
+    const place = part.querySelector("div");
+    if (part.dataset.stage !== undefined) (await import(new URL("stage.mjs", lab))).stagePart(place, part.dataset.stage);
+    else (await import(new URL("exercise.mjs", lab))).exercisePart(place, part.dataset.exercise);
   }, { once: true });

@@ -1,4 +1,5 @@
 // "Run it here" on the page of a stage: its kernel in an editor, and what a run counts beside it.
+import { ask } from "./client.mjs";
 import { makeEditor } from "./editor.mjs";
 import { data, make, runner } from "./here.mjs";
 import { reportOf } from "./report.mjs";
@@ -15,12 +16,12 @@ export async function stagePart(place, name) {
   const elsewhere = make("ul");
   const code = make("div", { className: "lab-code" });
 
-  const question = () => {
+  const act = (onProgress) => {
     const values = sizes.map((input) => Number(input.value));
     const wrong = sizes[values.findIndex((x) => !(Number.isInteger(x) && x >= 1 && x <= LARGEST))];
     if (wrong !== undefined) return `${wrong.name} is a whole number from 1 to ${LARGEST}.`;
     const files = { "stage.h": stage.header, [file]: editor.text() };
-    return { source: stage.main, files, runs: [[...values.map(String), variant.value]] };
+    return ask({ kind: "stage", source: stage.main, files, runs: [[...values.map(String), variant.value]] }, onProgress);
   };
   const show = (answer) => {
     const report = reportOf(answer, file);
@@ -32,7 +33,7 @@ export async function stagePart(place, name) {
   };
   const again = make("button", { className: "md-button", textContent: "The kernel as it was" });
   const labelled = (words, input) => make("label", {}, `${words} `, input);
-  const bar = runner("Run", question, show);
+  const bar = runner("Run", act, show);
   bar.append(again);
   place.replaceChildren(
     make("div", { className: "lab-bar" }, ...sizes.map((input) => labelled(input.name, input)), labelled("variant", variant)),

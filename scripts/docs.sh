@@ -26,7 +26,7 @@ lab() {
     =wasi-libc =libfmt-dev =nlohmann-json3-dev
   rm -rf build/lab/site
   mkdir -p build/lab/site/lab
-  python3 lab/build.py build/lab/site/lab build/lab || die "the lab could not be built"
+  .venv/bin/python lab/build.py build/lab/site/lab build/lab || die "the lab could not be built"
   export LADDER_LAB=1
 }
 

@@ -2,23 +2,26 @@
 (lab/README.md). Without it no page has a byte more."""
 
 import os
+import re
 
 from mkdocs.structure.files import File
 
 from ladder.project import ROOT
 
 BUILT = ROOT / "build/lab/site"  # what lab/build.py has written is below it, in lab/
-BEFORE = '<h2 id="prediction-and-measurement"'
+BEFORE = {
+    "stage": "prediction-and-measurement",
+    "exercise": "hints",
+}  # this heading stands the part
 # English and Chinese: what is opened, and what stands there where it cannot be loaded.
-WORDS = (
-    (
-        "Run it here: change the kernel, and see what each line costs",
-        "A page from disk cannot compile: write ./scripts/docs.sh serve --lab.",
-    ),
-    (
-        "在这里运行: 修改核函数, 看每一行的代价",
-        "从磁盘打开的页面不能编译: 请用 ./scripts/docs.sh serve --lab。",
-    ),
+RUN = (
+    "Run it here: change the kernel, and see what each line costs",
+    "在这里运行: 修改核函数, 看每一行的代价",
+)
+SOLVE = ("Solve it here: write, and have it graded", "在这里解答: 编写并评分")
+NO_SERVER = (
+    "A page from disk cannot compile: write ./scripts/docs.sh serve --lab.",
+    "从磁盘打开的页面不能编译: 请用 ./scripts/docs.sh serve --lab。",
 )
 
 
@@ -26,8 +29,9 @@ def is_wanted() -> bool:
     return os.environ.get("LADDER_LAB") == "1"
 
 
-def stages() -> set[str]:
-    return {path.stem for path in (BUILT / "lab/stages").glob("*.json")} if is_wanted() else set()
+def known(kind: str) -> set[str]:
+    """The names of the stages, or of the exercises, that can be run in the page."""
+    return {path.stem for path in (BUILT / "lab" / kind).glob("*.json")} if is_wanted() else set()
 
 
 def files(config) -> list[File]:
@@ -38,14 +42,19 @@ def files(config) -> list[File]:
     return [File(name, str(BUILT), config.site_dir, False) for name in sorted(names)]
 
 
-def with_part(html: str, stage: str, lab: str, in_chinese: bool) -> str:
-    """A stage's page with the part in which its kernel runs. `lab` is the folder of files()."""
-    if stage not in stages():
+def with_part(html: str, source: str, stage: str, lab: str, in_chinese: bool) -> str:
+    """A page with the part in which kernels run: that of `stage`, or of an exercise by its path.
+    `lab` is the folder of files()."""
+    exercise = source.removeprefix("source/exercises/").split("/")[0]
+    if stage in known("stages"):
+        kind, name, summary = "stage", stage, RUN
+    elif source.endswith("/README.md.md") and exercise in known("exercises"):
+        kind, name, summary = "exercise", exercise, SOLVE
+    else:
         return html
-    summary, no_server = WORDS[in_chinese]
     part = (
-        f'<details class="lab" data-stage="{stage}"><summary>{summary}</summary>'
-        f'<div>{no_server}</div></details><script src="{lab}/open.js"></script>\n'
+        f'<details class="lab" data-{kind}="{name}"><summary>{summary[in_chinese]}</summary>'
+        f'<div>{NO_SERVER[in_chinese]}</div></details><script src="{lab}/open.js"></script>\n'
     )
-    before, found, rest = html.partition(BEFORE)
-    return f"{before}{part}{found}{rest}"
+    heading = re.compile(rf'<h2 [^>]*id="{BEFORE[kind]}"')
+    return heading.sub(lambda found: part + found[0], html, count=1)

@@ -496,10 +496,9 @@ def on_page_content(html, page, config, files):
     if pair:
         html += difference(*pair)
     in_chinese = chinese.is_chinese(config)
-    if source in parents():
-        html = lab.with_part(
-            html, parents()[source][0], "../lab" if in_chinese else "lab", in_chinese
-        )
+    loaded_from = posixpath.relpath("../lab" if in_chinese else "lab", folder or ".")
+    stage, _ = parents().get(source, ("", None))
+    html = lab.with_part(html, source, stage, loaded_from, in_chinese)
     html = chinese.in_words(html) if in_chinese else html
     if source != GLOSSARY and not source.startswith("source/"):
         address = posixpath.relpath(chinese.address_of(GLOSSARY), folder or ".")

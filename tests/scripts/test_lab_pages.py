@@ -16,36 +16,52 @@ from ladder import site as hooks  # noqa: E402
 
 PHONE, DESKTOP = 390, 1280
 COMPILER = "Compiler.wasm"
+STAGE = '<p>a</p><h2 id="prediction-and-measurement">b</h2>'
+EXERCISE = '<p>a</p><h2 data-search-exclude id="hints">b</h2>'
+OF_EXERCISE = "source/exercises/01_thread_mapping/README.md.md"
+# What is looked at: the stage of each page, if it is a stage's.
+PAGES = {
+    "03_transposed_b.md": "03_transposed_b",
+    OF_EXERCISE: "",
+    "source/exercises/02_predict_sectors/README.md.md": "",
+    "source/exercises/06_missing_barrier/README.md.md": "",
+}
 
 
 def test_a_site_without_the_lab_has_nothing_of_it(monkeypatch):
     monkeypatch.delenv("LADDER_LAB", raising=False)
-    page = f"<p>a</p>{lab.BEFORE}>b</h2>"
-    assert lab.with_part(page, "01_naive", "lab", False) == page
+    assert lab.with_part(STAGE, "01_naive.md", "01_naive", "lab", False) == STAGE
     assert lab.files(SimpleNamespace(site_dir="site")) == []
 
 
 @pytest.fixture
 def built(tmp_path, monkeypatch):
-    """As if it was built with the lab, for one stage."""
+    """As if it was built with the lab, for a stage and an exercise."""
     monkeypatch.setenv("LADDER_LAB", "1")
     monkeypatch.setattr(lab, "BUILT", tmp_path)
-    (tmp_path / "lab/stages").mkdir(parents=True)
-    (tmp_path / "lab/stages/01_naive.json").write_text("{}")
+    for name in ("stages/01_naive.json", "exercises/01_thread_mapping.json"):
+        path = tmp_path / "lab" / name
+        path.parent.mkdir(parents=True)
+        path.write_text("{}")
 
 
-@pytest.mark.parametrize("theme", ["en", "zh"])
-def test_a_stages_page_has_its_part_before_what_was_measured(built, theme):
+@pytest.mark.parametrize(("theme", "up"), [("en", ""), ("zh", "../")])
+@pytest.mark.parametrize(
+    ("source", "html", "opened", "folder"),
+    [
+        ("01_naive.md", STAGE, 'data-stage="01_naive"', ""),
+        (OF_EXERCISE, EXERCISE, 'data-exercise="01_thread_mapping"', "../../../"),
+    ],
+)
+def test_a_page_has_its_part(built, theme, up, source, html, opened, folder):
     config = SimpleNamespace(theme={"language": theme}, site_dir="site", repo_url="")
-    page = SimpleNamespace(
-        file=SimpleNamespace(src_uri="01_naive.md", dest_uri="01_naive.html"), meta={}
-    )
-    html = hooks.on_page_content(f"<p>a</p>{lab.BEFORE}>b</h2>", page, config, None)
-    part = html[html.index("<details") : html.index(lab.BEFORE)]
-    assert 'data-stage="01_naive"' in part
-    assert f'src="{"../" * (theme == "zh")}lab/open.js"' in part
-    [file] = lab.files(config)
-    assert file.dest_uri == "lab/stages/01_naive.json"
+    file = SimpleNamespace(src_uri=source, dest_uri=source.replace(".md", ".html"))
+    page = hooks.on_page_content(html, SimpleNamespace(file=file, meta={}), config, None)
+    part = page[page.index("<details") : page.index("<h2")]
+    assert opened in part
+    assert f'src="{folder}{up}lab/open.js"' in part
+    assert len(lab.files(config)) == 2
+    assert lab.with_part(html, "02_smem_tiled.md", "02_smem_tiled", "lab", False) == html
 
 
 @pytest.fixture(scope="module")
@@ -57,9 +73,10 @@ def lab_site(site, engine, tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("LADDER_LAB", "1")
         patch.setattr(lab, "BUILT", engine.parent)
-        for name in lab.stages():
-            page = folder / f"{name}.html"
-            page.write_text(lab.with_part(page.read_text(), name, "lab", False))
+        for source, name in PAGES.items():
+            page = folder / re.sub("md$", "html", source)
+            up = "../" * source.count("/")
+            page.write_text(lab.with_part(page.read_text(), source, name, f"{up}lab", False))
     with serving(folder) as address:
         yield address
 
