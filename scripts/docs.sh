@@ -13,10 +13,13 @@
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 help "$@"
 
+mkdocs_installed() {
+  venv_with material,latex2mathml site || die "MkDocs Material could not be installed into .venv"
+}
+
 site() {
   install_packages doxygen=doxygen
-  venv_with material,latex2mathml site ||
-    die "MkDocs Material could not be installed into .venv"
+  mkdocs_installed
   NO_MKDOCS_2_WARNING=1 .venv/bin/python -m mkdocs "$@"
 }
 
@@ -24,6 +27,7 @@ site() {
 lab() {
   install_packages clang++-19=clang-19 wasm-ld-19=lld-19 =libc++-19-dev-wasm32 =libclang-rt-19-dev-wasm32 \
     =wasi-libc =libfmt-dev =nlohmann-json3-dev
+  mkdocs_installed  # with PyYAML
   rm -rf build/lab/site
   mkdir -p build/lab/site/lab
   .venv/bin/python lab/build.py build/lab/site/lab build/lab || die "the lab could not be built"

@@ -13,6 +13,8 @@ ROOT = Path(__file__).resolve().parents[2]
 need("material", "MkDocs Material")
 from ladder import lab  # noqa: E402
 from ladder import site as hooks  # noqa: E402
+from ladder.exercises.learner import PROGRESS  # noqa: E402
+from ladder.files import read_json  # noqa: E402
 
 PHONE, DESKTOP = 390, 1280
 COMPILER = "Compiler.wasm"
@@ -209,3 +211,83 @@ def test_the_part_is_no_wider_than_the_window(part, width):
 
     found = Axe().run(part.page, "details.lab").response["violations"]
     assert [each["id"] for each in found] == []
+
+
+class Exercise:
+    """The part of an exercise's page that grades."""
+
+    def __init__(self, page, address, name):
+        self.page = page
+        self.folder = ROOT / "exercises" / name
+        page.goto(f"{address}/source/exercises/{name}/README.md.html")
+        page.click("details.lab > summary")
+        page.get_by_role("button", name="Grade").wait_for()
+
+    def write(self, text):
+        self.page.click(".cm-content")
+        self.page.keyboard.press("Control+A")
+        self.page.keyboard.insert_text(text)
+
+    def grade(self):
+        """The first line of the verdict."""
+        self.page.get_by_role("button", name="Grade").click()
+        self.page.wait_for_selector("details.lab progress", state="hidden", timeout=300_000)
+        return self.page.inner_text(".lab-report >> nth=0").splitlines()[0]
+
+
+@pytest.mark.slow
+def test_an_exercise_is_solved_after_a_mistake_and_the_browser_knows_it(lab_site, browser):
+    window = browser.new_context(viewport={"width": PHONE, "height": 844})
+    page = window.new_page()
+    exercise = Exercise(page, lab_site, "01_thread_mapping")
+    solution = (exercise.folder / "solution.cuh").read_text()
+    exercise.write(solution.replace(" || column >= columns", ""))
+    assert exercise.grade().startswith(
+        "NOT YET  01_thread_mapping: exercise.cuh:7: writes past the end of a row of out"
+    )
+    assert "writes past the end of a row" in page.inner_text(".lab-message >> nth=0")
+    assert page.get_by_text("2 more findings").is_visible()
+    exercise.write(solution)
+    assert exercise.grade() == "PASSED  01_thread_mapping: all holds"
+    assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+
+    exercise = Exercise(page, lab_site, "01_thread_mapping")  # the browser remembers
+    assert page.get_by_text("done", exact=True).is_visible()
+    assert "factor * in[row * ld_in + column]" in page.inner_text(".cm-content")
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Export my progress").click()
+    known = {"done": True, "hints": 0, "solution": False, "told": False}
+    exported = read_json(Path(download.value.path()), PROGRESS)
+    assert exported == {"01_thread_mapping": known}
+    window.close()
+
+
+@pytest.mark.slow
+def test_the_lines_of_a_bug_are_asked_for_before_they_are_shown(lab_site, browser):
+    window = browser.new_context()
+    page = window.new_page()
+    exercise = Exercise(page, lab_site, "06_missing_barrier")
+    assert exercise.grade().startswith("NOT YET  06_missing_barrier: race: reads what another")
+    assert page.locator(".lab-message").count() == 0
+    for lines, said in (("1", "No."), ("18", "No, but 18 is part of it.")):
+        page.fill("input[name=lines]", lines)
+        page.get_by_role("button", name="Answer").click()
+        assert page.eval_on_selector("form output", "output => output.value") == said
+    page.fill("input[name=lines]", "18 22")
+    page.keyboard.press("Enter")
+    assert "exercise.cuh:" in page.inner_text(".lab-report >> nth=0")
+    window.close()
+
+
+@pytest.mark.slow
+def test_predicted_numbers_are_graded(lab_site, browser):
+    page = browser.new_page()
+    exercise = Exercise(page, lab_site, "02_predict_sectors")
+    page.fill("input[name=load_sectors]", "17")
+    assert exercise.grade().endswith(
+        "load_sectors is not 17, store_sectors has no whole number yet"
+    )
+    page.fill("input[name=load_sectors]", "18")
+    page.fill("input[name=store_sectors]", "16")
+    assert exercise.grade() == "PASSED  02_predict_sectors: all holds"
+    page.close()
