@@ -1,7 +1,7 @@
 // Compiles and runs beside the page, which stays free. One message in: {kind, source, files, runs},
 // where kind is one of compile.mjs, and runs has the arguments of each run; one out: {runs: [{code,
 // out, error, file}], compileMilliseconds, runMilliseconds}, or {refused} with what the compiler
-// says. Before it, some of {doing, share}: what is being done, and how much of it is done.
+// says, or {error}. Before it, some of {doing, share}: what is being done, and how much of it is done.
 import { CompileError, loadCompiler } from "./compile.mjs";
 import { run } from "./engine.mjs";
 
@@ -21,7 +21,7 @@ async function bytesOf(names) {
   const counted = () => new TransformStream({
     transform(chunk, next) {
       got += chunk.length;
-      say("loading", got / total);
+      say("loading", total > 0 ? Math.min(got / total, 1) : undefined);
       next.enqueue(chunk);
     },
   });
@@ -52,6 +52,8 @@ self.onmessage = async ({ data: { kind = "stage", source, files = {}, runs } }) 
     for (const words of runs) ended.push(await run(made, words, textOf));
     self.postMessage({ runs: ended, compileMilliseconds: compiled - begin, runMilliseconds: performance.now() - compiled });
   } catch (error) {
-    self.postMessage(error instanceof CompileError ? { refused: error.message } : { error: String(error?.stack ?? error) });
+    if (error instanceof CompileError) return self.postMessage({ refused: error.message });
+    console.error(error);
+    self.postMessage({ error: String(error) });
   }
 };
