@@ -4,8 +4,8 @@
 #   ./scripts/docs.sh serve       builds it, serves it locally, rebuilds as files change
 #   ./scripts/docs.sh build       writes build/site, and below it build/site/zh, in Chinese; fails on any
 #                                 warning, a broken link among them
-#   ./scripts/docs.sh serve --lab, build --lab    with kernels that are compiled and run in the page: needs
-#                                 Clang for WebAssembly, and once the network (lab/README.md)
+#                                 serve --lab and build --lab: with kernels that run in the page; needs Clang
+#                                 for WebAssembly, and once the network (lab/README.md)
 #   ./scripts/docs.sh update      rewrites the plots, the stepper's traces and what is generated in README.md
 #                                 and docs/ (needs the CPU build)
 #
@@ -61,6 +61,6 @@ case "$*" in
     ./ladder docs
     ;;
   *)
-    bad_input "write ./scripts/docs.sh serve, build, update, serve --lab or build --lab"
+    bad_input "write ./scripts/docs.sh serve, build or update; serve and build take --lab"
     ;;
 esac
