@@ -10,7 +10,7 @@ const FLAGS = [
 // asked for behind the driver, which has none for this target.
 const KERNEL = [
   "-O1", "-g1", "-fexceptions", "-fno-strict-aliasing", "-fno-elide-constructors", "-fno-finite-loops", "-w",
-  "-Xclang -fsanitize=thread", "-mllvm -tsan-instrument-func-entry-exit=0", "-fsanitize-coverage=trace-pc,no-prune",
+  "-Xclang -fsanitize=thread,array-bounds -Xclang -fsanitize-recover=array-bounds", "-mllvm -tsan-instrument-func-entry-exit=0", "-fsanitize-coverage=trace-pc,no-prune",
 ];
 // By kind of program: what each includes, and nobody edits, and what it is linked with beside the
 // device. Such headers are parsed once, by the same flags, and kept as a precompiled header: parsing

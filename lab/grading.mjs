@@ -30,7 +30,7 @@ function compileErrors(said, text) {
 }
 
 // The cases that a run reports, what is named before what is drawn; or a text: how it ended instead.
-function casesOf({ code, error, file }) {
+export function casesOf({ code, error, file }) {
   if (code !== 0 || file === "") return `ended with code ${code} before it was graded ${error.trim()}`.trim();
   return JSON.parse(file).cases.sort((a, b) => (a.name === DRAWN) - (b.name === DRAWN));
 }

@@ -60,6 +60,7 @@ def test_what_the_page_knows_of_a_stage_is_what_cmake_makes_of_it(engine):
 # device makes one load of them again, at the first of their lines, or at that of their loop.
 MOVED = {
     ("03_transposed_b.cuh", 98, "sA"): 97,
+    ("03_transposed_b.cuh", 98, "sB"): 97,
     ("04_register_blocked.cuh", 48, "sA"): 47,
     ("04_register_blocked.cuh", 46, "sB"): 45,
 }

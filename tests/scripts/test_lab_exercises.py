@@ -18,13 +18,13 @@ SEED = 7
 # Runs solutions in the worker, or none; judges what they reported.
 ASK = """async ([message, exercise]) => {
   const { ask } = await import("/client.mjs");
-  const { judge, judgeAnswer } = await import("/judging.mjs");
+  const { casesOf } = await import("/grading.mjs");
+  const { judge } = await import("/judging.mjs");
   const words = await (await fetch("/grader.json")).json();
   const answer = await ask(message, () => {});
   if (answer.runs === undefined) return answer;
-  const all = answer.runs.map(run => JSON.parse(run.file).cases);
-  const reference = all[0];
-  return all.slice(1).map(cases => [cases, judge(words, exercise, cases, reference)]);
+  const [reference, ...all] = answer.runs.map(casesOf);
+  return all.map(cases => [cases, judge(words, exercise, cases, reference)]);
 }"""
 REFUSE = """async texts => {
   const { refusal } = await import("/refusals.mjs");
@@ -59,7 +59,7 @@ def test_solutions_and_mistakes_get_the_verdicts_of_the_terminal(page, engine, n
     known = json.loads((engine / f"exercises/{name}.json").read_text())
     said = page.evaluate(ASK, [message, known])
     assert isinstance(said, list), said
-    reference = said[0][0]
+    reference = said[0][0]  # of the solution, in both of its runs
     problems = []
     for each, (cases, verdict) in zip(texts, said, strict=True):
         expected = judging.judge(exercise, cases, reference)
