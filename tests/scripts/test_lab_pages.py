@@ -30,12 +30,6 @@ PAGES = {
 }
 
 
-def test_a_site_without_the_lab_has_nothing_of_it(monkeypatch):
-    monkeypatch.delenv("LADDER_LAB", raising=False)
-    assert lab.with_part(STAGE, "01_naive.md", "01_naive", "lab", False) == STAGE
-    assert lab.files(SimpleNamespace(site_dir="site")) == []
-
-
 @pytest.fixture
 def built(tmp_path, monkeypatch):
     """As if it was built with the lab, for a stage and an exercise."""
@@ -45,6 +39,12 @@ def built(tmp_path, monkeypatch):
         path = tmp_path / "lab" / name
         path.parent.mkdir(parents=True)
         path.write_text("{}")
+
+
+def test_a_site_without_the_lab_has_nothing_of_it(built, monkeypatch):
+    monkeypatch.delenv("LADDER_LAB")
+    assert lab.with_part(STAGE, "01_naive.md", "01_naive", "lab", False) == STAGE
+    assert lab.files(SimpleNamespace(site_dir="site")) == []
 
 
 @pytest.mark.parametrize(("theme", "up"), [("en", ""), ("zh", "../")])
