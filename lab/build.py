@@ -55,7 +55,9 @@ HARNESS += ["schedule", "statistics", "table", "verify"]
 
 
 # Whose pages get the lab.
-STAGES = ["01_naive", "02_smem_tiled", "03_transposed_b", "04_register_blocked", "05_cp_async"]
+STAGES = ["01_naive", "02_smem_tiled", "03_transposed_b", "04_register_blocked"]
+STAGES += ["04b_vectorized", "04c_warp_tiled", "04d_register_banks"]
+STAGES += ["05_cp_async", "05b_split_barrier", "05c_split_k"]
 INCLUDED = ["bench/harness/harness.h", "bench/exercises/exercise.h", "bench/exercises/grader.h"]
 NO_HEADER = "bench/exercises/solution.inc"  # but included
 

@@ -8,7 +8,9 @@ import pytest
 from conftest import serving
 
 ROOT = Path(__file__).resolve().parents[2]
-STAGES = ["01_naive", "02_smem_tiled", "03_transposed_b", "04_register_blocked", "05_cp_async"]
+STAGES = ["01_naive", "02_smem_tiled", "03_transposed_b", "04_register_blocked"]
+STAGES += ["04b_vectorized", "04c_warp_tiled", "04d_register_banks"]
+STAGES += ["05_cp_async", "05b_split_barrier", "05c_split_k"]
 SIZE = 64
 
 # Compiles and runs in the worker. A fresh one each time would load the compiler again.
@@ -64,8 +66,12 @@ MOVED = {
     ("04_register_blocked.cuh", 48, "sA"): 47,
     ("04_register_blocked.cuh", 46, "sB"): 45,
 }
-# Two copies of one line, of which either may be the example.
-COPIED = {("vector_access.cuh", 26, "C")}
+# Several copies of one line, of which any may be the example.
+COPIED = {
+    ("vector_access.cuh", 26, "C"),
+    ("04d_register_banks.cuh", 116, "C"),
+    ("05c_split_k.cuh", 45, "workspace"),
+}
 
 
 def rows_of(report, variant):
