@@ -46,7 +46,11 @@ export async function exercisePart(place, name) {
   const code = make("div", { className: "lab-code" });
   const said = make("div", { role: "status" });
   const done = make("span");
-  let editor;
+  const onChange = () => {
+    code.classList.add("lab-old");
+    keepText(name, editor.text());
+  };
+  const editor = isPredict ? undefined : await makeEditor(code, textOf(name) ?? exercise.starter, FILE, onChange);
 
   const showDone = () => (done.textContent = progressOf(name).done ? "done" : "");
   const showReport = (verdict) => {
@@ -76,21 +80,17 @@ export async function exercisePart(place, name) {
   const given = () => (isPredict ? Object.fromEntries(answers.map((input) => [input.name, input.value === "" ? undefined : Number(input.value)])) : editor.text());
   const seed = () => crypto.getRandomValues(new Uint32Array(1))[0];
   const bar = runner("Grade", (onProgress) => grade(words, exercise, given(), seed(), onProgress), show);
+  if (!isPredict) {
+    const again = make("button", { className: "md-button", textContent: "The starter again" });
+    again.addEventListener("click", () => {
+      editor.set(exercise.starter);
+      editor.mark([]);
+    });
+    bar.append(again);
+  }
   const exportAll = make("button", { className: "md-button", textContent: "Export my progress" });
   exportAll.addEventListener("click", () => download("progress.json", exported()));
   bar.append(exportAll, done);
-  place.replaceChildren(...answers.map((input) => make("div", { className: "lab-bar" }, make("label", {}, `${input.name} `, input))), bar, said);
+  place.replaceChildren(...answers.map((input) => make("div", { className: "lab-bar" }, make("label", {}, `${input.name} `, input))), bar, said, code);
   showDone();
-  if (isPredict) return;
-  place.append(code);
-  editor = await makeEditor(code, textOf(name) ?? exercise.starter, FILE, () => {
-    code.classList.add("lab-old");
-    keepText(name, editor.text());
-  });
-  const again = make("button", { className: "md-button", textContent: "The starter again" });
-  again.addEventListener("click", () => {
-    editor.set(exercise.starter);
-    editor.mark([]);
-  });
-  exportAll.before(again);
 }

@@ -1,5 +1,5 @@
 // What a solution is told of the cases that it ran: scripts/ladder/exercises/judging.py and costs.py,
-// in the page. tests/scripts/test_lab_judging.py compares their words. `words` is grader.json, what
+// in the page. tests/scripts/test_lab_exercises.py compares their words. `words` is grader.json, what
 // lab/build.py has taken over from there.
 import { mapOf } from "./wrong_map.mjs";
 

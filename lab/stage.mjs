@@ -15,6 +15,7 @@ export async function stagePart(place, name) {
   const verdict = make("p", { className: "lab-verdict", role: "status" });
   const elsewhere = make("ul");
   const code = make("div", { className: "lab-code" });
+  const editor = await makeEditor(code, stage.kernel, file, () => code.classList.add("lab-old"));
 
   const act = (onProgress) => {
     const values = sizes.map((input) => Number(input.value));
@@ -32,6 +33,10 @@ export async function stagePart(place, name) {
     code.classList.remove("lab-old");
   };
   const again = make("button", { className: "md-button", textContent: "The kernel as it was" });
+  again.addEventListener("click", () => {
+    editor.set(stage.kernel);
+    editor.mark([]);
+  });
   const labelled = (words, input) => make("label", {}, `${words} `, input);
   const bar = runner("Run", act, show);
   bar.append(again);
@@ -39,9 +44,4 @@ export async function stagePart(place, name) {
     make("div", { className: "lab-bar" }, ...sizes.map((input) => labelled(input.name, input)), labelled("variant", variant)),
     bar, verdict, elsewhere, code,
   );
-  const editor = await makeEditor(code, stage.kernel, file, () => code.classList.add("lab-old"));
-  again.addEventListener("click", () => {
-    editor.set(stage.kernel);
-    editor.mark([]);
-  });
 }

@@ -9,10 +9,8 @@ from mkdocs.structure.files import File
 from ladder.project import ROOT
 
 BUILT = ROOT / "build/lab/site"  # what lab/build.py has written is below it, in lab/
-BEFORE = {
-    "stage": "prediction-and-measurement",
-    "exercise": "hints",
-}  # this heading stands the part
+# Before this heading stands the part.
+BEFORE = {"stage": "prediction-and-measurement", "exercise": "hints"}
 # English and Chinese: what is opened, and what stands there where it cannot be loaded.
 RUN = (
     "Run it here: change the kernel, and see what each line costs",
