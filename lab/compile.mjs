@@ -53,19 +53,19 @@ export async function loadCompiler(create, { wasm, data }, headers, runtime) {
   };
 
   // Of one file of C++, which may include the project's headers and `files`, {name: text}: {module,
-  // chains}. Throws CompileError.
+  // chains, state}. Throws CompileError.
   return function compile(kind, source, files) {
     const header = precompile(kind);
     for (const [name, text] of Object.entries(files)) write(`/lab/run/${name}`, text);
     write("/lab/run/kernel.cpp", source);
     run(`clang++ ${FLAGS.join(" ")} ${KERNEL.join(" ")} -include-pch ${header} -S -emit-llvm /lab/run/kernel.cpp -o /lab/run/kernel.ll`);
-    const { text, chains } = instrument(module.FS.readFile("/lab/run/kernel.ll", { encoding: "utf8" }));
+    const { text, chains, state } = instrument(module.FS.readFile("/lab/run/kernel.ll", { encoding: "utf8" }));
     write("/lab/run/numbered.ll", text);
     run("clang++ --target=wasm32-wasi -O1 -g0 -w -Xclang -disable-llvm-passes -c /lab/run/numbered.ll -o /lab/run/kernel.o");
     const archives = Object.keys(runtime).filter((name) => name.endsWith(".a"));
     const [device, others, libraries] = [["runtime.o"], KINDS[kind].objects, archives].map((names) => names.map((name) => `/lab/lib/${name}`).join(" "));
     // The kernel last: of a template that the device has, too, its copy without calls is taken.
     run(`wasm-ld ${device} /lab/run/kernel.o ${others} ${libraries} --no-entry --export=__stack_pointer --export=malloc -z stack-size=1048576 -o /lab/run/kernel.wasm`);
-    return { module: module.FS.readFile("/lab/run/kernel.wasm"), chains };
+    return { module: module.FS.readFile("/lab/run/kernel.wasm"), chains, state };
   };
 }

@@ -56,6 +56,7 @@ export async function grade(words, exercise, given, seed, onProgress) {
     const [first, ...rest] = compileErrors(answer.refused, text).split("\n");
     return failed(first, rest);
   }
+  if (answer.state.length > 0) return failed(`refused: \`${answer.state[0]}\` keeps its value between launches`);
   const [cases, reference = []] = answer.runs.map(casesOf);
   return isPredict ? judgeAnswer(words, exercise, cases, given) : judge(words, exercise, cases, reference);
 }

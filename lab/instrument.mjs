@@ -7,6 +7,9 @@ const UNPLACED = /^\s*(?:tail )?call void @(?:__tsan_(?:unaligned_)?(?:read|writ
 const DECLARATION = /^declare void @(?:__tsan_(?:unaligned_)?(?:read|write)(?:\d+|_range)|__sanitizer_cov_trace_pc)\((.*)\)/;
 const SHARED = /^@(_ZZ\S+) = .*thread_local.* global (\[.*\]|\S+) (?:zeroinitializer|undef|poison)[, ]/;
 
+// Of a solution of an exercise a variable that lives as long as the program.
+const STATE = /^@_ZN\w*7kernelsL?\d+([A-Za-z_]\w*)E = (?!.*\bthread_local\b).*\bglobal /;
+
 // "sA" of "_ZZN6ladder10smem_tiledL6kernelENS_4GemmIffEEE2sA", or of the same with "_0" behind it.
 function nameOfLocal(mangled) {
   const found = /E(\d+)([A-Za-z_]\w*?)(?:_\d*_?)?$/.exec(mangled);
@@ -37,7 +40,7 @@ function withWholeLoads(lines) {
   return result;
 }
 
-// {text, chains}: the text with numbers from 1 on, and for each number its line and those that it is
+// {text, chains, state}: the text with numbers from 1 on, and for each number its line and those that it is
 // inlined into, innermost first, as [file, line].
 export function instrument(text) {
   const lines = withWholeLoads(text.split("\n"));
@@ -81,6 +84,7 @@ export function instrument(text) {
   };
 
   const chains = [[]];
+  const state = lines.flatMap((line) => STATE.exec(line)?.[1] ?? []);
   const arrays = [];
   const number = () => `i32 ${chains.length - 1}`;
   const result = lines.map((line, i) => {
@@ -107,5 +111,5 @@ export function instrument(text) {
   result.push(`@lab_shared_arrays = constant [${arrays.length} x ${entry}] [${entries.join(", ")}]`);
   result.push(`@lab_shared_array_count = constant i32 ${arrays.length}`);
   // A worker is one thread; addresses of thread-local variables are constants only without the word.
-  return { text: result.join("\n").replace(/ thread_local(\(\w+\))?/g, "").replace(/(?:tail )?call (?:nonnull |align \d+ |noundef )*ptr @llvm\.threadlocal\.address\.p0\(ptr (?:nonnull |align \d+ |noundef )*(@[\w.$]+)\)/g, "getelementptr i8, ptr $1, i32 0"), chains };
+  return { text: result.join("\n").replace(/ thread_local(\(\w+\))?/g, "").replace(/(?:tail )?call (?:nonnull |align \d+ |noundef )*ptr @llvm\.threadlocal\.address\.p0\(ptr (?:nonnull |align \d+ |noundef )*(@[\w.$]+)\)/g, "getelementptr i8, ptr $1, i32 0"), chains, state };
 }

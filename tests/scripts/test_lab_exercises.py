@@ -22,9 +22,15 @@ ASK = """async ([message, exercise]) => {
   const { judge } = await import("/judging.mjs");
   const words = await (await fetch("/grader.json")).json();
   const answer = await ask(message, () => {});
-  if (answer.runs === undefined) return answer;
+  if (answer.runs === undefined || answer.state.length > 0) return answer;
   const [reference, ...all] = answer.runs.map(casesOf);
   return all.map(cases => [cases, judge(words, exercise, cases, reference)]);
+}"""
+GRADE = """async ([name, text]) => {
+  const { grade } = await import("/grading.mjs");
+  const read = async path => (await fetch(path)).json();
+  const [words, exercise] = [await read("/grader.json"), await read(`/exercises/${name}.json`)];
+  return grade(words, exercise, text, 7, () => {});
 }"""
 REFUSE = """async texts => {
   const { refusal } = await import("/refusals.mjs");
@@ -107,3 +113,10 @@ def test_what_is_refused_is_refused_in_the_same_words(page):
     expected = [refusals.refusal(text) for text in texts]
     assert len({words for words in expected if words}) > 10
     assert page.evaluate(REFUSE, texts) == expected
+
+
+def test_a_variable_that_outlives_a_launch_is_refused(page):
+    solution = (ROOT / "exercises/01_thread_mapping/solution.cuh").read_text()
+    said = page.evaluate(GRADE, ["01_thread_mapping", f"{solution}\n__device__ int launches;\n"])
+    assert said["line"] == "refused: `launches` keeps its value between launches"
+    assert page.evaluate(GRADE, ["01_thread_mapping", solution])["ok"]
