@@ -1,5 +1,7 @@
-"""Builds what the lab's page loads: the CPU device for WebAssembly, headers, and the compiler."""
+"""Builds what pages of the site load to compile and run kernels: the CPU device for WebAssembly,
+headers, the compiler, the editor, and what they have to know of each stage."""
 
+import gzip
 import hashlib
 import json
 import os
@@ -12,9 +14,12 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "scripts"))
+import exercises  # noqa: E402
 
-# Clang 23 for WebAssembly, with its licences. Never committed: 132 MB.
-PACKAGE = "llvm-explorer==0.11.0"
+# What is taken from packages of PyPI, file by file. Nothing of it is ever committed. The first is
+# Clang 23 for WebAssembly, with its licences, 132 MB; the second CodeMirror 6 as one module.
+COMPILER_PACKAGE = "llvm-explorer==0.11.0"
 COMPILER = {
     "Compiler.js": "97fcbfb779813deb4ca6dc36f5550226507f8be53d8b1c0cd87e1820a4ce53b4",
     "Compiler.wasm": "15c16d146e8caf71e60b19f4703984f948f1d46a453664d3f982047b16be116d",
@@ -23,6 +28,14 @@ COMPILER = {
     "licenses/LLVM.txt": "8d85c1057d742e597985c7d4e6320b015a9139385cff4cbae06ffc0ebe89afee",
     "licenses/WasmBolt.txt": "dc1a8973adfebad020593ed6f0048174b255240626f12ef9d5cb0d9935a4455e",
 }
+EDITOR_PACKAGE = "nicegui==3.18.0"
+EDITOR = {
+    "index.js": "c3f2db6a528ea15847f54487e423b7ecf369cfc092e6911265ae9201c828a3ba",
+    "index-ciMdZ5pn.js": "efe9aa853ac3846e6cd6884747bf8615e40b3e6e415bb14f77a087f4e327f4a2",
+    "index-fNO8kRX1.js": "dcdb346fc94247b1f387e221d2b758a70d4ddb21f90a9a4287f54fbf5f344058",
+    "index-C83tnP_C.js": "f0968a6f13b4d5f36e98848fbe43cb8436a6c78c74d8a492a0f6b7cd6af799c4",
+}
+EDITOR_LICENSE = {"LICENSE": "41c065c2081141886f7d3004e3cd4000c1507cc4bf37a063f12be1d53e9db272"}
 
 # Debian's: clang-19 lld-19 libc++-19-dev-wasm32 libclang-rt-19-dev-wasm32 wasi-libc
 CLANG, LINKER = "clang++-19", "wasm-ld-19"
@@ -32,6 +45,7 @@ LIBRARIES = [
     "/usr/lib/wasm32-wasi/libc.a",
     "/usr/lib/llvm-19/lib/clang/19/lib/wasi/libclang_rt.builtins-wasm32.a",
 ]
+CCACHE = ["ccache"] if shutil.which("ccache") else []
 INCLUDE = ["lab/include", "cpu_device/include", ".", "bench", "kernels"]
 
 # What lab/ has in another way, and the part of the harness that needs no command line.
@@ -40,13 +54,21 @@ HARNESS = ["cpu", "epilogue", "epilogue_data", "json", "peak", "problem", "repor
 HARNESS += ["schedule", "statistics", "table", "verify"]
 
 
+# Whose pages get the lab.
+STAGES = ["01_naive", "02_smem_tiled", "03_transposed_b", "04_register_blocked"]
+STAGES += ["04b_vectorized", "04c_warp_tiled", "04d_register_banks"]
+STAGES += ["05_cp_async", "05b_split_barrier", "05c_split_k"]
+INCLUDED = ["bench/harness/harness.h", "bench/exercises/exercise.h", "bench/exercises/grader.h"]
+NO_HEADER = "bench/exercises/solution.inc"  # but included
+
+
 class BuildError(Exception):
     """One line."""
 
 
 def clang(*arguments: str, text: str = "") -> str:
     """Its output. `text` is its input."""
-    command = [CLANG, "--target=wasm32-wasi", "-std=c++17", "-fexceptions"]
+    command = [*CCACHE, CLANG, "--target=wasm32-wasi", "-std=c++17", "-fexceptions"]
     command += [f"-I{folder}" for folder in INCLUDE]
     try:
         done = subprocess.run(
@@ -59,18 +81,20 @@ def clang(*arguments: str, text: str = "") -> str:
     return done.stdout
 
 
-def build_runtime(out: Path, libraries: Path) -> None:
-    """The CPU device, the harness and the C++ library, as the files that the page links.
-    `libraries` has fmt and nlohmann, which know no target."""
+def build_runtime(out: Path, cache: Path) -> None:
+    """The CPU device, the harness, the exercises' grader and the C++ library, as the files that the
+    page links."""
     sources = [p for p in sorted(ROOT.glob("cpu_device/*.cpp")) if p.name not in REPLACED]
     sources += sorted(ROOT.glob("lab/*.cpp"))
     sources += [ROOT / f"bench/harness/{name}.cpp" for name in HARNESS]
+    grader = ROOT / "bench/exercises/grader.cpp"
     objects = out / "objects"
     objects.mkdir(parents=True)
-    links = objects / "include"
-    links.mkdir()
+    links = cache / "include"  # of the system's headers those that know no target
+    links.mkdir(exist_ok=True)
     for name in ("fmt", "nlohmann"):
-        (links / name).symlink_to(libraries / name)
+        if not (links / name).is_symlink():
+            (links / name).symlink_to(f"/usr/include/{name}")
 
     def compile_one(source: Path) -> str:
         target = objects / f"{source.parent.name}_{source.stem}.o"
@@ -80,9 +104,10 @@ def build_runtime(out: Path, libraries: Path) -> None:
         return str(target)
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        compiled = list(pool.map(compile_one, sources))
+        of_grader, *compiled = pool.map(compile_one, [grader, *sources])
     folder = out / "lib"
     folder.mkdir()
+    shutil.copy(of_grader, folder / "grader.o")
     subprocess.run([LINKER, "-r", "-o", str(folder / "runtime.o"), *compiled], check=True)
     for library in LIBRARIES:
         shutil.copy(library, folder)
@@ -108,42 +133,76 @@ def headers(includes: list[str]) -> dict[str, str]:
     return found
 
 
-def unpack_compiler(out: Path, wheel: Path) -> None:
-    """Raises BuildError for other bytes than those that were looked at."""
-    with zipfile.ZipFile(wheel) as package:
-        names = {name.partition("/static/compiler/")[2]: name for name in package.namelist()}
-        for name, expected in COMPILER.items():
-            content = package.read(names[name]) if name in names else b""
+def fetch(requirement: str, below: str, files: dict[str, str], folder: Path, cache: Path) -> None:
+    """Files of a package, `below` a part of its path, into `folder`. Its wheel comes to `cache`,
+    where it stays. Raises BuildError for other bytes than those that were looked at."""
+    name = requirement.partition("==")[0].replace("-", "_")
+    if not list(cache.glob(f"{name}-*.whl")):
+        pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps"]
+        if subprocess.run([*pip, "--dest", str(cache), requirement]).returncode:
+            raise BuildError(f"pip cannot download {requirement}")
+    with zipfile.ZipFile(next(cache.glob(f"{name}-*.whl"))) as wheel:
+        names = {path.partition(below)[2]: path for path in wheel.namelist()}
+        for file, expected in files.items():
+            content = wheel.read(names[file]) if file in names else b""
             if hashlib.sha256(content).hexdigest() != expected:
-                raise BuildError(f"{PACKAGE}: {name} is not the file that is pinned here")
-            target = out / "compiler" / name
+                raise BuildError(f"{requirement}: {file} is not the file that is pinned here")
+            target = folder / file
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(content)
 
 
-def fetch_compiler(folder: Path) -> Path:
-    """The package's wheel, downloaded to `folder` unless it is there."""
-    if not list(folder.glob("llvm_explorer-*.whl")):
-        pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps"]
-        if subprocess.run([*pip, "--dest", str(folder), PACKAGE]).returncode:
-            raise BuildError(f"pip cannot download {PACKAGE}")
-    return next(folder.glob("llvm_explorer-*.whl"))
+def stage_parts(name: str) -> dict:
+    """What a page has to know of a stage: its two files, and what CMake makes of its entry in the
+    manifest, for these stages always the same but for two values."""
+    entries = json.loads((ROOT / "stages/manifest.json").read_text())["stages"]
+    [entry] = [entry for entry in entries if entry["name"] == name]
+    values = {
+        "name": name,
+        "compute_capability": str(entry["needs"]["compute_capability"]),
+        "aligned_rows": str(entry["aligned_rows"]).lower(),
+        "reference": "CUBLAS",
+        "sums": "FP32",
+        "epilogue": "std::nullopt",
+    }
+    template = (ROOT / "cmake/stage.h.in").read_text()
+    main = (ROOT / f"stages/{name}.cu").read_text()
+    return {
+        "header": re.sub(r"@(\w+)@", lambda word: values.get(word[1], "false"), template),
+        "main": main,
+        "kernel": (ROOT / f"kernels/{name}.cuh").read_text(),
+        "variants": re.findall(r'\{"(\w+)",', main),
+    }
 
 
-def build(out: Path, cache: Path, includes: list[str]) -> None:
-    """Fills the empty folder `out`. `cache` keeps the compiler's package."""
+def compress(folder: Path) -> None:
+    """What is large, for any server: the worker expands it."""
+    for path in [p for p in folder.rglob("*") if p.suffix in {".wasm", ".data", ".a", ".o"}]:
+        path.with_name(f"{path.name}.gz").write_bytes(gzip.compress(path.read_bytes(), mtime=0))
+        path.unlink()
+
+
+def build(out: Path, cache: Path) -> None:
+    """Fills the empty folder `out`. `cache` keeps the packages."""
     cache.mkdir(parents=True, exist_ok=True)
-    unpack_compiler(out, fetch_compiler(cache))
-    build_runtime(out, Path("/usr/include"))
-    (out / "headers.json").write_text(json.dumps(headers(includes)))
-    for script in sorted(ROOT.glob("lab/*.mjs")):
+    fetch(COMPILER_PACKAGE, "static/compiler/", COMPILER, out / "compiler", cache)
+    fetch(EDITOR_PACKAGE, "codemirror/dist/", EDITOR, out / "editor", cache)
+    fetch(EDITOR_PACKAGE, "dist-info/licenses/", EDITOR_LICENSE, out / "editor", cache)
+    build_runtime(out, cache)
+    texts = headers(INCLUDED + [f"kernels/{name}.cuh" for name in STAGES])
+    texts |= {f"project/{NO_HEADER}": (ROOT / NO_HEADER).read_text()}
+    (out / "headers.json.gz").write_bytes(gzip.compress(json.dumps(texts).encode(), mtime=0))
+    compress(out)
+    (out / "stages").mkdir()
+    for name in STAGES:
+        (out / f"stages/{name}.json").write_text(json.dumps(stage_parts(name)))
+    (out / "exercises").mkdir()
+    for exercise in exercises.in_the_page():
+        known = json.dumps(exercises.exercise_json(exercise))
+        (out / f"exercises/{exercise.name}.json").write_text(known)
+    (out / "grader.json").write_text(json.dumps(exercises.words()))
+    for script in (*ROOT.glob("lab/*.mjs"), ROOT / "lab/open.js", ROOT / "lab/lab.css"):
         shutil.copy(script, out)
-
-
-# Of the first stages.
-INCLUDES = ["bench/harness/harness.h", "kernels/03_transposed_b.cuh"]
-INCLUDES += ["kernels/01_naive.cuh", "kernels/02_smem_tiled.cuh"]
-INCLUDES += ["kernels/04_register_blocked.cuh", "kernels/05_cp_async.cuh"]
 
 
 def main() -> int:
@@ -151,7 +210,7 @@ def main() -> int:
         print("write lab/build.py FOLDER CACHE", file=sys.stderr)
         return 2
     try:
-        build(Path(sys.argv[1]), Path(sys.argv[2]), INCLUDES)
+        build(*(Path(folder).resolve() for folder in sys.argv[1:]))
     except BuildError as error:
         print(f"lab/build.py: {error}", file=sys.stderr)
         return 2

@@ -25,11 +25,13 @@ function causeOf(error) {
   return error.message;
 }
 
-// Runs main() with these arguments: {code, out, error}. `textOf(file)` is a source file's text.
+// Runs main() with these arguments: {code, out, error, file}. `textOf(file)` is a source file's text;
+// `file` what it has written into a file, whatever its name.
 export async function run({ module, chains }, args, textOf) {
   let memory;
   let out = "";
   let error = "";
+  let file = "";
   let stackPointer;
   let enter;
   let instance;
@@ -102,6 +104,8 @@ export async function run({ module, chains }, args, textOf) {
 
   const argv = ["lab", ...args].map((text) => new TextEncoder().encode(text + "\0"));
   const BAD_DESCRIPTOR = 8;
+  const FOLDER = 3;
+  const FILE = 4;
   const wasi = {
     args_sizes_get: (count, size) => {
       view().setUint32(count, argv.length, true);
@@ -135,6 +139,7 @@ export async function run({ module, chains }, args, textOf) {
         sum += size;
       }
       if (descriptor === 1) out += text;
+      else if (descriptor === FILE) file += text;
       else error += text;
       view().setUint32(written, sum, true);
       return 0;
@@ -142,8 +147,30 @@ export async function run({ module, chains }, args, textOf) {
     proc_exit: (code) => {
       throw new Exit(code);
     },
+    // One folder, in which any file can be opened.
+    fd_prestat_get: (descriptor, at) => {
+      if (descriptor !== FOLDER) return BAD_DESCRIPTOR;
+      bytes(at, 4).fill(0); // "a folder"
+      view().setUint32(at + 4, 1, true);
+      return 0;
+    },
+    fd_prestat_dir_name: (descriptor, at) => {
+      view().setUint8(at, "/".charCodeAt(0));
+      return 0;
+    },
+    fd_fdstat_get: (descriptor, at) => {
+      if (descriptor !== FOLDER && descriptor !== FILE) return BAD_DESCRIPTOR;
+      bytes(at, 24).fill(0xff); // it has all rights
+      view().setUint8(at, descriptor === FOLDER ? 3 : 4);
+      return 0;
+    },
+    path_open: (...operands) => {
+      view().setUint32(operands.at(-1), FILE, true);
+      return 0;
+    },
+    fd_close: () => 0,
   };
-  // Files and the rest: there are none.
+  // The rest there is not.
   const orNone = new Proxy(wasi, { get: (all, name) => all[name] ?? (() => BAD_DESCRIPTOR) });
   const compiled = await WebAssembly.compile(module);
   const imports = { lab, wasi_snapshot_preview1: {} };
@@ -158,5 +185,5 @@ export async function run({ module, chains }, args, textOf) {
   const faultStack = (faultText + 256 + FAULT_STACK) & ~15;
   WebAssembly.promising(instance.exports.lab_main)().then((code) => finish({ code }), failed);
   const end = await ended;
-  return { code: end.code ?? 1, out, error: error + (end.error ?? "") };
+  return { code: end.code ?? 1, out, file, error: error + (end.error ?? "") };
 }

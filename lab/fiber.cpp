@@ -2,6 +2,8 @@
 // engine.mjs keeps the promises; the part of the stack that lies in memory is ours to move.
 #include "cpu_device/fiber.h"
 
+#include "lab/signals.h"
+
 extern "C" {
 // Stops here until someone switches back, or for good, and continues `to`, or begins it on its
 // stack.
@@ -28,6 +30,7 @@ void Fiber::abandon(char*, size_t) {}
 void Fiber::switch_to(Fiber& from, Fiber& to, bool from_is_done) {
   void (*const entry)() = to.entry_;
   to.entry_ = nullptr;  // the next time it continues
+  thread_goes_on();
   lab_switch(&from, &to, to.stack_top_, entry, from_is_done);
 }
 

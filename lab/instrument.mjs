@@ -7,16 +7,44 @@ const UNPLACED = /^\s*(?:tail )?call void @(?:__tsan_(?:unaligned_)?(?:read|writ
 const DECLARATION = /^declare void @(?:__tsan_(?:unaligned_)?(?:read|write)(?:\d+|_range)|__sanitizer_cov_trace_pc)\((.*)\)/;
 const SHARED = /^@(_ZZ\S+) = .*thread_local.* global (\[.*\]|\S+) (?:zeroinitializer|undef|poison)[, ]/;
 
+// Of a solution of an exercise a variable that lives as long as the program.
+const STATE = /^@_ZN\w*7kernelsL?\d+([A-Za-z_]\w*)E = (?!.*\bthread_local\b).*\bglobal /;
+
 // "sA" of "_ZZN6ladder10smem_tiledL6kernelENS_4GemmIffEEE2sA", or of the same with "_0" behind it.
 function nameOfLocal(mangled) {
   const found = /E(\d+)([A-Za-z_]\w*?)(?:_\d*_?)?$/.exec(mangled);
   return found === null ? mangled : found[2].slice(0, Number(found[1]));
 }
 
-// {text, chains}: the text with numbers from 1 on, and for each number its line and those that it is
+// A float4 or float2 that is copied is one load, as for ptxas and for g++. Clang loads its parts, each
+// where it is used: the first at a multiple of all their bytes, the others at distances from it in the
+// same basic block. Of such loads the first has the call of one load, and the others none.
+function withWholeLoads(lines) {
+  const result = [...lines];
+  lines.forEach((line, i) => {
+    const base = /call void @__tsan_read4\(ptr (%\w+)\)/.exec(line)?.[1];
+    const bytes = Number(/ = load \w+, ptr %\w+, align (8|16)\b/.exec(lines[i + 1])?.[1]);
+    if (base === undefined || Number.isNaN(bytes)) return;
+    const parts = new Map([[base, i]]); // pointers and, where they are read, the lines of the calls
+    for (let j = i + 1; !/^(?:\d+:.*)?$/.test(lines[j]) && !/ call (?!.*@(?:__tsan_read|__sanitizer|llvm\.))/.test(lines[j]); ++j) {
+      const pointer = /^ *(%\w+) = getelementptr .*i8, ptr (%\w+), i32 (\d+)/.exec(lines[j]);
+      if (pointer?.[2] === base && Number(pointer[3]) < bytes) parts.set(pointer[1], undefined);
+      const read = /call void @__tsan_read4\(ptr (%\w+)\)/.exec(lines[j]);
+      if (read !== null && parts.has(read[1])) parts.set(read[1], parts.get(read[1]) ?? j);
+    }
+    const calls = [...parts.values()].filter((at) => at !== undefined);
+    if (calls.length !== bytes / 4) return;
+    calls.forEach((at) => (result[at] = "; a part"));
+    result[i] = line.replace("read4", `read${bytes}`);
+  });
+  return result;
+}
+
+// {text, chains, state}: the text with numbers from 1 on, and for each number its line and those that it is
 // inlined into, innermost first, as [file, line].
 export function instrument(text) {
-  const lines = text.split("\n");
+  const lines = withWholeLoads(text.split("\n"));
+  for (const bytes of [8, 16]) if (!text.includes(`declare void @__tsan_read${bytes}(`)) lines.push(`declare void @__tsan_read${bytes}(ptr)`);
   const metadata = new Map();
   for (const line of lines) {
     const found = /^!(\d+) = (.*)$/.exec(line);
@@ -56,6 +84,7 @@ export function instrument(text) {
   };
 
   const chains = [[]];
+  const state = lines.flatMap((line) => STATE.exec(line)?.[1] ?? []);
   const arrays = [];
   const number = () => `i32 ${chains.length - 1}`;
   const result = lines.map((line, i) => {
@@ -82,5 +111,5 @@ export function instrument(text) {
   result.push(`@lab_shared_arrays = constant [${arrays.length} x ${entry}] [${entries.join(", ")}]`);
   result.push(`@lab_shared_array_count = constant i32 ${arrays.length}`);
   // A worker is one thread; addresses of thread-local variables are constants only without the word.
-  return { text: result.join("\n").replace(/ thread_local(\(\w+\))?/g, "").replace(/(?:tail )?call (?:nonnull |align \d+ |noundef )*ptr @llvm\.threadlocal\.address\.p0\(ptr (?:nonnull |align \d+ |noundef )*(@[\w.$]+)\)/g, "getelementptr i8, ptr $1, i32 0"), chains };
+  return { text: result.join("\n").replace(/ thread_local(\(\w+\))?/g, "").replace(/(?:tail )?call (?:nonnull |align \d+ |noundef )*ptr @llvm\.threadlocal\.address\.p0\(ptr (?:nonnull |align \d+ |noundef )*(@[\w.$]+)\)/g, "getelementptr i8, ptr $1, i32 0"), chains, state };
 }

@@ -1,7 +1,9 @@
 // run() of bench/harness/run.cpp, for a page: sizes in, the report of --json out. Options that need
 // files or a terminal are not there.
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <iterator>
 
 #include "harness/execute.h"
 #include "harness/number.h"
@@ -10,11 +12,14 @@ namespace ladder::harness {
 
 void progress(const std::string&) {}
 
-// argv: the program, M, N, K.
+// argv: the program, M, N, K, and a variant; without it all of them.
 template <class In, class Out>
-int run(const Stage& stage, const std::vector<Variant<In, Out>>& variants, int argc, char** argv,
+int run(const Stage& stage, const std::vector<Variant<In, Out>>& all, int argc, char** argv,
         const std::vector<Variant<In, Out>>&) {
-  if (argc != 4) return EXIT_BAD_INPUT;
+  if (argc != 4 && argc != 5) return EXIT_BAD_INPUT;
+  std::vector<Variant<In, Out>> variants;
+  std::copy_if(all.begin(), all.end(), std::back_inserter(variants),
+               [&](const auto& variant) { return argc == 4 || variant.name == argv[4]; });
   Options options{};
   options.m = std::atoi(argv[1]);
   options.n = std::atoi(argv[2]);

@@ -4,6 +4,8 @@
 #   ./scripts/docs.sh serve       builds it, serves it locally, rebuilds as files change
 #   ./scripts/docs.sh build       writes build/site, and below it build/site/zh, in Chinese; fails on any
 #                                 warning, a broken link among them
+#                                 serve --lab and build --lab: with kernels that run in the page; needs Clang
+#                                 for WebAssembly, and once the network (lab/README.md)
 #   ./scripts/docs.sh update      rewrites the plots, the stepper's traces and what is generated in README.md
 #                                 and docs/ (needs the CPU build)
 #
@@ -11,14 +13,33 @@
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 help "$@"
 
+mkdocs_installed() {
+  venv_with material,latex2mathml site || die "MkDocs Material could not be installed into .venv"
+}
+
 site() {
   install_packages doxygen=doxygen
-  venv_with material,latex2mathml site ||
-    die "MkDocs Material could not be installed into .venv"
+  mkdocs_installed
   NO_MKDOCS_2_WARNING=1 .venv/bin/python -m mkdocs "$@"
 }
 
+# What pages load to compile and run kernels.
+lab() {
+  install_packages clang++-19=clang-19 wasm-ld-19=lld-19 =libc++-19-dev-wasm32 =libclang-rt-19-dev-wasm32 \
+    =wasi-libc =libfmt-dev =nlohmann-json3-dev
+  mkdocs_installed  # with PyYAML
+  rm -rf build/lab/site
+  mkdir -p build/lab/site/lab
+  .venv/bin/python lab/build.py build/lab/site/lab build/lab || die "the lab could not be built"
+  export LADDER_LAB=1
+}
+
 case "$*" in
+  "serve --lab" | "build --lab")
+    writable build || exit 1
+    lab
+    set -- "$1"
+    ;;
   serve | build) writable build || exit 1 ;;
   update) writable docs || exit 1 ;;
 esac
@@ -40,6 +61,6 @@ case "$*" in
     ./ladder docs
     ;;
   *)
-    bad_input "write ./scripts/docs.sh serve, build or update"
+    bad_input "write ./scripts/docs.sh serve, build or update; serve and build take --lab"
     ;;
 esac

@@ -26,7 +26,7 @@ from latex2mathml.converter import convert
 from markdown.extensions.toc import slugify
 from mkdocs.structure.files import File
 
-from ladder import api, chinese, landing, manifest, reading
+from ladder import api, chinese, lab, landing, manifest, reading
 from ladder.exercises import catalogue
 from ladder.files import read_json, read_text
 from ladder.links import broken_links
@@ -229,6 +229,8 @@ def on_files(files, config):
         files.append(page)
     if (ROOT / LEGEND).exists():
         files.append(File.generated(config, LEGEND_PAGE, content=read_text(ROOT / LEGEND)))
+    for file in lab.files(config):
+        files.append(file)
     return files
 
 
@@ -494,6 +496,9 @@ def on_page_content(html, page, config, files):
     if pair:
         html += difference(*pair)
     in_chinese = chinese.is_chinese(config)
+    loaded_from = posixpath.relpath("../lab" if in_chinese else "lab", folder or ".")
+    stage, _ = parents().get(source, ("", None))
+    html = lab.with_part(html, source, stage, loaded_from, in_chinese)
     html = chinese.in_words(html) if in_chinese else html
     if source != GLOSSARY and not source.startswith("source/"):
         address = posixpath.relpath(chinese.address_of(GLOSSARY), folder or ".")

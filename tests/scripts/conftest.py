@@ -1,8 +1,12 @@
+import contextlib
+import functools
+import http.server
 import json
 import os
 import shutil
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -92,3 +96,40 @@ def browser():
         running = p.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         yield running
         running.close()
+
+
+class Files(http.server.SimpleHTTPRequestHandler):
+    extensions_map = {  # noqa: RUF012
+        **http.server.SimpleHTTPRequestHandler.extensions_map,
+        ".mjs": "text/javascript",
+    }
+
+    def log_message(self, *_):
+        pass
+
+
+@contextlib.contextmanager
+def serving(folder):
+    """Its address."""
+    handler = functools.partial(Files, directory=str(folder))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+@pytest.fixture(scope="session")
+def engine(tmp_path_factory):
+    """The folder with what lab/build.py makes."""
+    if shutil.which("clang++-19") is None or shutil.which("wasm-ld-19") is None:
+        pytest.skip("there is no clang++-19 with wasm-ld-19")
+    if not Path("/usr/include/wasm32-wasi/c++/v1").exists():
+        pytest.skip("there is no libc++-19-dev-wasm32")
+    folder = tmp_path_factory.mktemp("engine") / "lab"
+    done = subprocess.run(
+        [sys.executable, ROOT / "lab/build.py", folder, ROOT / "build/lab"],
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    return folder

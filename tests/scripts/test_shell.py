@@ -11,6 +11,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 
 
+DOCS = "docs.sh: write ./scripts/docs.sh serve, build or update; serve and build take --lab\n"
 MEASURE = (
     "ladder measure: write ./ladder measure --out DIR [--thin] [--only PART,PART]; "
     "the parts: tests sanitizers ncu sweep claims\n"
@@ -75,13 +76,13 @@ def test_help_from_any_directory(script, tmp_path):
         (["run_all.sh", "--core", "nope"], NO_STAGE.format("run_all.sh")),
         (["ladder", "stages", "nope"], NO_STAGE.format("ladder stages")),
         (["ladder", "measure", "--out", "--thin"], MEASURE),
-        (["docs.sh", "build", "now"], "docs.sh: write ./scripts/docs.sh serve, build or update\n"),
+        (["docs.sh", "build", "now"], DOCS),
         (["ladder", "profile", "01_naive", "nope"], NO_PRODUCT.format("ladder profile")),
         (["ladder", "sanitize", ""], NO_PRODUCT.format("ladder sanitize").replace("nope", "")),
         (["try.sh"], "try.sh: write ./scripts/try.sh my_kernel.cuh [OPTION OF A STAGE ...]\n"),
         (["try.sh", "no/such.cuh"], "try.sh: there is no file no/such.cuh\n"),
-        (["docs.sh"], "docs.sh: write ./scripts/docs.sh serve, build or update\n"),
-        (["docs.sh", "publish"], "docs.sh: write ./scripts/docs.sh serve, build or update\n"),
+        (["docs.sh"], DOCS),
+        (["docs.sh", "publish"], DOCS),
     ],
 )
 def test_bad_input_is_one_line_and_code_2(command, message, tmp_path):

@@ -1,0 +1,19 @@
+// The parts of a page that need the lab: each is loaded when it is opened. No module: where the page
+// is opened from disk, the part's text stays, which says what to do.
+"use strict";
+const lab = new URL(".", document.currentScript.src);
+
+async function load({ stage, exercise }, place) {
+  if (WebAssembly.Suspending === undefined) throw new Error("this browser lacks JSPI, which Chromium has");
+  document.head.append(Object.assign(document.createElement("link"), { rel: "stylesheet", href: new URL("lab.css", lab) }));
+  if (stage !== undefined) await (await import(new URL("stage.mjs", lab))).stagePart(place, stage);
+  else await (await import(new URL("exercise.mjs", lab))).exercisePart(place, exercise);
+}
+
+for (const part of document.querySelectorAll("details.lab"))
+  part.addEventListener("toggle", () => {
+    if (location.protocol === "file:") return;
+    const place = part.querySelector("div");
+    place.textContent = "loading";
+    load(part.dataset, place).catch((error) => (place.textContent = `Kernels cannot run here: ${error.message}`));
+  }, { once: true });

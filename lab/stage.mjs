@@ -1,0 +1,47 @@
+// "Run it here" on the page of a stage: its kernel in an editor, and what a run counts beside it.
+import { ask } from "./client.mjs";
+import { makeEditor } from "./editor.mjs";
+import { data, make, runner } from "./here.mjs";
+import { reportOf } from "./report.mjs";
+
+const LARGEST = 256; // of M, N and K: more takes minutes
+
+export async function stagePart(place, name) {
+  const stage = await data(`stages/${name}.json`);
+  const file = `${name}.cuh`;
+  const sizes = ["M", "N", "K"].map((letter) => make("input", { type: "number", value: 64, min: 1, max: LARGEST, name: letter }));
+  const variant = make("select", { name: "variant" }, ...stage.variants.map((each) => make("option", {}, each)));
+  variant.value = stage.variants.at(-1);
+  const verdict = make("p", { className: "lab-verdict", role: "status" });
+  const elsewhere = make("ul");
+  const code = make("div", { className: "lab-code" });
+  const editor = await makeEditor(code, stage.kernel, file, () => code.classList.add("lab-old"));
+
+  const act = (onProgress) => {
+    const values = sizes.map((input) => Number(input.value));
+    const wrong = sizes[values.findIndex((x) => !(Number.isInteger(x) && x >= 1 && x <= LARGEST))];
+    if (wrong !== undefined) return `${wrong.name} is a whole number from 1 to ${LARGEST}.`;
+    const files = { "stage.h": stage.header, [file]: editor.text() };
+    return ask({ kind: "stage", source: stage.main, files, runs: [[...values.map(String), variant.value]] }, onProgress);
+  };
+  const show = (answer) => {
+    const report = reportOf(answer, file);
+    verdict.textContent = report.verdict;
+    verdict.classList.toggle("lab-wrong", !report.ok);
+    elsewhere.replaceChildren(...report.elsewhere.map((words) => make("li", {}, words)));
+    editor.mark(report.lines);
+    code.classList.remove("lab-old");
+  };
+  const again = make("button", { className: "md-button", textContent: "The kernel as it was" });
+  again.addEventListener("click", () => {
+    editor.set(stage.kernel);
+    editor.mark([]);
+  });
+  const labelled = (words, input) => make("label", {}, `${words} `, input);
+  const bar = runner("Run", act, show);
+  bar.append(again);
+  place.replaceChildren(
+    make("div", { className: "lab-bar" }, ...sizes.map((input) => labelled(input.name, input)), labelled("variant", variant)),
+    bar, verdict, elsewhere, code,
+  );
+}

@@ -1,0 +1,293 @@
+"""The pages of a site that was built with --lab, in headless Chromium."""
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from conftest import need, serving
+
+ROOT = Path(__file__).resolve().parents[2]
+need("material", "MkDocs Material")
+from ladder import lab  # noqa: E402
+from ladder import site as hooks  # noqa: E402
+from ladder.exercises.learner import PROGRESS  # noqa: E402
+from ladder.files import read_json  # noqa: E402
+
+PHONE, DESKTOP = 390, 1280
+COMPILER = "Compiler.wasm"
+STAGE = '<p>a</p><h2 id="prediction-and-measurement">b</h2>'
+EXERCISE = '<p>a</p><h2 data-search-exclude id="hints">b</h2>'
+OF_EXERCISE = "source/exercises/01_thread_mapping/README.md.md"
+# What is looked at: the stage of each page, if it is a stage's.
+PAGES = {
+    "03_transposed_b.md": "03_transposed_b",
+    OF_EXERCISE: "",
+    "source/exercises/02_predict_sectors/README.md.md": "",
+    "source/exercises/06_missing_barrier/README.md.md": "",
+}
+
+
+@pytest.fixture
+def built(tmp_path, monkeypatch):
+    """As if it was built with the lab, for a stage and an exercise."""
+    monkeypatch.setenv("LADDER_LAB", "1")
+    monkeypatch.setattr(lab, "BUILT", tmp_path)
+    for name in ("stages/01_naive.json", "exercises/01_thread_mapping.json"):
+        path = tmp_path / "lab" / name
+        path.parent.mkdir(parents=True)
+        path.write_text("{}")
+
+
+def test_a_site_without_the_lab_has_nothing_of_it(built, monkeypatch):
+    monkeypatch.delenv("LADDER_LAB")
+    assert lab.with_part(STAGE, "01_naive.md", "01_naive", "lab", False) == STAGE
+    assert lab.files(SimpleNamespace(site_dir="site")) == []
+
+
+@pytest.mark.parametrize(("theme", "up"), [("en", ""), ("zh", "../")])
+@pytest.mark.parametrize(
+    ("source", "html", "opened", "folder"),
+    [
+        ("01_naive.md", STAGE, 'data-stage="01_naive"', ""),
+        (OF_EXERCISE, EXERCISE, 'data-exercise="01_thread_mapping"', "../../../"),
+    ],
+)
+def test_a_page_has_its_part(built, theme, up, source, html, opened, folder):
+    config = SimpleNamespace(theme={"language": theme}, site_dir="site", repo_url="")
+    file = SimpleNamespace(src_uri=source, dest_uri=source.replace(".md", ".html"))
+    page = hooks.on_page_content(html, SimpleNamespace(file=file, meta={}), config, None)
+    part = page[page.index("<details") : page.index("<h2")]
+    assert opened in part
+    assert f'src="{folder}{up}lab/open.js"' in part
+    assert len(lab.files(config)) == 2
+    assert lab.with_part(html, "02_smem_tiled.md", "02_smem_tiled", "lab", False) == html
+
+
+@pytest.fixture(scope="module")
+def lab_site(site, engine, tmp_path_factory):
+    """The address of the site with the lab: what --lab adds to it is added here."""
+    folder = tmp_path_factory.mktemp("lab_site") / "site"
+    shutil.copytree(site, folder)
+    shutil.copytree(engine, folder / "lab")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LADDER_LAB", "1")
+        patch.setattr(lab, "BUILT", engine.parent)
+        for source, name in PAGES.items():
+            page = folder / re.sub("md$", "html", source)
+            up = "../" * source.count("/")
+            page.write_text(lab.with_part(page.read_text(), source, name, f"{up}lab", False))
+    with serving(folder) as address:
+        yield address
+
+
+class Part:
+    """The part of a stage's page that compiles."""
+
+    def __init__(self, page, address, stage):
+        self.page, self.asked = page, []
+        page.on("request", lambda request: self.asked.append(request.url))
+        page.goto(f"{address}/{stage}.html")
+        self.kernel = (ROOT / f"kernels/{stage}.cuh").read_text()
+
+    def open(self):
+        self.page.locator("details.lab summary").focus()
+        self.page.keyboard.press("Enter")
+        self.page.wait_for_selector("details.lab .cm-line")
+
+    def wait(self):
+        self.page.wait_for_selector("details.lab progress", state="visible")
+        self.page.wait_for_selector("details.lab progress", state="hidden", timeout=300_000)
+        return self.page.inner_text(".lab-verdict")
+
+    def write(self, kernel):
+        self.page.click(".cm-content")
+        self.page.keyboard.press("Control+A")
+        self.page.keyboard.insert_text(kernel)
+
+    def run(self):
+        self.page.get_by_role("button", name="Run", exact=True).click()
+        return self.wait()
+
+    def below(self, code):
+        """What stands below the line with this code, which is in sight."""
+        line = self.page.locator(".cm-line", has_text=code).first
+        return line.evaluate("""line => {
+          const said = [];
+          const next = () => line = line.nextElementSibling;
+          while (next()?.matches(".lab-note, .lab-message")) said.push(line.textContent);
+          return said;
+        }""")
+
+
+@pytest.fixture(scope="module")
+def part(browser, lab_site):
+    page = browser.new_page(viewport={"width": DESKTOP, "height": 900})
+    yield Part(page, lab_site, "03_transposed_b")
+    page.close()
+
+
+@pytest.mark.slow
+def test_the_keyboard_alone_runs_what_the_terminal_counts(part, lab_site):
+    """The first: it loads the compiler."""
+    part.open()
+    page = part.page
+    for value in ("64", "64", "64"):
+        page.keyboard.press("Tab")
+        page.keyboard.press("Control+A")
+        page.keyboard.type(value)
+    page.keyboard.press("Tab")
+    page.keyboard.type("conflicted")
+    assert not [url for url in part.asked if COMPILER in url]
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    assert part.wait() == "conflicted: result ok"
+    assert [url for url in part.asked if COMPILER in url]
+    assert [url for url in part.asked if not url.startswith(lab_site)] == []
+
+    said = part.below("sB[tx][ty] = ")
+    assert "store sB: 32 wavefronts per request, ideal 1" in said
+    program = ROOT / "build/stages/cpu/03_transposed_b"
+    if program.is_file():
+        printed = subprocess.run(
+            [program, "--size", "64", "--variant", "conflicted"], capture_output=True, text=True
+        ).stdout
+        [row] = re.findall(r"store +shared sB .*", printed)
+        assert "sB[tx][ty] = " in row and " 32.00 " in row
+
+
+@pytest.mark.slow
+def test_an_endless_loop_is_ended_and_the_page_stays_free(part):
+    part.write(part.kernel.replace("__syncthreads();", "for (;;) {}", 1))
+    page = part.page
+    page.get_by_role("button", name="Run", exact=True).click()
+    page.evaluate("""() => {
+      window.longest = 0;
+      let before = performance.now();
+      const look = now => {
+        window.longest = Math.max(window.longest, now - before);
+        before = now;
+        requestAnimationFrame(look);
+      };
+      requestAnimationFrame(look);
+    }""")
+    assert part.wait().endswith("1 finding")
+    assert page.evaluate("window.longest") < 1500  # milliseconds; others have the processor, too
+    assert part.below("for (;;) {}")[0].startswith("still running after 2 s of one block")
+
+
+@pytest.mark.slow
+def test_what_does_not_compile_is_marked_at_its_line(part):
+    part.write(part.kernel.replace("float acc = 0.0f", "flat acc = 0.0f", 1))
+    assert part.run() == "does not compile"
+    assert part.below("flat acc")[0].startswith("error: use of undeclared identifier 'flat'")
+
+
+@pytest.mark.slow
+def test_what_runs_can_be_stopped_and_the_kernel_comes_back(part):
+    part.page.get_by_role("button", name="The kernel as it was").click()
+    part.page.get_by_role("button", name="Run", exact=True).click()
+    part.page.get_by_role("button", name="Stop").click()
+    part.page.wait_for_selector("details.lab progress", state="hidden")
+    assert part.page.inner_text(".lab-verdict") == "stopped"
+    part.page.fill("input[name=M]", "0")
+    part.page.get_by_role("button", name="Run", exact=True).click()
+    said = part.page.eval_on_selector("details.lab output", "output => output.value")
+    assert said == "M is a whole number from 1 to 256."
+    part.page.fill("input[name=M]", "33")
+    assert part.run() == "conflicted: result ok"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [DESKTOP, PHONE])
+def test_the_part_is_no_wider_than_the_window(part, width):
+    part.page.set_viewport_size({"width": width, "height": 844})
+    beyond = "document.documentElement.scrollWidth - innerWidth"
+    assert part.page.evaluate(beyond) <= 0
+    need("axe_playwright_python", "axe")
+    from axe_playwright_python.sync_playwright import Axe
+
+    found = Axe().run(part.page, "details.lab").response["violations"]
+    assert [each["id"] for each in found] == []
+
+
+class Exercise:
+    """The part of an exercise's page that grades."""
+
+    def __init__(self, page, address, name):
+        self.page = page
+        self.folder = ROOT / "exercises" / name
+        page.goto(f"{address}/source/exercises/{name}/README.md.html")
+        page.click("details.lab > summary")
+        page.get_by_role("button", name="Grade").wait_for()
+
+    def write(self, text):
+        self.page.click(".cm-content")
+        self.page.keyboard.press("Control+A")
+        self.page.keyboard.insert_text(text)
+
+    def grade(self):
+        """The first line of the verdict."""
+        self.page.get_by_role("button", name="Grade").click()
+        self.page.wait_for_selector("details.lab progress", state="hidden", timeout=300_000)
+        return self.page.inner_text(".lab-report >> nth=0").splitlines()[0]
+
+
+@pytest.mark.slow
+def test_an_exercise_is_solved_after_a_mistake_and_the_browser_knows_it(lab_site, browser):
+    window = browser.new_context(viewport={"width": PHONE, "height": 844})
+    page = window.new_page()
+    exercise = Exercise(page, lab_site, "01_thread_mapping")
+    solution = (exercise.folder / "solution.cuh").read_text()
+    exercise.write(solution.replace(" || column >= columns", ""))
+    assert exercise.grade().startswith(
+        "NOT YET  01_thread_mapping: exercise.cuh:7: writes past the end of a row of out"
+    )
+    assert "writes past the end of a row" in page.inner_text(".lab-message >> nth=0")
+    assert page.get_by_text("2 more findings").is_visible()
+    exercise.write(solution)
+    assert exercise.grade() == "PASSED  01_thread_mapping: all holds"
+    assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+
+    exercise = Exercise(page, lab_site, "01_thread_mapping")  # the browser remembers
+    assert page.get_by_text("done", exact=True).is_visible()
+    assert "factor * in[row * ld_in + column]" in page.inner_text(".cm-content")
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Export my progress").click()
+    known = {"done": True, "hints": 0, "solution": False, "told": False}
+    exported = read_json(Path(download.value.path()), PROGRESS)
+    assert exported == {"01_thread_mapping": known}
+    window.close()
+
+
+@pytest.mark.slow
+def test_the_lines_of_a_bug_are_asked_for_before_they_are_shown(lab_site, browser):
+    window = browser.new_context()
+    page = window.new_page()
+    exercise = Exercise(page, lab_site, "06_missing_barrier")
+    assert exercise.grade().startswith("NOT YET  06_missing_barrier: race: reads what another")
+    assert page.locator(".lab-message").count() == 0
+    for lines, said in (("1", "No."), ("18", "No, but 18 is part of it.")):
+        page.fill("input[name=lines]", lines)
+        page.get_by_role("button", name="Answer").click()
+        assert page.eval_on_selector("form output", "output => output.value") == said
+    page.fill("input[name=lines]", "18 22")
+    page.keyboard.press("Enter")
+    assert "exercise.cuh:" in page.inner_text(".lab-report >> nth=0")
+    window.close()
+
+
+@pytest.mark.slow
+def test_predicted_numbers_are_graded(lab_site, browser):
+    page = browser.new_page()
+    exercise = Exercise(page, lab_site, "02_predict_sectors")
+    page.fill("input[name=load_sectors]", "17")
+    assert exercise.grade().endswith(
+        "load_sectors is not 17, store_sectors has no whole number yet"
+    )
+    page.fill("input[name=load_sectors]", "18")
+    page.fill("input[name=store_sectors]", "16")
+    assert exercise.grade() == "PASSED  02_predict_sectors: all holds"
+    page.close()
