@@ -6,6 +6,6 @@ int main(int argc, char** argv) {
   return rows_bench::run(
       "23b_rows_in_clusters",
       {{"one_block", rows::rows<bf16>, rows::rows<float>},
-       {"clusters", rows_in_clusters::rows<bf16>, rows_in_clusters::rows<float>}},
+       {"rows_in_clusters", rows_in_clusters::rows<bf16>, rows_in_clusters::rows<float>}},
       argc, argv);
 }

@@ -126,10 +126,13 @@ Case<T>::Case(Numbers numbers, harness::Shape shape, harness::Data data, uint64_
     sets_.push_back({uploaded(A), packed_as<T>(numbers, q), uploaded(unpacked),
                      harness::DeviceBuffer<T>(size)});
   if (expected_.empty()) return;
-  const auto bytes = uploaded(q.numbers), zeros = uploaded(q.zeros);
-  const auto scales = uploaded(q.scales), value = uploaded(values);
+  std::vector<float> of_numbers(q.numbers.size());
+#pragma omp parallel for
+  for (size_t i = 0; i < q.numbers.size(); ++i) of_numbers[i] = values[q.numbers[i]];
+  const auto value = uploaded(of_numbers), scales = uploaded(q.scales);
+  const auto zeros = uploaded(q.zeros);
   harness::DeviceBuffer<float> expected(expected_.size()), magnitudes(expected_.size());
-  find_expected(problem(0, nullptr).sixteen, {bytes.get(), zeros.get(), scales.get(), value.get()},
+  find_expected(problem(0, nullptr).sixteen, {value.get(), scales.get(), zeros.get()},
                 expected.get(), magnitudes.get());
   LADDER_CUDA_CHECK(cudaDeviceSynchronize());
   expected.download(expected_), magnitudes.download(magnitudes_);

@@ -42,10 +42,10 @@ struct Variant {
   void operator()(const Problem<bf16>& p) const { of_bf16(p); }
 };
 
-// In device memory, as Quantised has them; and of each of 256 numbers its value.
+// In device memory: the numbers' values, and the rest as Quantised has it.
 struct Unpacked {
-  const uint8_t *numbers, *zeros;
-  const float *scales, *values;
+  const float *values, *scales;
+  const uint8_t* zeros;
 };
 // Of each element of C what it is, and the sum of its products' absolute values; M x N.
 template <class T>

@@ -19,7 +19,7 @@ __global__ void __launch_bounds__(THREADS)
     for (int k = 0; k < p.K; ++k) {
       const int64_t group = k / GROUP * int64_t{p.N} + n;
       const double product = double{as_float(p.A[m * p.lda + k])} *
-                             (w.values[w.numbers[k * int64_t{p.N} + n]] - w.zeros[group]) *
+                             (w.values[k * int64_t{p.N} + n] - w.zeros[group]) *
                              double{w.scales[group]};
       sum += product;
       magnitude += fabs(product);

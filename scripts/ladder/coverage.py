@@ -71,11 +71,15 @@ class Coverage:
 
     def counts(self) -> tuple[int, int]:
         """Blocks that were entered, and all of the functions that they are in."""
+        if self.program is None:  # every shape was refused
+            return 0, 0
         functions = {function for function, _ in self.entered}
         return len(self.entered), sum(f in functions for f, _ in blocks_of(self.program).values())
 
     def missed(self) -> list[str]:
         """Lines that begin a block, of which no copy was entered."""
+        if self.program is None:
+            return []
         functions = {function for function, _ in self.entered}
         of = {a: block for a, block in blocks_of(self.program).items() if block[0] in functions}
         lines = dict(zip(of, lines_of(self.program, list(of)), strict=True))

@@ -47,6 +47,8 @@ CHOSEN_TILE = (128, 256, 64)
 BUFFERED = 5  # tiles along K, more than most stages hold
 ROUNDS = 20  # tiles along K, with which most buffers are filled three times
 # The product alone, in the type in which sums are C.
+# A stage whose variants are kinds of numbers: the one with more instructions.
+OWN_VARIANT = {"24c": "e4m3"}
 OPTIONS = {"16": ("--alpha", "1"), "20": ("--type", "int32")}
 
 
@@ -310,6 +312,7 @@ def prove_stage(
     if not built.is_file():
         raise BadInput(f"no {built}: build the stages for the CPU device first")
     label, _, variant = name.partition("_")
+    variant = OWN_VARIANT.get(label, variant)
     options = OPTIONS.get(label, ())
     refused, coverage = [], Coverage()
     with tempfile.TemporaryDirectory() as folder:

@@ -78,7 +78,7 @@ EXERCISES = "exercises.md"
 STAGES = "stages.md"
 FIT_A_PHONE = 4  # columns
 SEARCH_DIALOG = 'data-md-component="search" role="dialog"'
-SEARCHED = 320  # characters of a section
+SEARCHED = 300  # characters of a section
 # By how a page's path begins. What explains an idea comes first; sources are not found at all.
 SEARCH_FIRST = {"concepts/": 2, "source/exercises/": 0.3, "source/": 0, "notes/": 0.5}
 TABS = {"Use": "Use", "Method": "Reference", "Notes": "Reference"}  # of parts; others are to learn
