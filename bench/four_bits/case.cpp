@@ -75,22 +75,20 @@ std::vector<T> in_sixteen_bits(const Quantised& q, const std::vector<float>& val
 }
 
 template <class P>
-harness::DeviceBuffer<unsigned char> uploaded_bytes(const std::vector<P>& packed) {
-  harness::DeviceBuffer<unsigned char> buffer(packed.size() * sizeof(P));
+std::vector<unsigned char> as_bytes(const std::vector<P>& packed) {
   std::vector<unsigned char> bytes(packed.size() * sizeof(P));
   if (!packed.empty()) std::memcpy(bytes.data(), packed.data(), bytes.size());
-  buffer.upload(bytes);
-  return buffer;
+  return bytes;
 }
 template <class T>
-harness::DeviceBuffer<unsigned char> packed_as(Numbers numbers, const Quantised& q) {
+std::vector<unsigned char> packed_as(Numbers numbers, const Quantised& q) {
   switch (numbers) {
     case Numbers::FOUR_BITS:
-      return uploaded_bytes(four_bits::pack<T>(q));
+      return as_bytes(four_bits::pack<T>(q));
     case Numbers::INT8:
-      return uploaded_bytes(eight_bits::pack<T, eight_bits::Number::INT8>(q));
+      return as_bytes(eight_bits::pack<T, eight_bits::Number::INT8>(q));
     case Numbers::E4M3:
-      return uploaded_bytes(eight_bits::pack<T, eight_bits::Number::E4M3>(q));
+      return as_bytes(eight_bits::pack<T, eight_bits::Number::E4M3>(q));
   }
   throw std::logic_error("no such numbers");
 }
@@ -120,11 +118,12 @@ Case<T>::Case(Numbers numbers, harness::Shape shape, harness::Data data, uint64_
   const std::vector<T> A = harness::draw_matrix<T>(
       shape.m, shape.k, lda_, harness::is_integers(data) ? harness::Data::WIDE : data, seed,
       Stream::A, LARGEST);
+  const std::vector<unsigned char> packed = packed_as<T>(numbers, q);
   const std::vector<T> unpacked = in_sixteen_bits<T>(q, values, ldb_);
   const size_t size = harness::Output<T>{shape.m, shape.n, ldc_}.memory.size();
   for (int i = 0; i < sets; ++i)
-    sets_.push_back({uploaded(A), packed_as<T>(numbers, q), uploaded(unpacked),
-                     harness::DeviceBuffer<T>(size)});
+    sets_.push_back(
+        {uploaded(A), uploaded(packed), uploaded(unpacked), harness::DeviceBuffer<T>(size)});
   if (expected_.empty()) return;
   std::vector<float> of_numbers(q.numbers.size());
 #pragma omp parallel for
