@@ -133,3 +133,14 @@ def engine(tmp_path_factory):
     )
     assert done.returncode == 0, done.stderr
     return folder
+
+
+@pytest.fixture(scope="module")
+def engine_page(browser, engine):
+    """A page at the engine's address, from which its worker can be asked."""
+    page = browser.new_page()
+    page.set_default_timeout(300_000)
+    with serving(engine) as address:
+        page.goto(f"{address}/lab.css")  # no page is needed
+        yield page
+    page.close()

@@ -5,7 +5,6 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from conftest import serving
 
 ROOT = Path(__file__).resolve().parents[2]
 STAGES = ["01_naive", "02_smem_tiled", "03_transposed_b", "04_register_blocked"]
@@ -25,16 +24,11 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
-def ask(browser, engine):
+def ask(engine_page):
     """ask(source, files, *arguments): what the lab's worker answers."""
-    page = browser.new_page()
-    page.set_default_timeout(300_000)
-    with serving(engine) as address:
-        page.goto(f"{address}/lab.css")  # no page is needed
-        yield lambda source, files, *arguments: page.evaluate(
-            ASK, {"source": source, "files": files, "runs": [arguments]}
-        )
-    page.close()
+    return lambda source, files, *arguments: engine_page.evaluate(
+        ASK, {"source": source, "files": files, "runs": [arguments]}
+    )
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,6 @@ import json
 from pathlib import Path
 
 import pytest
-from conftest import serving
 
 from ladder.exercises import catalogue, compiling, judging, refusals
 from ladder.exercises.mistakes import mistakes_of
@@ -41,18 +40,8 @@ REFUSE = """async texts => {
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture(scope="module")
-def page(browser, engine):
-    page = browser.new_page()
-    page.set_default_timeout(300_000)
-    with serving(engine) as address:
-        page.goto(f"{address}/lab.css")  # no page is needed
-        yield page
-    page.close()
-
-
 @pytest.mark.parametrize("name", [n for n in IN_THE_PAGE if not EXERCISES[n].is_predict])
-def test_solutions_and_mistakes_get_the_verdicts_of_the_terminal(page, engine, name):
+def test_solutions_and_mistakes_get_the_verdicts_of_the_terminal(engine_page, engine, name):
     exercise = EXERCISES[name]
     mistakes = [m for m in mistakes_of(exercise) if not refusals.refusal(m.text)]
     texts = {"solution": exercise.solution.read_text(), **{m.id: m.text for m in mistakes}}
@@ -63,7 +52,7 @@ def test_solutions_and_mistakes_get_the_verdicts_of_the_terminal(page, engine, n
     runs = [["solution", str(SEED), "/r", "once"], *([each, str(SEED), "/r"] for each in texts)]
     message = {"kind": "exercise", "source": source, "files": files, "runs": runs}
     known = json.loads((engine / f"exercises/{name}.json").read_text())
-    said = page.evaluate(ASK, [message, known])
+    said = engine_page.evaluate(ASK, [message, known])
     assert isinstance(said, list), said
     reference = said[0][0]  # of the solution, in both of its runs
     problems = []
@@ -105,18 +94,19 @@ ODD = (
 )
 
 
-def test_what_is_refused_is_refused_in_the_same_words(page):
+def test_what_is_refused_is_refused_in_the_same_words(engine_page):
     texts = [*ODD]
     for exercise in EXERCISES.values():
         if not exercise.is_predict:
             texts += [exercise.solution.read_text(), *(m.text for m in mistakes_of(exercise))]
     expected = [refusals.refusal(text) for text in texts]
     assert len({words for words in expected if words}) > 10
-    assert page.evaluate(REFUSE, texts) == expected
+    assert engine_page.evaluate(REFUSE, texts) == expected
 
 
-def test_a_variable_that_outlives_a_launch_is_refused(page):
+def test_a_variable_that_outlives_a_launch_is_refused(engine_page):
     solution = (ROOT / "exercises/01_thread_mapping/solution.cuh").read_text()
-    said = page.evaluate(GRADE, ["01_thread_mapping", f"{solution}\n__device__ int launches;\n"])
+    with_state = f"{solution}\n__device__ int launches;\n"
+    said = engine_page.evaluate(GRADE, ["01_thread_mapping", with_state])
     assert said["line"] == "refused: `launches` keeps its value between launches"
-    assert page.evaluate(GRADE, ["01_thread_mapping", solution])["ok"]
+    assert engine_page.evaluate(GRADE, ["01_thread_mapping", solution])["ok"]
