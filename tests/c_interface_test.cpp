@@ -91,7 +91,7 @@ TEST_F(CInterface, HandsOverEveryField) {
             std::tie(gpus.launched[1].A, gpus.launched[1].B, gpus.launched[1].C));
   for (const int early : {0, 1}) {
     p = problem();  // which pays to start early
-    p.M = p.N = p.K = 4096, p.lda = p.ldb = p.ldc = 4096, p.starts_early = early;
+    p.M = p.N = p.K = 1000, p.lda = p.ldb = p.ldc = 1000, p.starts_early = early;
     EXPECT_EQ(LADDER_OK, ladder_gemm(&p));
     EXPECT_EQ(early != 0, gpus.launched.back().starts_early);
   }

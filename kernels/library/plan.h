@@ -58,9 +58,9 @@ struct Plan {
   Way way = Way::NOTHING;
   const tuned::Row* tile = nullptr;  // for PRODUCT, FUSED, LAYOUT and LINEAR
   double ns = 0;                     // expected, of the kernel that multiplies; 0: nobody knows
-  // Whether it pays to start early. Not where device memory is the limit, and not for blocks that
-  // share a multiprocessor: those of two launches crowd together (100x18944x3584, H200: 49 us and
-  // not 37; 8x14336x4096: 37 and not 31).
+  // Whether it pays to start early: where the launch is a good part of the time, and neither device
+  // memory nor blocks that share a multiprocessor are the limit. Elsewhere half of 2,944 products
+  // took longer so, at worst twice as long (H200; 347x2112x7168: 32 us and not 22.5).
   bool pays_early = false;
   // Copied to the workspace first, for kernels take rows that begin on 16 bytes; C, from there.
   std::optional<Copy> a, b, c, addend, residual, bias;
@@ -240,8 +240,10 @@ Plan plan(Gemm<In, Out> p, Type type, const Gpu& gpu, Tiles tiles, WayBytes way_
     }
     plan.tile = first.row;
     plan.ns = first.estimate.total;
-    plan.pays_early =
-        first.estimate.work > first.estimate.memory && first.row->candidate.resident == 1;
+    constexpr double SHORT_NS = 12'000;
+    plan.pays_early = first.estimate.total < SHORT_NS &&
+                      first.estimate.work > first.estimate.memory &&
+                      first.row->candidate.resident == 1;
   }
   plan.way_bytes = way_bytes(plan.way, p);
   return plan;
