@@ -6,7 +6,7 @@ from ladder.files import one_line, positive, read_lines
 from ladder.project import ROOT
 from ladder.sweep_shapes import a_shape
 
-ROWS_FILE = "docs/results/h100/rows.jsonl"
+ROWS_FILE = "docs/results/h200/rows.jsonl"
 CALLS = ("linear", "matmul")
 OF_ROWS = {
     "gpu": one_line,

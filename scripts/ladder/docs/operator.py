@@ -26,9 +26,7 @@ DECODERS = {
     "torch_int4": "torch, four bits",
     "ladder_int4": "`LinearInt4`",
 }
-SLOWEST = 10  # shapes of slowest_rows()
-SLOWER = 97  # percent, from which on a shape is not listed
-
+SLOWEST = 10  
 
 def layer(value: object) -> bool:
     """a layer, as 16x4096->14336"""
@@ -99,28 +97,6 @@ def products() -> str:
             ]
         )
     return table(["", "shapes", "fp16, %", "bf16, %", "worst, %"], lines)
-
-
-def slower() -> str:
-    """The shapes at which torch.matmul is faster in some type."""
-    by_shape: dict[str, dict[str, dict]] = {}
-    for row in results()["products"]:
-        by_shape.setdefault(row["shape"], {})[row["type"]] = row
-    there = {
-        shape: of
-        for shape, of in by_shape.items()
-        if min(row["percent"] for row in of.values()) < SLOWER
-    }
-    lines = []
-    for shape, of in sorted(there.items(), key=lambda item: sizes(item[0])):
-        line = [shape]
-        for kind in ("fp16", "bf16"):
-            row = of[kind]
-            times = (number(1e3 * row[f"{name}_ms"]) for name in ("ladder", "torch"))
-            line += [*times, f"{row['percent']:.1f}"]
-        lines.append(line)
-    head = [f"{kind}: {what}" for kind in ("fp16", "bf16") for what in ("us", "torch, us", "%")]
-    return table(["", *head], lines)
 
 
 def any_rows() -> str:
@@ -219,7 +195,6 @@ def versions() -> str:
 
 TABLES = {
     "products": products,
-    "slower": slower,
     "rows": any_rows,
     "slowest": slowest_rows,
     "fused": fused,
