@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Measures the constants with which 15_chosen_by_cost chooses among its kernels, on the GPU that is here, and
-# makes the table of it. Builds what it needs first; the measurement takes a minute.
+# makes the table of it. Builds what it needs first; the measurement takes some minutes.
 #
 #   ./ladder tune [OPTION ...]            into build/tune.json; what it found, as a table
 #   ./ladder tune --shapes usual          and how good a choice these constants make: some minutes
