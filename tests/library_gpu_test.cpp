@@ -123,6 +123,9 @@ TEST_F(LibraryTest, EveryEpilogueInBf16) {
   if (!has_bf16()) GTEST_SKIP() << "bf16 is for sm_90a";
   every_epilogue<bf16>();
 }
+TEST_F(LibraryTest, EveryEpilogueInFp32) {
+  every_epilogue<float>();
+}
 
 // Functions that integers do not show.
 template <class T>
@@ -140,6 +143,7 @@ void activations() {
 TEST_F(LibraryTest, Activations) {
   activations<half>();
   if (has_bf16()) activations<bf16>();
+  activations<float>();
 }
 
 // C is the addend, or the residual.
@@ -174,6 +178,7 @@ void in_place() {
 TEST_F(LibraryTest, InPlace) {
   in_place<half>();
   if (has_bf16()) in_place<bf16>();
+  in_place<float>();
 }
 
 // Where nothing begins on 16 bytes: from an address that is one element further.
@@ -283,7 +288,6 @@ void planned() {
   const EpilogueChoice choices[] = {{}, {2, -3, true, false, Scale::NONE, Activation::RELU}};
   for (const Layout layout : LAYOUTS)
     for (const EpilogueChoice& choice : choices) {
-      if (sizeof(T) == 4 && !choice.is_product_alone()) continue;
       for (const Shape shape : SHAPES)
         for (const Padding padding : {Padding{}, Padding{1, 2, 3}}) {
           const Problem<T, T> problem(shape, Data::UNIFORM, 7, padding, harness::Sums::FP32, choice,
@@ -332,7 +336,6 @@ void same_bits(const GemmOptions& options) {
   BufferSets<T, T> noise_sets(noise, 1);
   for (const Layout layout : LAYOUTS)
     for (const bool is_alone : {true, false}) {
-      if (sizeof(T) == 4 && !is_alone) continue;
       for (const Shape shape : {Shape{1, 4096, 4096}, Shape{16, 1000, 8192}, Shape{300, 300, 16384},
                                 Shape{1000, 1000, 1000}, Shape{2048, 4096, 512}}) {
         const EpilogueChoice choice =
@@ -450,7 +453,7 @@ TEST_F(LibraryTest, CByColumns) {
   scaled.alpha = 2, scaled.scale = Scale::ROW, scaled.activation = Activation::RELU;
   by_columns<half>({}), by_columns<half>(scaled);
   if (has_bf16()) by_columns<bf16>({}), by_columns<bf16>(scaled);
-  by_columns<float>({});
+  by_columns<float>({}), by_columns<float>(scaled);
 }
 
 // ---- Batches -----------------------------------------------------------------------------------

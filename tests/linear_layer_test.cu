@@ -1,6 +1,6 @@
-// Every configuration of the kernel for linear layers of few rows, and one of 18's and 07b with an
-// epilogue, as the library has them: at shapes as chance has them, with every kind of epilogue,
-// exact and not. On the GPU or on the CPU device.
+// Every configuration of the kernel for linear layers of few rows and of the stages in fp32, and
+// one of 18's and 07b, with an epilogue, as the library has them: at shapes as chance has them,
+// with every kind of epilogue, exact and not. On the GPU or on the CPU device.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -17,6 +17,7 @@
 #include "harness/buffers.h"
 #include "harness/problem.h"
 #include "harness/verify.h"
+#include "library/finish_fp32.cuh"
 #include "library/finish_pairs.cuh"
 #include "library/linear.cuh"
 #include "library/plan.h"
@@ -58,7 +59,7 @@ class LinearLayer : public GpuTest<90, true> {
     const Problem<T, T> problem(shape, data, random_(), {some(), some(), some()}, Sums::FP32,
                                 epilogue, layout);
     const Output<T> reference = reference_output(problem);
-    BufferSets<T, T> sets(problem, 1);
+    BufferSets<T, T> sets(problem, 1, {variant});
     const Verdict verdict =
         verify(sets.run_poisoned(variant, nullptr), reference, problem.bound(&reference));
     const std::string where = name + " at " + std::to_string(shape.m) + "x" +
@@ -227,6 +228,65 @@ TEST_F(LinearLayer, By07b) {
   for (const EpilogueChoice& epilogue : RANDOM)
     expect_right("07b", variant, {130, 203, 136}, epilogue, {}, Data::UNIFORM);
   expect_128(variant, {});
+}
+
+// Every configuration of 05e and 05d, and 05c, with K divided.
+std::vector<Variant<float, float>> in_fp32() {
+  std::vector<Variant<float, float>> all;
+  for (const auto& c : few_rows_fp32::CONFIGURATIONS)
+    all.emplace_back("05e " + few_rows_fp32::name(c),
+                     library::FEW_ROWS_AND_FINISH[&c - few_rows_fp32::CONFIGURATIONS]);
+  for (const auto& c : split_in_cluster::CONFIGURATIONS)
+    all.emplace_back("05d " + split_in_cluster::name(c),
+                     library::SPLIT_IN_CLUSTER_AND_FINISH[&c - split_in_cluster::CONFIGURATIONS]);
+  all.emplace_back(
+      "05c",
+      [](const Gemm<float, float>& p) {
+        split_k::launch_and_finish<true>(p, library::finish_of(p));
+      },
+      [](Gemm<float, float> p) {  // which the harness asks without an epilogue
+        p.epilogue.activation = Activation::RELU;
+        return split_k::workspace_bytes(p);
+      });
+  return all;
+}
+TEST_F(LinearLayer, InFp32) {
+  size_t number = 0;
+  for (const Variant<float, float>& variant : in_fp32()) {
+    const EpilogueChoice& inexact = RANDOM[++number % std::size(RANDOM)];
+    expect_right(variant.name, variant, {130, 203, 136}, EXACT[2], {}, Data::EXACT);
+    expect_right(variant.name, variant, any_shape(), EXACT[number % std::size(EXACT)], {},
+                 Data::EXACT);
+    expect_right(variant.name, variant, {70, 300, 45}, inexact, {}, Data::UNIFORM);
+    expect_right(variant.name, variant, {9, 30, 0}, EXACT[2], {}, Data::EXACT);
+  }
+}
+
+// C is the addend, and the residual.
+TEST_F(LinearLayer, InPlaceInFp32) {
+  const Problem<float, float> problem({130, 203, 136}, Data::EXACT, 7, {}, Sums::FP32, EXACT[2]);
+  const Output<float> reference = [&] {
+    Problem<float, float> same = problem;
+    same.epilogue.residual = same.epilogue.addend;
+    return reference_output(same);
+  }();
+  for (const Variant<float, float>& variant : in_fp32()) {
+    BufferSets<float, float> sets(problem, 1, {variant});
+    const Variant<float, float> in_place(
+        "",
+        [&](Gemm<float, float> p) {
+          for (int m = 0; m < p.M; ++m)
+            LADDER_CUDA_CHECK(cudaMemcpy(&p.C[m * p.ldc], &problem.epilogue.addend[m * p.ldc],
+                                         p.N * sizeof(float), cudaMemcpyHostToDevice));
+          p.epilogue.addend = p.epilogue.residual = p.C;
+          p.epilogue.ld_addend = p.epilogue.ld_residual = p.ldc;
+          variant.gemm(p);
+        },
+        variant.workspace_bytes);
+    const Verdict verdict =
+        verify(sets.run_poisoned(in_place, nullptr), reference, problem.bound(&reference));
+    EXPECT_TRUE(verdict.ok) << variant.name << ": " << verdict.message;
+  }
 }
 
 }  // namespace

@@ -13,7 +13,14 @@ void launch_swizzle(const Gemm<half, half>& p) {
     launch_and_finish_pairs(p);
 }
 void launch_split_k(const Gemm<float, float>& p) {
-  split_k::gemm(p);
+  if (is_product_alone(p.epilogue))
+    split_k::gemm(p);
+  else
+    split_k::launch_and_finish<true>(p, finish_of(p));
+}
+template <>
+void launch_epilogue(const Gemm<float, float>& p) {
+  launch_split_k(p);
 }
 uint64_t split_k_bytes(const Gemm<float, float>& p) {
   return split_k::workspace_bytes(p);

@@ -105,8 +105,6 @@ void require_possible(const Gemm<In, Out>& p, Type type, const Gpu& gpu) {
         (gpu.compute_capability == 90 ? " has but this build was not compiled for (sm_90a)"
                                       : " does not have (sm_90a)") +
         "; fp16 and fp32 have a stage without");
-  if (type == Type::FP32 && !is_product_alone(p.epilogue))
-    throw std::invalid_argument("no stage has an epilogue in fp32: it computes A * B alone");
 }
 
 // ---- The choice --------------------------------------------------------------------------------
@@ -211,9 +209,11 @@ Plan plan(Gemm<In, Out> p, Type type, const Gpu& gpu, Tiles tiles, WayBytes way_
     if (plan.turned_b) p.ldb = plan.turned_b->ld, p.transposed_b = false;
   }
   if ((p.K > 0 || !is_alone) && !is_aligned(p.C, p.ldc)) plan.c = aligned(p.M, p.N);
-  if (e.beta != 0 && !is_aligned(e.addend, e.ld_addend)) plan.addend = aligned(p.M, p.N);
-  if (e.residual && !is_aligned(e.residual, e.ld_residual)) plan.residual = aligned(p.M, p.N);
-  if (e.bias && !is_aligned(e.bias, 0)) plan.bias = aligned(1, p.N);
+  if (type != Type::FP32) {  // there an epilogue reads element by element
+    if (e.beta != 0 && !is_aligned(e.addend, e.ld_addend)) plan.addend = aligned(p.M, p.N);
+    if (e.residual && !is_aligned(e.residual, e.ld_residual)) plan.residual = aligned(p.M, p.N);
+    if (e.bias && !is_aligned(e.bias, 0)) plan.bias = aligned(1, p.N);
+  }
 
   if (p.K == 0) {
     plan.way = Way::ZEROS;
@@ -309,6 +309,7 @@ std::string in_words(const Plan& plan, const Gemm<In, Out>& p, Type type, const 
     if (const std::string remark = tuned::remark(gpu.name); !remark.empty()) line(remark);
     if (type == Type::BF16) line("the constants were measured in fp16");
   };
+  const std::string within = is_alone ? "" : ", the epilogue within the kernel";
   const std::string tile = plan.tile ? tuned::name(plan.tile->candidate) : "";
   switch (plan.way) {
     case Way::NOTHING:
@@ -316,7 +317,8 @@ std::string in_words(const Plan& plan, const Gemm<In, Out>& p, Type type, const 
       break;
     case Way::ZEROS:
       line(is_alone ? "zeros, for K is 0"
-                    : "no product, for K is 0: 16's kernel for epilogues alone");
+                    : "no product, for K is 0: " + std::string(type == Type::FP32 ? "05c" : "16") +
+                          "'s kernel for epilogues alone");
       break;
     case Way::PRODUCT:
       line("stage " + tile + ",");
@@ -327,8 +329,7 @@ std::string in_words(const Plan& plan, const Gemm<In, Out>& p, Type type, const 
       nearest();
       break;
     case Way::LAYOUT:
-      line("stage 18, which takes any layout, with the tiles of " + tile +
-           (is_alone ? "," : ", the epilogue within the kernel,"));
+      line("stage 18, which takes any layout, with the tiles of " + tile + within + ",");
       nearest();
       break;
     case Way::LINEAR:
@@ -341,19 +342,18 @@ std::string in_words(const Plan& plan, const Gemm<In, Out>& p, Type type, const 
       nearest();
       break;
     case Way::FEW_ROWS:
-      line("stage " + few_rows + ", which 05e's model expects to be done first");
+      line("stage " + few_rows + within + ", which 05e's model expects to be done first");
       break;
     case Way::SPLIT_K:
-      line("stage 05c split_k: the faster ones need clusters, which " + gpu.name +
+      line("stage 05c split_k" + within + ": the faster ones need clusters, which " + gpu.name +
            " or this build does not have");
       break;
     case Way::GROUPED:
       line("stage 21 grouped, of the whole batch: C of one product has two waves of tiles or less");
       break;
     case Way::SWIZZLE:
-      line("stage 07b swizzle" + std::string(is_alone ? "" : ", the epilogue within the kernel") +
-           ": the faster ones need wgmma (sm_90a), which " + gpu.name +
-           " or this build does not have");
+      line("stage 07b swizzle" + within + ": the faster ones need wgmma (sm_90a), which " +
+           gpu.name + " or this build does not have");
       break;
   }
   if (plan.c) line("last, a copy of C from the workspace, where its rows begin on 16 bytes");
