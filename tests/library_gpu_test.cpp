@@ -33,8 +33,12 @@ using harness::Shape;
 
 using LibraryTest = GpuTest<80, false>;
 
-bool has_bf16() {
-  return device_attribute(cudaDevAttrComputeCapabilityMajor) == 9;
+bool has_wgmma() {
+#if LADDER_HAS_WGMMA
+  return library::has_kernels_of_wgmma();
+#else
+  return false;
+#endif
 }
 
 std::string text(Shape s) {
@@ -93,7 +97,6 @@ TEST_F(LibraryTest, EveryLayoutInFp16) {
   every_layout<half>();
 }
 TEST_F(LibraryTest, EveryLayoutInBf16) {
-  if (!has_bf16()) GTEST_SKIP() << "bf16 is for sm_90a";
   every_layout<bf16>();
 }
 TEST_F(LibraryTest, EveryLayoutInFp32) {
@@ -120,7 +123,6 @@ TEST_F(LibraryTest, EveryEpilogueInFp16) {
   every_epilogue<half>();
 }
 TEST_F(LibraryTest, EveryEpilogueInBf16) {
-  if (!has_bf16()) GTEST_SKIP() << "bf16 is for sm_90a";
   every_epilogue<bf16>();
 }
 TEST_F(LibraryTest, EveryEpilogueInFp32) {
@@ -142,7 +144,7 @@ void activations() {
 }
 TEST_F(LibraryTest, Activations) {
   activations<half>();
-  if (has_bf16()) activations<bf16>();
+  activations<bf16>();
   activations<float>();
 }
 
@@ -177,7 +179,7 @@ void in_place() {
 }
 TEST_F(LibraryTest, InPlace) {
   in_place<half>();
-  if (has_bf16()) in_place<bf16>();
+  in_place<bf16>();
   in_place<float>();
 }
 
@@ -222,7 +224,6 @@ TEST_F(LibraryTest, AsCublasInFp16) {
   as_cublas<half>();
 }
 TEST_F(LibraryTest, AsCublasInBf16) {
-  if (!has_bf16()) GTEST_SKIP() << "bf16 is for sm_90a";
   as_cublas<bf16>();
 }
 TEST_F(LibraryTest, AsCublasInFp32) {
@@ -247,13 +248,14 @@ TEST_F(LibraryTest, RandomShapesAreExact) {
   for (const Layout layout : LAYOUTS)
     for (int i = 0; i < SHAPES_OF_A_LAYOUT && !HasFailure(); ++i) {
       const Shape shape = {up_to(3000), up_to(3000), up_to(6000)};
-      if (i % 2 && has_bf16())
+      if (i % 2)
         is_right(bf16{}, shape, layout);
       else
         is_right(half{}, shape, layout);
     }
 }
 
+#if LADDER_HAS_WGMMA
 // Tiles that no stage has, whichever would be chosen: one tile, some, and some waves of them.
 template <class T>
 void more_heights(const Layout& layout) {
@@ -275,10 +277,11 @@ void more_heights(const Layout& layout) {
   }
 }
 TEST_F(LibraryTest, HeightsOfNoStageAreExact) {
-  if (!has_bf16()) GTEST_SKIP() << "the tiles are for sm_90a";
+  if (!has_wgmma()) GTEST_SKIP() << "the tiles are for sm_90a";
   for (const Layout layout : LAYOUTS)
     if (!layout.transposed_a) more_heights<half>(layout), more_heights<bf16>(layout);
 }
+#endif
 
 // ---- A plan that is kept -----------------------------------------------------------------------
 
@@ -320,7 +323,7 @@ void planned() {
 }
 TEST_F(LibraryTest, PlansComputeWhatGemmDoes) {
   planned<half>();
-  if (has_bf16()) planned<bf16>();
+  planned<bf16>();
   planned<float>();
 }
 
@@ -371,14 +374,14 @@ TEST_F(LibraryTest, TheSameCallGivesTheSameBits) {
   for (const bool fixed_tile : {false, true}) {
     const GemmOptions options{fixed_tile};
     same_bits<half>(options);
-    if (has_bf16()) same_bits<bf16>(options);
+    same_bits<bf16>(options);
     same_bits<float>(options);
   }
 }
 
 // With the fixed tile, however many rows there are beside it, and in every layout.
 TEST_F(LibraryTest, WithTheFixedTileARowDoesNotDependOnTheOthers) {
-  if (!has_bf16()) GTEST_SKIP() << "the tile is for sm_90a";
+  if (!has_wgmma()) GTEST_SKIP() << "the tile is for sm_90a";
   const GemmOptions options{true};
   constexpr Shape ALL{3000, 520, 2000};
   constexpr int ROW = 2111;
@@ -452,7 +455,7 @@ TEST_F(LibraryTest, CByColumns) {
   EpilogueChoice scaled{};
   scaled.alpha = 2, scaled.scale = Scale::ROW, scaled.activation = Activation::RELU;
   by_columns<half>({}), by_columns<half>(scaled);
-  if (has_bf16()) by_columns<bf16>({}), by_columns<bf16>(scaled);
+  by_columns<bf16>({}), by_columns<bf16>(scaled);
   by_columns<float>({}), by_columns<float>(scaled);
 }
 
@@ -526,7 +529,7 @@ TEST_F(LibraryTest, BatchesThatLieTogetherAreTheirProducts) {
                        bs.get(), shape.n, cs.get(), shape.n};
     const GemmOptions options{false, false, {count, a, b, c}};
     p.workspace_bytes = workspace_bytes(p, options);
-    if (has_bf16()) {
+    if (has_wgmma()) {
       EXPECT_NE(std::string::npos, explain(p, options).find("stage 21")) << text(shape);
     }
     const harness::Workspace workspace(p.workspace_bytes + 1);
@@ -547,7 +550,7 @@ TEST_F(LibraryTest, BatchesThatLieTogetherAreTheirProducts) {
 }
 TEST_F(LibraryTest, BatchesAreTheirProducts) {
   batches<half>();
-  if (has_bf16()) batches<bf16>();
+  batches<bf16>();
   batches<float>();
 }
 

@@ -222,11 +222,16 @@ TEST_F(LinearLayer, ActivationsOfWhatIsNotFinite) {
 }
 
 TEST_F(LinearLayer, By07b) {
-  const Variant<half, half> variant("", library::launch_and_finish_pairs);
-  for (const EpilogueChoice& epilogue : EXACT)
+  const Variant<half, half> variant("", library::launch_and_finish_pairs<half>);
+  const Variant<bf16, bf16> of_bf16("", library::launch_and_finish_pairs<bf16>);
+  for (const EpilogueChoice& epilogue : EXACT) {
     expect_right("07b", variant, {270, 200, 136}, epilogue, {}, Data::EXACT);
-  for (const EpilogueChoice& epilogue : RANDOM)
+    expect_right("07b in bf16", of_bf16, {270, 200, 136}, epilogue, {}, Data::EXACT);
+  }
+  for (const EpilogueChoice& epilogue : RANDOM) {
     expect_right("07b", variant, {130, 203, 136}, epilogue, {}, Data::UNIFORM);
+    expect_right("07b in bf16", of_bf16, {130, 203, 136}, epilogue, {}, Data::UNIFORM);
+  }
   expect_128(variant, {});
 }
 

@@ -6,12 +6,15 @@
 
 namespace ladder::library {
 
-void launch_swizzle(const Gemm<half, half>& p) {
+template <class T>
+void launch_swizzle(const Gemm<T, T>& p) {
   if (is_product_alone(p.epilogue))
     swizzle::gemm(p);
   else
     launch_and_finish_pairs(p);
 }
+template void launch_swizzle(const Gemm<half, half>&);
+template void launch_swizzle(const Gemm<bf16, bf16>&);
 void launch_split_k(const Gemm<float, float>& p) {
   if (is_product_alone(p.epilogue))
     split_k::gemm(p);

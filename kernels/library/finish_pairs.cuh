@@ -6,7 +6,8 @@
 namespace ladder::library {
 
 // Of rows that begin on 16 bytes.
-inline void launch_and_finish_pairs(const Gemm<half, half>& p) {
+template <class T>
+void launch_and_finish_pairs(const Gemm<T, T>& p) {
   if (swizzle::three_buffers_fit())
     swizzle::launch_pipe<3, true>(p, finish_of(p));
   else

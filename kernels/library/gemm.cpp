@@ -197,7 +197,7 @@ void multiply(const Plan& plan, const Gemm<T, T>& p) {
       if constexpr (sizeof(T) == 4) launch_split_k(p);
       return;
     case Way::SWIZZLE:
-      if constexpr (std::is_same_v<T, half>) launch_swizzle(p);
+      if constexpr (sizeof(T) == 2) launch_swizzle(p);
       return;
     default:  // nothing is multiplied
       return;

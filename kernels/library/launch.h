@@ -51,7 +51,8 @@ template <class T>
 void launch_copies(const AllRowsToCopy<T>& copies, CUstream_st* stream);
 
 // 07b, 05c, and 05e with what it leaves to 05d and 05c.
-void launch_swizzle(const Gemm<half, half>& p);
+template <class T>
+void launch_swizzle(const Gemm<T, T>& p);
 void launch_split_k(const Gemm<float, float>& p);
 uint64_t split_k_bytes(const Gemm<float, float>& p);
 void launch_few_rows(const Gemm<float, float>& p);

@@ -99,12 +99,6 @@ void require_possible(const Gemm<In, Out>& p, Type type, const Gpu& gpu) {
     throw std::invalid_argument("this build has no kernel for " + gpu.name +
                                 ": CMAKE_CUDA_ARCHITECTURES has to name its compute capability, " +
                                 std::to_string(gpu.compute_capability));
-  if (type == Type::BF16 && !gpu.has_wgmma)
-    throw std::invalid_argument(
-        "bf16 is multiplied by wgmma alone, in stages 13 to 18, which " + gpu.name +
-        (gpu.compute_capability == 90 ? " has but this build was not compiled for (sm_90a)"
-                                      : " does not have (sm_90a)") +
-        "; fp16 and fp32 have a stage without");
 }
 
 // ---- The choice --------------------------------------------------------------------------------
