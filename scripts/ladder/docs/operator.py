@@ -55,6 +55,23 @@ BENCH = {
         | dict.fromkeys((f"{name}_ms" for name in DECODERS), positive),
         ...,
     ],
+    "fp8?": [
+        {
+            "shape": a_shape,
+            "scales": ("matrices", "rows"),
+            "fast": bool,
+            "wrong": bool,
+        }
+        | dict.fromkeys(("ladder_ms", "torch_ms", "percent"), positive),
+        ...,
+    ],
+    "fp32?": [
+        {"shape": a_shape, "wrong": bool}
+        | dict.fromkeys(
+            ("ladder_ms", "alone_ms", "torch_ms", "torch_alone_ms", "percent"), positive
+        ),
+        ...,
+    ],
     "host?": [{"shape": a_shape, "us": dict.fromkeys((*CALLS, *CALLS.values()), float)}],
 }
 
@@ -195,6 +212,26 @@ def int4() -> str:
     return table(["", *head], lines)
 
 
+def fp8() -> str:
+    """Numbers of eight bits beside torch's."""
+    lines = []
+    for row in results()["fp8"]:
+        times = (number(1e3 * row[f"{name}_ms"]) for name in ("ladder", "torch"))
+        sums = "tensor core" if row["fast"] else "fp32"
+        lines.append([row["shape"], row["scales"], sums, *times, f"{row['percent']:.1f}"])
+    return table(["", "scales of", "sums", "us", "torch, us", "%"], lines)
+
+
+def fp32() -> str:
+    """Products in fp32 with bias and ReLU."""
+    lines = []
+    for row in results()["fp32"]:
+        names = ("ladder", "alone", "torch", "torch_alone")
+        times = (number(1e3 * row[f"{name}_ms"]) for name in names)
+        lines.append([row["shape"], *times, f"{row['percent']:.1f}"])
+    return table(["", "us", "alone, us", "torch, us", "torch alone, us", "% of alone"], lines)
+
+
 def decoding() -> str:
     lines = []
     for row in results()["decoding"]:
@@ -225,6 +262,8 @@ TABLES = {
     "fused": fused,
     "layers": layers,
     "int4": int4,
+    "fp8": fp8,
+    "fp32": fp32,
     "decoding": decoding,
     "host": host,
     "versions": versions,
