@@ -13,7 +13,7 @@ struct Factors {
   const bf16* bias;  // N, or null
 };
 
-// Of e4m3. N is a multiple of 2; what lies along N begins on 8 bytes.
+// Of e4m3. N is a multiple of 2, b begins on 8 bytes and the bias on 4.
 struct Problem : Gemm<e4m3, bf16> {
   Factors factors;
 };

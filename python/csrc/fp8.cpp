@@ -64,8 +64,10 @@ Tensor scaled_mm(const Tensor& a, const Tensor& b, const Tensor& scale_a, const 
     return at::_scaled_mm(a, b, scale_a, scale_b, bias, std::nullopt, out_dtype, use_fast_accum);
   const c10::cuda::CUDAGuard guard(a.device());
   const Tensor c = at::empty({a.size(0), b.size(1)}, a.options().dtype(at::kBFloat16));
-  // The kernel reads two of b's factors at a time.
+  // The kernel reads two neighbours at a time.
   const Tensor of_b = address(scale_b) % 8 == 0 ? scale_b : scale_b.clone();
+  Tensor added;
+  if (bias) added = address(*bias) % 4 == 0 ? *bias : bias->clone();
   ladder::scaled::Problem p{};
   p.M = static_cast<int>(a.size(0)), p.N = static_cast<int>(b.size(1));
   p.K = static_cast<int>(a.size(1));
@@ -76,7 +78,7 @@ Tensor scaled_mm(const Tensor& a, const Tensor& b, const Tensor& scale_a, const 
   p.stream = c10::cuda::getCurrentCUDAStream(a.get_device());
   p.factors = {scale_a.const_data_ptr<float>(), of_b.const_data_ptr<float>(),
                scales == Scales::OF_ROWS,
-               bias ? static_cast<const ladder::bf16*>(bias->const_data_ptr()) : nullptr};
+               bias ? static_cast<const ladder::bf16*>(added.const_data_ptr()) : nullptr};
   using ladder::scaled::Adds;
   multiply(p, use_fast_accum ? Adds::FAST : Adds::PROMOTED);
   return c;
