@@ -28,12 +28,11 @@ struct Split {
 };
 
 // The part that begins a tile goes to C, any other to the worker's workspace. A worker has at most
-// one such part: its first. With BEGINS_APART the part that begins a tile goes to the workspace,
-// behind the workers': what finishes the sums may still read C.
-template <bool BEGINS_APART>
-__global__ void __launch_bounds__(THREADS, 1)
+// one such part: its first.
+static __global__ void __launch_bounds__(THREADS, 1)
     gemm_kernel(int M, int N, int K, const float* A, int64_t lda, const float* B, int64_t ldb,
                 float* C, int64_t ldc, Split split, float* workspace) {
+  float* const part = &workspace[int64_t{blockIdx.x} * BM * BN];
   const int64_t last = split.begin(blockIdx.x + 1);
   unsigned phase = 0;
   for (int64_t step = split.begin(blockIdx.x); step < last;) {
@@ -41,11 +40,8 @@ __global__ void __launch_bounds__(THREADS, 1)
     const int end = static_cast<int>(min(begin + last - step, static_cast<int64_t>(split.steps)));
     const int number = split.whole + static_cast<int>(step / split.steps);
     const Tile tile = tile_of<BM, BN, GROUP>(number, M, N);
-    const unsigned place =
-        BEGINS_APART && begin == 0 ? split.workers + number - split.whole : blockIdx.x;
-    float* const part = &workspace[int64_t{place} * BM * BN];
     const auto store = [&](int row, int col, float4 quad) {
-      if (BEGINS_APART || begin > 0)
+      if (begin > 0)
         as_float4(part[(row - tile.m0) * BN + col - tile.n0]) = quad;
       else if (row < M)
         store4(&C[row * ldc + col], quad, N - col);
@@ -60,7 +56,7 @@ __global__ void __launch_bounds__(THREADS, 1)
 // Adds to the divided tiles of C the parts in the workspace, in the order of K. A block takes ROWS
 // rows of a tile, a thread one column of them.
 constexpr int ROWS = 8;
-template <bool BEGINS_APART, class Finish>
+template <class Finish>
 __global__ void __launch_bounds__(BN)
     add_parts_kernel(int M, int N, float* C, int64_t ldc, Split split, const float* workspace,
                      const Finish finish) {
@@ -70,19 +66,15 @@ __global__ void __launch_bounds__(BN)
   if (col >= N) return;
   float* const c = &C[(tile.m0 + row0) * ldc + col];
 
-  // The first worker is the last that begins at or before the tile; its part begins the tile.
+  // The first worker is the last that begins at or before the tile; its part is in C.
   const int64_t tile_end = (divided + 1) * static_cast<int64_t>(split.steps);
   int worker = static_cast<int>(static_cast<int64_t>(divided) * split.workers / split.divided);
   if (split.begin(worker + 1) <= tile_end - split.steps) ++worker;
-  const auto part_of = [&](int place) {
-    return &workspace[(static_cast<int64_t>(place) * BM + row0) * BN + threadIdx.x];
-  };
-  const float* const first = BEGINS_APART ? part_of(split.workers + divided) : c;
   float sum[ROWS] = {};
   for (int r = 0; r < ROWS; ++r)
-    if (r < rows) sum[r] = first[r * (BEGINS_APART ? BN : ldc)];
+    if (r < rows) sum[r] = c[r * ldc];
   while (++worker < split.workers && split.begin(worker) < tile_end) {
-    const float* const part = part_of(worker);
+    const float* part = &workspace[(static_cast<int64_t>(worker) * BM + row0) * BN + threadIdx.x];
     for (int r = 0; r < ROWS; ++r) sum[r] += part[r * BN];
   }
   for (int r = 0; r < ROWS; ++r)
@@ -101,33 +93,29 @@ inline Split split_of(const Gemm<float, float>& p) {
   return {tiles - divided, divided, workers, steps};
 }
 
-// What Gemm::workspace has to have: a tile for each worker; to finish sums, one more for each
-// divided tile.
+// What Gemm::workspace has to have: a tile for each worker.
 inline uint64_t workspace_bytes(const Gemm<float, float>& p) {
-  const Split split = split_of(p);
-  const int parts = split.workers + (is_product_alone(p.epilogue) ? 0 : split.divided);
-  return uint64_t{sizeof(float)} * BM * BN * static_cast<unsigned>(parts);
+  return uint64_t{sizeof(float)} * BM * BN * static_cast<unsigned>(split_of(p).workers);
 }
 
-template <bool BEGINS_APART, class Finish>
+template <class Finish>
 void launch_and_finish(const Gemm<float, float>& p, const Finish& finish) {
   const Split split = split_of(p);
   if (split.whole > 0)
     launch(split_barrier::gemm_kernel<true, 1, Finish>, dim3(split.whole), dim3(THREADS),
            sizeof(Shared), p.stream, p.M, p.N, p.K, p.A, p.lda, p.B, p.ldb, p.C, p.ldc, finish);
   if (split.divided == 0) return;
-  float* const workspace = static_cast<float*>(p.workspace);
-  launch(gemm_kernel<BEGINS_APART>, dim3(split.workers), dim3(THREADS), sizeof(Shared), p.stream,
-         p.M, p.N, p.K, p.A, p.lda, p.B, p.ldb, p.C, p.ldc, split, workspace);
-  launch(add_parts_kernel<BEGINS_APART, Finish>, dim3(split.divided * (BM / ROWS)), dim3(BN), 0,
-         p.stream, p.M, p.N, p.C, p.ldc, split, workspace, finish);
+  launch(gemm_kernel, dim3(split.workers), dim3(THREADS), sizeof(Shared), p.stream, p.M, p.N, p.K,
+         p.A, p.lda, p.B, p.ldb, p.C, p.ldc, split, static_cast<float*>(p.workspace));
+  launch(add_parts_kernel<Finish>, dim3(split.divided * (BM / ROWS)), dim3(BN), 0, p.stream, p.M,
+         p.N, p.C, p.ldc, split, static_cast<float*>(p.workspace), finish);
 }
 
 inline void gemm(const Gemm<float, float>& p) {
   require_valid(p);
   require_aligned_rows(p);
   require_workspace(p, workspace_bytes(p));
-  if (p.M > 0 && p.N > 0) launch_and_finish<false>(p, SumsAlone{});
+  if (p.M > 0 && p.N > 0) launch_and_finish(p, SumsAlone{});
 }
 
 }  // namespace ladder::split_k

@@ -170,9 +170,13 @@ TEST(Library, HasAnEpilogueInFp32) {
   for (const Gpu& gpu : {H200, A100}) {
     const Plan made = plan_on(p, gpu, Type::FP32);
     EXPECT_EQ(gpu.has_clusters ? Way::FEW_ROWS : Way::SPLIT_K, made.way);
-    EXPECT_FALSE(made.bias || made.addend || made.c);
+    EXPECT_FALSE(made.bias || made.c || (gpu.has_clusters && made.addend));
     expect_has(in_words(made, p, Type::FP32, gpu, "05d x"), ", the epilogue within the kernel");
   }
+  // 05c's parts of sums are in C before they are finished, and C may be the addend.
+  const Plan divided = plan_on(p, A100, Type::FP32);
+  EXPECT_TRUE(divided.addend && !divided.residual && !divided.bias);
+  expect_has(in_words(divided, p, Type::FP32, A100, ""), "C, which it may be, has parts of sums");
   p.K = 0;
   EXPECT_EQ(Way::ZEROS, plan_on(p, H200, Type::FP32).way);
   expect_has(in_words(plan_on(p, H200, Type::FP32), p, Type::FP32, H200, ""),

@@ -19,7 +19,7 @@ void launch_split_k(const Gemm<float, float>& p) {
   if (is_product_alone(p.epilogue))
     split_k::gemm(p);
   else
-    split_k::launch_and_finish<true>(p, finish_of(p));
+    split_k::launch_and_finish(p, finish_of(p));
 }
 template <>
 void launch_epilogue(const Gemm<float, float>& p) {

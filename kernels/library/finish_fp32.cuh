@@ -37,14 +37,15 @@ inline constexpr auto FEW_ROWS_AND_FINISH =
 inline constexpr auto SPLIT_IN_CLUSTER_AND_FINISH = all_of_split_in_cluster(
     std::make_index_sequence<std::size(split_in_cluster::CONFIGURATIONS)>());
 
-// Of rows of A, B and C that begin on 16 bytes.
+// Of rows of A, B and C that begin on 16 bytes. Where 05c divides K, what the epilogue reads must
+// not be C, which has parts of sums first.
 inline void launch_and_finish(const Gemm<float, float>& p) {
   if (const auto* const c = few_rows_fp32::chosen(p))
     return FEW_ROWS_AND_FINISH[c - few_rows_fp32::CONFIGURATIONS](p);
   if (const auto* const c =
           split_in_cluster::chosen(p, split_in_cluster::LeftOut::NOTHING).configuration)
     return SPLIT_IN_CLUSTER_AND_FINISH[c - split_in_cluster::CONFIGURATIONS](p);
-  split_k::launch_and_finish<true>(p, finish_of(p));
+  split_k::launch_and_finish(p, finish_of(p));
 }
 
 }  // namespace ladder::library

@@ -238,6 +238,10 @@ Plan plan(Gemm<In, Out> p, Type type, const Gpu& gpu, Tiles tiles, WayBytes way_
         first.estimate.work > first.estimate.memory && first.row->candidate.resident == 1;
   }
   plan.way_bytes = way_bytes(plan.way, p);
+  if (plan.way_bytes > 0) {  // 05c divides K, and C, which these may be, has parts of sums first
+    if (e.beta != 0) plan.addend = aligned(p.M, p.N);
+    if (e.residual) plan.residual = aligned(p.M, p.N);
+  }
   return plan;
 }
 
@@ -279,7 +283,10 @@ std::string in_words(const Plan& plan, const Gemm<In, Out>& p, Type type, const 
   const auto copied = [&](const std::optional<Copy>& copy, const char* name) {
     if (copy)
       line("first, a copy of " + std::string(name) + " to the workspace, in rows of " +
-           std::to_string(copy->ld) + " elements: kernels take rows that begin on 16 bytes");
+           std::to_string(copy->ld) + " elements: " +
+           (type == Type::FP32 && (&copy == &plan.addend || &copy == &plan.residual)
+                ? "C, which it may be, has parts of sums before they are finished"
+                : "kernels take rows that begin on 16 bytes"));
   };
   const auto turned = [&](const std::optional<Copy>& copy, const char* name) {
     if (copy)
