@@ -160,7 +160,6 @@ inline void tma_reduce_add(const CUtensorMap* map, int col, int row, const void*
   cpu_device::tma_store(map, at, from, cpu_device::StoreMode::ADD_HALVES, place);
 }
 inline void prefetch_tensor_map(const CUtensorMap*) {}
-inline void prefetch_l1(const void*) {}
 inline void fence_proxy_async() {
   cpu_device::fence_proxy_async();
 }

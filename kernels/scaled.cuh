@@ -3,7 +3,6 @@
 // with a factor for A and one for B, or one for each row of A and each column of B. It is what
 // PyTorch's operator takes, as torch._scaled_mm does; the factors are in device memory.
 #include "17b_promoted.cuh"
-#include "ptx/prefetch.cuh"
 #include "scaled.h"
 
 namespace ladder::scaled {
@@ -15,17 +14,6 @@ using namespace fp8;  // 17 is where most of it is
 struct Finish {
   const float* b;  // or null
   const bf16* bias;
-
-  // Brings those of BN columns to L1, by the threads of a warpgroup: to be called before they are
-  // multiplied. From L2 they would take a tile 5% longer (4096^3, H200).
-  template <int BN>
-  __device__ __forceinline__ void prefetch(int n0, int N) const {
-    constexpr int LINE = 128;
-    const int thread = threadIdx.x % WARPGROUP;
-    if (const int n = n0 + thread * (LINE / 4); b && n < min(N, n0 + BN)) ptx::prefetch_l1(&b[n]);
-    if (const int n = n0 + thread * (LINE / 2); bias && n < min(N, n0 + BN))
-      ptx::prefetch_l1(&bias[n]);
-  }
 
   __device__ __forceinline__ void operator()(bf16 (*staged)[BOX<bf16>], const float* sums, int n,
                                              int N, int lane) const {
@@ -90,7 +78,6 @@ __global__ void __launch_bounds__(THREADS<BM>, 1)
     unsigned piece = 0;
     for (int index = blockIdx.x; index < tiles_of_C; index += gridDim.x) {
       const Tile tile = tile_of<BM, BN, BAND / BM>(index, M, N);
-      finish.prefetch<BN>(tile.n0, N);
       // Of this lane's two rows of each part: loaded long before it is needed.
       float factor[PARTS<BM>][2];
       const int row = tile.m0 + group_m + threadIdx.x % WARPGROUP / 32 * 16 + threadIdx.x % 32 / 4;

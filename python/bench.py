@@ -350,7 +350,8 @@ def fp8() -> list[dict]:
             return torch._scaled_mm(a, b, *factors, out_dtype=torch.bfloat16, use_fast_accum=fast)
 
         a, b = sets[0]
-        expected = factors[0] * factors[1] * (a.float() @ b.float())
+        # Of 14 bits: only who adds up as we do is as far off.
+        expected = torchs(a, b) if fast else factors[0] * factors[1] * (a.float() @ b.float())
         row = {"shape": f"{m}x{n}x{k}", "scales": "rows" if of_rows else "matrices", "fast": fast}
         row["wrong"] = wrong(ours(a, b), expected, k)
         row = timed(

@@ -4,66 +4,77 @@
 
 namespace ladder::library {
 
-// GELU and SILU of fp32, whose 24 bits show the 2^-11 of tanh.approx.
-__device__ __forceinline__ float exact_gelu(float x) {
+// The activations that are more than an instruction or two. Not inlined: a thread of 05b has 128
+// places for them. In fp32 they are no approximations, for 24 bits show the 2^-11 of tanh.approx.
+template <class T>
+__device__ __noinline__ float activated(float x, Activation activation) {
+  if (activation == Activation::GELU_ERF) return ErfGate{}(x);
+  if constexpr (sizeof(T) == 2) {
+    constexpr TanhGate gelu = GELU, silu = SILU;
+    return activation == Activation::GELU ? gelu(x) : silu(x);
+  }
+  if (activation == Activation::SILU) return x / (1 + expf(-x));
   constexpr float LARGE = 1e30f;  // as in TanhGate
   const float h = 0.5f * x;
   return h * tanhf(x * (GELU.linear + GELU.cubic * fminf(x * x, LARGE))) + h;
 }
-__device__ __forceinline__ float exact_silu(float x) {
-  return x / (1 + expf(-x));
-}
 
-// The epilogue of their sums, element by element: matrices may begin anywhere.
+// The epilogue of their sums, neighbours in a row. Element by element: matrices may begin anywhere.
+// What is loaded for a sum that is not there belongs to another one.
 template <class T>
 struct Finish {
   Epilogue<T> e;
   int M, N;
 
-  // 07b has two neighbours in a row, of which not all may be there;
+  // 07b has two, 64 times in a thread: not inlined, for that would take minutes to compile,
   __device__ __forceinline__ void operator()(float* v, int m, int n) const {
-#pragma unroll
-    for (int i = 0; i < 2; ++i)
-      if (m < M && n + i < N) v[i] = finished(v[i], m, n + i);
+    const float2 both = two(make_float2(v[0], v[1]), m, n);
+    v[0] = both.x, v[1] = both.y;
   }
-  // the others have four, or one.
+  // the others have four,
   __device__ __forceinline__ float4 operator()(float4 v, int m, int n) const {
-    if (n < N) v.x = finished(v.x, m, n);
-    if (n + 1 < N) v.y = finished(v.y, m, n + 1);
-    if (n + 2 < N) v.z = finished(v.z, m, n + 2);
-    if (n + 3 < N) v.w = finished(v.w, m, n + 3);
-    return v;
+    float sums[4] = {v.x, v.y, v.z, v.w};
+    finish(sums, m, n);
+    return make_float4(sums[0], sums[1], sums[2], sums[3]);
   }
+  // and 05c, where it adds parts, one.
   __device__ __forceinline__ float operator()(float v, int m, int n) const {
-    return finished(v, m, n);
+    float sum[1] = {v};
+    finish(sum, m, n);
+    return sum[0];
   }
 
  private:
-  static constexpr bool IS_EXACT = sizeof(T) == 4;  // whose 24 bits show an approximation
-  // Not inlined: the 128 places of a thread would be no constants any more, and its sums in local
-  // memory.
-  __device__ __noinline__ float finished(float sum, int m, int n) const {
-    const float row_factor = e.row_scale ? e.row_scale[m] : 1.0f;
-    const float factor = e.column_scale ? e.alpha * e.column_scale[n] : e.alpha;
-    float x = sum * row_factor * factor + (e.bias ? static_cast<float>(e.bias[n]) : 0.0f);
-    if (e.beta != 0) x += e.beta * static_cast<float>(e.addend[m * e.ld_addend + n]);
-    x = activated(x);
-    return e.residual ? x + static_cast<float>(e.residual[m * e.ld_residual + n]) : x;
+  __device__ __noinline__ float2 two(float2 v, int m, int n) const {
+    float sums[2] = {v.x, v.y};
+    finish(sums, m, n);
+    return make_float2(sums[0], sums[1]);
   }
-  __device__ __forceinline__ float activated(float x) const {
-    constexpr bool IS_EXACT = sizeof(T) == 4;
-    constexpr TanhGate gelu = GELU, silu = SILU;
-    switch (e.activation) {
-      case Activation::RELU:
-        return Clamp{0}(x);
-      case Activation::GELU:
-        return IS_EXACT ? exact_gelu(x) : gelu(x);
-      case Activation::SILU:
-        return IS_EXACT ? exact_silu(x) : silu(x);
-      case Activation::GELU_ERF:
-        return ErfGate{}(x);
-      default:
-        return x;
+  template <int COUNT>
+  __device__ __forceinline__ void finish(float (&v)[COUNT], int m, int n) const {
+    m = min(m, M - 1);
+    int at[COUNT];
+    const auto each = [&](const auto& function) {
+#pragma unroll
+      for (int i = 0; i < COUNT; ++i) v[i] = function(v[i], at[i]);
+    };
+#pragma unroll
+    for (int i = 0; i < COUNT; ++i) at[i] = min(n + i, N - 1);
+    const float factor = e.row_scale ? e.alpha * e.row_scale[m] : e.alpha;
+    each([&](float x, int) { return x * factor; });
+    if (e.column_scale) each([&](float x, int n) { return x * e.column_scale[n]; });
+    if (e.beta != 0) {
+      const T* const row = e.addend + m * e.ld_addend;
+      each([&](float x, int n) { return x + e.beta * static_cast<float>(row[n]); });
+    }
+    if (e.bias) each([&](float x, int n) { return x + static_cast<float>(e.bias[n]); });
+    if (e.activation == Activation::RELU)
+      each([](float x, int) { return Clamp{0}(x); });
+    else if (e.activation != Activation::NONE)
+      each([&](float x, int) { return activated<T>(x, e.activation); });
+    if (e.residual) {
+      const T* const row = e.residual + m * e.ld_residual;
+      each([&](float x, int n) { return x + static_cast<float>(row[n]); });
     }
   }
 };

@@ -22,7 +22,7 @@ except OSError as error:
         f"gemm_ladder again (pip install ./python). It says: {error}"
     ) from error
 
-from gemm_ladder.fp8 import scaled_mm  # noqa: E402
+from gemm_ladder.fp8 import LinearFloat8, scaled_mm  # noqa: E402
 from gemm_ladder.int4 import Int4Weight, LinearInt4, linear_int4, pack_int4  # noqa: E402
 from gemm_ladder.modules import Linear  # noqa: E402
 from gemm_ladder.operators import explain, linear, matmul  # noqa: E402
@@ -30,6 +30,7 @@ from gemm_ladder.operators import explain, linear, matmul  # noqa: E402
 __all__ = [
     "Int4Weight",
     "Linear",
+    "LinearFloat8",
     "LinearInt4",
     "explain",
     "linear",

@@ -7,7 +7,8 @@ gemm_ladder = pytest.importorskip(
     "gemm_ladder", reason="needs gemm_ladder: pip install ./python", exc_type=ImportError
 )
 
-from gemm_ladder import scaled_mm  # noqa: E402
+from gemm_ladder import Linear, scaled_mm  # noqa: E402
+from gemm_ladder.fp8 import to_float8  # noqa: E402
 
 E4M3 = torch.float8_e4m3fn
 needs_gpu = pytest.mark.skipif(
@@ -170,3 +171,35 @@ def test_shapes_of_what_is_not_there():
     one = torch.empty((), device="meta")
     assert scaled_mm(a, b, one, one).shape == (32, 48)
     assert scaled_mm(a, b, one, one).dtype == torch.bfloat16
+
+
+def test_rows_are_rounded_to_e4m3():
+    rows = torch.randn(5, 64) * 10.0 ** torch.arange(-2, 3)[:, None]
+    rows[2] = 0
+    numbers, scales = to_float8(rows)
+    assert scales.shape == (5, 1) and (scales[2] == 1).all()
+    assert (numbers.float().abs().amax(1)[[0, 1, 3, 4]] == 448).all()
+    off = (numbers.float() * scales - rows).abs()
+    assert (off <= rows.abs() / 16 + scales * 2.0**-10).all()  # 3 bits, and the least step
+
+
+@needs_gpu  # torch has scales of rows on no CPU
+@pytest.mark.parametrize("bias", [False, True])
+def test_a_layer_in_eight_bits(bias):
+    layer = Linear(128, 48, bias=bias, device="cuda", dtype=torch.bfloat16)
+    eight = layer.to_float8()
+    x = torch.randn(2, 3, 128, device="cuda").bfloat16()
+    got = eight(x)
+    assert got.shape == (2, 3, 48) and got.dtype == torch.bfloat16
+    torch.testing.assert_close(got, layer(x), rtol=0, atol=0.2)
+    again = Linear(128, 48, bias=bias, device="cuda", dtype=torch.bfloat16).to_float8()
+    again.load_state_dict(eight.state_dict())
+    assert torch.equal(again(x), got)
+    assert "in_features=128, out_features=48" in repr(eight)
+
+
+def test_layers_that_have_no_eight_bits():
+    with pytest.raises(ValueError, match="relu is not part"):
+        Linear(16, 16, activation="relu").to_float8()
+    with pytest.raises(ValueError, match="no multiples of 16"):
+        Linear(16, 24).to_float8()

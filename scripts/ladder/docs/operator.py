@@ -222,16 +222,6 @@ def fp8() -> str:
     return table(["", "scales of", "sums", "us", "torch, us", "%"], lines)
 
 
-def fp32() -> str:
-    """Products in fp32 with bias and ReLU."""
-    lines = []
-    for row in results()["fp32"]:
-        names = ("ladder", "alone", "torch", "torch_alone")
-        times = (number(1e3 * row[f"{name}_ms"]) for name in names)
-        lines.append([row["shape"], *times, f"{row['percent']:.1f}"])
-    return table(["", "us", "alone, us", "torch, us", "torch alone, us", "% of alone"], lines)
-
-
 def decoding() -> str:
     lines = []
     for row in results()["decoding"]:
@@ -263,7 +253,6 @@ TABLES = {
     "layers": layers,
     "int4": int4,
     "fp8": fp8,
-    "fp32": fp32,
     "decoding": decoding,
     "host": host,
     "versions": versions,
