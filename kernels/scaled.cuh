@@ -148,6 +148,10 @@ inline double cost(const Problem& p, const Configuration& c) {
 
 inline void gemm_as(const Configuration& c, const Problem& p) {
   require_size("K", p.K, 1);
+  require_multiple("N", p.N, 2);
+  if (p.factors.of_rows)
+    require_multiple("the address of b's factors", reinterpret_cast<uintptr_t>(p.factors.b), 8);
+  require_multiple("the address of the bias", reinterpret_cast<uintptr_t>(p.factors.bias), 4);
   if (!done_without_kernel(p)) launch_in_waves(c, p);
 }
 inline void gemm(const Problem& p, Adds adds) {

@@ -59,15 +59,27 @@ TEST_F(Scaled, Fast) {
 TEST_F(Scaled, Promoted) {
   expect_right(scaled::PROMOTED, Adds::PROMOTED);
 }
-TEST_F(Scaled, RefusesAnEmptyK) {
-  scaled::Problem p{};
-  p.M = p.N = 16, p.lda = p.ldb = p.ldc = 16, p.transposed_b = true;
-  try {
-    scaled::gemm(p, Adds::FAST);
-    ADD_FAILURE() << "accepted";
-  } catch (const std::invalid_argument& error) {
-    EXPECT_STREQ("K is 0, but must be from 1 to 2147482623", error.what());
-  }
+TEST_F(Scaled, RefusesByName) {
+  const auto refusal = [](auto change) -> std::string {
+    scaled::Problem p{};
+    p.M = p.N = p.K = 16, p.lda = p.ldb = p.ldc = 16, p.transposed_b = true;
+    change(p);
+    try {
+      scaled::gemm(p, Adds::FAST);
+    } catch (const std::invalid_argument& error) {
+      return error.what();
+    }
+    return "accepted";
+  };
+  EXPECT_EQ("K is 0, but must be from 1 to 2147482623", refusal([](auto& p) { p.K = 0; }));
+  EXPECT_EQ("N is 15, but this kernel needs a multiple of 2", refusal([](auto& p) { p.N = 15; }));
+  EXPECT_EQ("the address of b's factors is 4, but this kernel needs a multiple of 8",
+            refusal([](auto& p) {
+              p.factors.of_rows = true;
+              p.factors.b = reinterpret_cast<const float*>(uintptr_t{4});
+            }));
+  EXPECT_EQ("the address of the bias is 2, but this kernel needs a multiple of 4",
+            refusal([](auto& p) { p.factors.bias = reinterpret_cast<const bf16*>(uintptr_t{2}); }));
 }
 
 }  // namespace
