@@ -155,16 +155,26 @@ __device__ __forceinline__ void multiply(int M, int N, int K, const float* A, in
                        });
 }
 
-template <bool SPLIT_BARRIER, int LEAD>
+// What is done to sums before they are stored: nothing. A kernel that does more with them takes
+// another one: it gets one sum, or four of a row of C, and where the first of them is.
+struct SumsAlone {
+  template <class Sums>
+  __device__ __forceinline__ Sums operator()(const Sums& sums, int, int) const {
+    return sums;
+  }
+};
+
+template <bool SPLIT_BARRIER, int LEAD, class Finish>
 __global__ void __launch_bounds__(THREADS, 1)
     gemm_kernel(int M, int N, int K, const float* A, int64_t lda, const float* B, int64_t ldb,
-                float* C, int64_t ldc) {
+                float* C, int64_t ldc, const Finish finish) {
   const Tile tile = tile_of<BM, BN, GROUP>(blockIdx.x, M, N);
   unsigned phase = 0;
   multiply<SPLIT_BARRIER, LEAD>(M, N, K, A, lda, B, ldb, tile, 0, ceil_div(K, BK),
                                 dynamic_shared<Shared>(), phase,
                                 [&](int row, int col, float4 quad) {
-                                  if (row < M) store4(&C[row * ldc + col], quad, N - col);
+                                  if (row < M)
+                                    store4(&C[row * ldc + col], finish(quad, row, col), N - col);
                                 });
 }
 
@@ -173,9 +183,9 @@ void launch_tiles(const Gemm<float, float>& p) {
   require_valid(p);
   require_aligned_rows(p);
   if (p.M == 0 || p.N == 0) return;
-  launch(gemm_kernel<SPLIT_BARRIER, LEAD>, dim3(ceil_div(p.M, BM) * ceil_div(p.N, BN)),
-         dim3(THREADS), sizeof(Shared), p.stream, p.M, p.N, p.K, p.A, p.lda, p.B, p.ldb, p.C,
-         p.ldc);
+  launch(gemm_kernel<SPLIT_BARRIER, LEAD, SumsAlone>, dim3(ceil_div(p.M, BM) * ceil_div(p.N, BN)),
+         dim3(THREADS), sizeof(Shared), p.stream, p.M, p.N, p.K, p.A, p.lda, p.B, p.ldb, p.C, p.ldc,
+         SumsAlone{});
 }
 inline void gemm_full_barrier(const Gemm<float, float>& p) {
   launch_tiles<false, 1>(p);

@@ -14,7 +14,7 @@
 namespace ladder::split_k {
 
 using split_barrier::BK, split_barrier::BM, split_barrier::BN, split_barrier::GROUP,
-    split_barrier::Shared, split_barrier::THREADS;
+    split_barrier::Shared, split_barrier::SumsAlone, split_barrier::THREADS;
 
 // Tiles 0 to whole - 1 have a block each. The `divided` tiles after them are divided among
 // `workers` blocks: all their K steps in a row, cut into equal ranges of at most one tile's length.
@@ -56,8 +56,10 @@ static __global__ void __launch_bounds__(THREADS, 1)
 // Adds to the divided tiles of C the parts in the workspace, in the order of K. A block takes ROWS
 // rows of a tile, a thread one column of them.
 constexpr int ROWS = 8;
-static __global__ void __launch_bounds__(BN)
-    add_parts_kernel(int M, int N, float* C, int64_t ldc, Split split, const float* workspace) {
+template <class Finish>
+__global__ void __launch_bounds__(BN)
+    add_parts_kernel(int M, int N, float* C, int64_t ldc, Split split, const float* workspace,
+                     const Finish finish) {
   const int divided = blockIdx.x / (BM / ROWS), row0 = blockIdx.x % (BM / ROWS) * ROWS;
   const Tile tile = tile_of<BM, BN, GROUP>(split.whole + divided, M, N);
   const int rows = min(ROWS, M - tile.m0 - row0), col = tile.n0 + threadIdx.x;
@@ -76,7 +78,7 @@ static __global__ void __launch_bounds__(BN)
     for (int r = 0; r < ROWS; ++r) sum[r] += part[r * BN];
   }
   for (int r = 0; r < ROWS; ++r)
-    if (r < rows) c[r * ldc] = sum[r];
+    if (r < rows) c[r * ldc] = finish(sum[r], tile.m0 + row0 + r, col);
 }
 
 // One block fills a multiprocessor. Divided tiles cost up to 15% more than whole ones (8192^3,
@@ -96,21 +98,24 @@ inline uint64_t workspace_bytes(const Gemm<float, float>& p) {
   return uint64_t{sizeof(float)} * BM * BN * static_cast<unsigned>(split_of(p).workers);
 }
 
+template <class Finish>
+void launch_and_finish(const Gemm<float, float>& p, const Finish& finish) {
+  const Split split = split_of(p);
+  if (split.whole > 0)
+    launch(split_barrier::gemm_kernel<true, 1, Finish>, dim3(split.whole), dim3(THREADS),
+           sizeof(Shared), p.stream, p.M, p.N, p.K, p.A, p.lda, p.B, p.ldb, p.C, p.ldc, finish);
+  if (split.divided == 0) return;
+  launch(gemm_kernel, dim3(split.workers), dim3(THREADS), sizeof(Shared), p.stream, p.M, p.N, p.K,
+         p.A, p.lda, p.B, p.ldb, p.C, p.ldc, split, static_cast<float*>(p.workspace));
+  launch(add_parts_kernel<Finish>, dim3(split.divided * (BM / ROWS)), dim3(BN), 0, p.stream, p.M,
+         p.N, p.C, p.ldc, split, static_cast<float*>(p.workspace), finish);
+}
+
 inline void gemm(const Gemm<float, float>& p) {
   require_valid(p);
   require_aligned_rows(p);
   require_workspace(p, workspace_bytes(p));
-  if (p.M == 0 || p.N == 0) return;
-  const Split split = split_of(p);
-  if (split.whole > 0)
-    launch(split_barrier::gemm_kernel<true, 1>, dim3(split.whole), dim3(THREADS), sizeof(Shared),
-           p.stream, p.M, p.N, p.K, p.A, p.lda, p.B, p.ldb, p.C, p.ldc);
-  if (split.divided == 0) return;
-  float* const workspace = static_cast<float*>(p.workspace);
-  launch(gemm_kernel, dim3(split.workers), dim3(THREADS), sizeof(Shared), p.stream, p.M, p.N, p.K,
-         p.A, p.lda, p.B, p.ldb, p.C, p.ldc, split, workspace);
-  launch(add_parts_kernel, dim3(split.divided * (BM / ROWS)), dim3(BN), 0, p.stream, p.M, p.N, p.C,
-         p.ldc, split, workspace);
+  if (p.M > 0 && p.N > 0) launch_and_finish(p, SumsAlone{});
 }
 
 }  // namespace ladder::split_k

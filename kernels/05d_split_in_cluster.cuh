@@ -18,6 +18,7 @@
 
 namespace ladder::split_in_cluster {
 
+using split_barrier::SumsAlone;
 constexpr int THREADS = 256;
 constexpr int BN = 128, WN = 64, TN = 8;
 constexpr int GROUP = 8;
@@ -50,10 +51,10 @@ struct Tiling {
   };
 };
 
-template <class T>
+template <class T, class Finish>
 __global__ void __launch_bounds__(THREADS, 1)
     gemm_kernel(int M, int N, int K, const float* A, int64_t lda, const float* B, int64_t ldb,
-                float* C, int64_t ldc) {
+                float* C, int64_t ldc, const Finish finish) {
   constexpr int BM = T::BM, BK = T::BK, TM = T::TM, LDA = T::LDA;
   constexpr bool TOGETHER = T::CLUSTER > 1;
   auto& s = dynamic_shared<typename T::Shared>();
@@ -183,17 +184,22 @@ __global__ void __launch_bounds__(THREADS, 1)
       sum = make_float4(sum.x + next.x, sum.y + next.y, sum.z + next.z, sum.w + next.w);
     }
     const int m = tile.m0 + (TOGETHER ? rank * T::ROWS : 0) + row;
+    const int n = tile.n0 + b_n;
     if (m < M)
-      store4(&C[m * ldc + tile.n0 + b_n], make_float4(sum.y, sum.x, sum.w, sum.z), b_valid);
+      store4(&C[m * ldc + n], finish(make_float4(sum.y, sum.x, sum.w, sum.z), m, n), b_valid);
   }
 }
 
+template <class T, class Finish>
+void launch_and_finish(const Gemm<float, float>& p, const Finish& finish) {
+  const int tiles = ceil_div(p.M, T::BM) * ceil_div(p.N, BN);
+  launch_clusters(T::CLUSTER, gemm_kernel<T, Finish>, dim3(tiles * T::SPLIT), dim3(THREADS),
+                  sizeof(typename T::Shared), p.stream, p.M, p.N, p.K, p.A, p.lda, p.B, p.ldb, p.C,
+                  p.ldc, finish);
+}
 template <class T>
 void launch_tiling(const Gemm<float, float>& p) {
-  const int tiles = ceil_div(p.M, T::BM) * ceil_div(p.N, BN);
-  launch_clusters(T::CLUSTER, gemm_kernel<T>, dim3(tiles * T::SPLIT), dim3(THREADS),
-                  sizeof(typename T::Shared), p.stream, p.M, p.N, p.K, p.A, p.lda, p.B, p.ldb, p.C,
-                  p.ldc);
+  launch_and_finish<T>(p, SumsAlone{});
 }
 
 // What the launcher chooses among.

@@ -12,7 +12,8 @@
 
 namespace ladder::few_rows_fp32 {
 
-using split_in_cluster::BLOCK, split_in_cluster::START, split_in_cluster::THREADS;
+using split_in_cluster::BLOCK, split_in_cluster::START, split_in_cluster::SumsAlone,
+    split_in_cluster::THREADS;
 constexpr int WARPS = THREADS / 32;
 constexpr int DEPTH = 8;  // of a lane's step along K
 
@@ -29,10 +30,10 @@ struct Tiling {
   static_assert(GROUPS * ROWS * BN <= PIPE * TILE_FLOATS);
 };
 
-template <class T>
+template <class T, class Finish>
 __global__ void __launch_bounds__(THREADS)
     gemm_kernel(int M, int N, int K, const float* A, int64_t lda, const float* B, int64_t ldb,
-                float* C, int64_t ldc) {
+                float* C, int64_t ldc, const Finish finish) {
   constexpr int ROWS = T::ROWS, BN = T::BN, BK = T::BK, PIPE = T::PIPE;
   auto& s = dynamic_shared<typename T::Shared>();
   const int tile = static_cast<int>(blockIdx.x), tiles_n = ceil_div(N, BN);
@@ -134,14 +135,20 @@ __global__ void __launch_bounds__(THREADS)
         sum = make_float4(sum.x + next.x, sum.y + next.y, sum.z + next.z, sum.w + next.w);
       }
     const int m = m0 + quad / (BN / 4), n = n0 + quad % (BN / 4) * 4;
-    if (m < M) store4(&C[m * ldc + n], make_float4(sum.y, sum.x, sum.w, sum.z), N - n);
+    if (m < M)
+      store4(&C[m * ldc + n], finish(make_float4(sum.y, sum.x, sum.w, sum.z), m, n), N - n);
   }
 }
 
+template <class T, class Finish>
+void launch_and_finish(const Gemm<float, float>& p, const Finish& finish) {
+  launch(gemm_kernel<T, Finish>, dim3(ceil_div(p.M, T::ROWS) * ceil_div(p.N, T::BN)), dim3(THREADS),
+         sizeof(typename T::Shared), p.stream, p.M, p.N, p.K, p.A, p.lda, p.B, p.ldb, p.C, p.ldc,
+         finish);
+}
 template <class T>
 void launch_tiling(const Gemm<float, float>& p) {
-  launch(gemm_kernel<T>, dim3(ceil_div(p.M, T::ROWS) * ceil_div(p.N, T::BN)), dim3(THREADS),
-         sizeof(typename T::Shared), p.stream, p.M, p.N, p.K, p.A, p.lda, p.B, p.ldb, p.C, p.ldc);
+  launch_and_finish<T>(p, SumsAlone{});
 }
 
 // What the launcher chooses among.

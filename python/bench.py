@@ -2,10 +2,11 @@
 """Times gemm_ladder.matmul against torch.matmul at 100 shapes in fp16 and bf16, a product with bias
 and GELU against torch.compile, linear layers against torch's, both at numbers of rows that divide
 by nothing, weights of four bits against torch's kernel for them, a step of decoding with both kinds
-of weights, and what a call takes of the host. Needs a GPU.
+of weights, numbers of eight bits against torch's, products in fp32, and what a call takes of the
+host. Needs a GPU.
 
 usage: python/bench.py [--out FILE] [--types fp16 bf16] [--shapes N]
-                       [--only products fused layers rows int4 decoding host]
+                       [--only products fused layers rows int4 decoding fp8 fp32 host]
 
 Exit code: 0 done, 1 some result was wrong, 2 bad usage, 77 there is no GPU for it.
 """
@@ -48,7 +49,10 @@ HOST_CALLS, HOST_TURNS = 200, 60
 INT4_WEIGHTS = ((4096, 4096), (4096, 14336), (8192, 8192), (28672, 8192))
 INT4_ROWS = (1, 5, 16, 64, 333, 512, 4096)
 TEXTS, TEXT_LENGTH, DECODER_LAYERS = (1, 5, 16), 1000, 32
-PARTS = ("host", "fused", "layers", "rows", "products", "int4", "decoding")
+# M, N, K of numbers of eight bits, and of fp32.
+FP8 = ((4096, 4096, 4096), (8192, 8192, 8192), (512, 4096, 14336), (333, 4096, 4096))
+FP32 = ((512, 512, 512), (16, 4096, 4096), (1000, 1000, 1000), (2048, 2048, 2048), (4096,) * 3)
+PARTS = ("host", "fused", "layers", "rows", "products", "int4", "decoding", "fp8", "fp32")
 SHAPE_MS, WARMUP_S = 60.0, 0.02
 
 
@@ -325,6 +329,79 @@ def int4() -> list[dict]:
     return rows
 
 
+def fp8() -> list[dict]:
+    """Products of e4m3 with a scale for each matrix, or for each row of a and each column of b,
+    beside torch's; with sums that the tensor core adds up alone, `fast`, and that fp32 does."""
+    import torch
+
+    from gemm_ladder import scaled_mm
+
+    rows = []
+    for (m, n, k), of_rows, fast in itertools.product(FP8, (False, True), (False, True)):
+        sets = [(a, b.t().contiguous().t()) for a, b in operands((m, n, k), torch.float8_e4m3fn)]
+        factors = [
+            torch.rand(s, device="cuda") + 0.5 for s in ([(m, 1), (1, n)] if of_rows else [(), ()])
+        ]
+
+        def ours(a, b, factors=factors, fast=fast):
+            return scaled_mm(a, b, *factors, use_fast_accum=fast)
+
+        def torchs(a, b, factors=factors, fast=fast):
+            return torch._scaled_mm(a, b, *factors, out_dtype=torch.bfloat16, use_fast_accum=fast)
+
+        a, b = sets[0]
+        # Of 14 bits: only who adds up as we do is as far off.
+        expected = torchs(a, b) if fast else factors[0] * factors[1] * (a.float() @ b.float())
+        row = {"shape": f"{m}x{n}x{k}", "scales": "rows" if of_rows else "matrices", "fast": fast}
+        row["wrong"] = wrong(ours(a, b), expected, k)
+        row = timed(
+            row,
+            "torch",
+            {
+                "ladder": [lambda s=s, f=ours: f(*s) for s in sets],
+                "torch": [lambda s=s, f=torchs: f(*s) for s in sets],
+            },
+        )
+        rows.append(row)
+        progress(
+            f"fp8 {row['shape']}, scales of {row['scales']}{', fast' if fast else ''}: "
+            f"{1e3 * row['ladder_ms']:.1f} us, {row['percent']:.1f} % of torch's"
+        )
+    return rows
+
+
+def fp32() -> list[dict]:
+    """Products in fp32 with bias and ReLU: beside the product alone, and beside torch's two calls.
+    `percent` is of the product alone."""
+    import torch
+
+    from gemm_ladder import matmul
+
+    rows = []
+    for m, n, k in FP32:
+        sets = operands((m, n, k), torch.float32)
+        bias = torch.rand(n, device="cuda")
+        row = {"shape": f"{m}x{n}x{k}"}
+        row["wrong"] = wrong(matmul(*sets[0], bias, "relu"), torch.addmm(bias, *sets[0]).relu(), k)
+        row = timed(
+            row,
+            "alone",
+            {
+                "ladder": [lambda s=s, bias=bias: matmul(*s, bias, "relu") for s in sets],
+                "alone": [lambda s=s: matmul(*s) for s in sets],
+                "torch": [lambda s=s, bias=bias: torch.addmm(bias, *s).relu_() for s in sets],
+                "torch_alone": [lambda s=s: torch.mm(*s) for s in sets],
+            },
+        )
+        rows.append(row)
+        progress(
+            f"fp32 {row['shape']} with bias and ReLU: {1e3 * row['ladder_ms']:.1f} us, "
+            f"{row['percent']:.1f} % of the product alone, torch {1e3 * row['torch_ms']:.1f} us, "
+            f"torch's product alone {1e3 * row['torch_alone_ms']:.1f}"
+        )
+    return rows
+
+
 def decoding() -> list[dict]:
     """A step of decoding with weights in bf16 and of four bits, of ours and of torch's."""
     import torch
@@ -437,7 +514,7 @@ def summary(found: dict) -> str:
         )
     bad = [
         row
-        for part in ("products", "fused", "layers", "rows", "int4")
+        for part in ("products", "fused", "layers", "rows", "int4", "fp8", "fp32")
         for row in found.get(part, [])
         if row["wrong"]
     ]
@@ -484,6 +561,8 @@ def main(arguments: list[str]) -> int:
         "products": lambda: products(options.types, options.shapes),
         "int4": int4,
         "decoding": decoding,
+        "fp8": fp8,
+        "fp32": fp32,
     }
     for name, part in parts.items():
         if name in options.only:

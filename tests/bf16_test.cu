@@ -1,9 +1,10 @@
-// 13, 13b, 14 and 16 in bf16, which their stages' own tests have in fp16: a tile of each, on the
-// CPU device. The library's tests have all of them on a GPU.
+// 07b, 13, 13b, 14 and 16 in bf16, which their stages' own tests have in fp16: a tile of each, on
+// the CPU device. The library's tests have all of them on a GPU.
 #include <gtest/gtest.h>
 
 #include <string>
 
+#include "07b_swizzle.cuh"
 #include "13_fit_the_waves.cuh"
 #include "13b_ping_pong.cuh"
 #include "14_few_rows.cuh"
@@ -46,6 +47,9 @@ class Bf16 : public testing::Test {
   }
 };
 
+TEST_F(Bf16, Swizzle) {
+  expect_right(swizzle::gemm<bf16>);
+}
 TEST_F(Bf16, FitTheWaves) {
   using namespace fit_the_waves;
   expect_right([](const Problem16& p) { gemm_as(configuration<bf16, 72, 128>(), p); });

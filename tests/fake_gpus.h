@@ -149,7 +149,8 @@ void launch_copies(const AllRowsToCopy<T>& copies, CUstream_st* stream) {
                              nullptr, copies.all[i].to, nullptr, nullptr, 0, 0, 0, false, false,
                              stream, ""});
 }
-inline void launch_swizzle(const Gemm<half, half>& p) {
+template <class T>
+void launch_swizzle(const Gemm<T, T>& p) {
   gpus.launch("swizzle", p);
 }
 inline void launch_split_k(const Gemm<float, float>& p) {

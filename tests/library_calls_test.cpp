@@ -163,6 +163,23 @@ TEST_F(Calls, AnAddendThatIsCIsTheCOfTheRun) {
   EXPECT_EQ(at(5000), gpus.launched.at(0).residual);
 }
 
+// Which has parts of sums before they are finished.
+TEST_F(Calls, WhatMayBeCIsCopiedWhere05cDividesK) {
+  gpus.current = 1;  // where 05c alone is
+  Gemm<float, float> p = problem<float>(64, 64, 64);
+  p.A = at<float>(0, 1), p.B = at<float>(5000, 1), p.C = at<float>(10000, 1);
+  p.epilogue.beta = 1, p.epilogue.addend = p.C, p.epilogue.ld_addend = p.ldc;
+  p.workspace = at<float>(20000, 1), p.workspace_bytes = workspace_bytes(p);
+  EXPECT_EQ(1024U + 64 * 64 * sizeof(float), p.workspace_bytes);
+  gemm(p);
+  ASSERT_EQ(2U, gpus.launched.size());
+  EXPECT_EQ("copy", gpus.launched[0].by);
+  EXPECT_EQ(p.C, gpus.launched[0].A);
+  EXPECT_EQ("split_k", gpus.launched[1].by);
+  EXPECT_EQ(gpus.launched[0].C, gpus.launched[1].addend);
+  EXPECT_NE(p.C, gpus.launched[1].addend);
+}
+
 TEST_F(Calls, APlanOfNothingLooksAtNothing) {
   auto p = problem(0, 64, 64);
   p.A = nullptr, p.C = nullptr;

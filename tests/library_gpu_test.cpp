@@ -33,8 +33,12 @@ using harness::Shape;
 
 using LibraryTest = GpuTest<80, false>;
 
-bool has_bf16() {
-  return device_attribute(cudaDevAttrComputeCapabilityMajor) == 9;
+bool has_wgmma() {
+#if LADDER_HAS_WGMMA
+  return library::has_kernels_of_wgmma();
+#else
+  return false;
+#endif
 }
 
 std::string text(Shape s) {
@@ -93,7 +97,6 @@ TEST_F(LibraryTest, EveryLayoutInFp16) {
   every_layout<half>();
 }
 TEST_F(LibraryTest, EveryLayoutInBf16) {
-  if (!has_bf16()) GTEST_SKIP() << "bf16 is for sm_90a";
   every_layout<bf16>();
 }
 TEST_F(LibraryTest, EveryLayoutInFp32) {
@@ -120,8 +123,10 @@ TEST_F(LibraryTest, EveryEpilogueInFp16) {
   every_epilogue<half>();
 }
 TEST_F(LibraryTest, EveryEpilogueInBf16) {
-  if (!has_bf16()) GTEST_SKIP() << "bf16 is for sm_90a";
   every_epilogue<bf16>();
+}
+TEST_F(LibraryTest, EveryEpilogueInFp32) {
+  every_epilogue<float>();
 }
 
 // Functions that integers do not show.
@@ -139,7 +144,8 @@ void activations() {
 }
 TEST_F(LibraryTest, Activations) {
   activations<half>();
-  if (has_bf16()) activations<bf16>();
+  activations<bf16>();
+  activations<float>();
 }
 
 // C is the addend, or the residual.
@@ -173,7 +179,8 @@ void in_place() {
 }
 TEST_F(LibraryTest, InPlace) {
   in_place<half>();
-  if (has_bf16()) in_place<bf16>();
+  in_place<bf16>();
+  in_place<float>();
 }
 
 // Where nothing begins on 16 bytes: from an address that is one element further.
@@ -217,7 +224,6 @@ TEST_F(LibraryTest, AsCublasInFp16) {
   as_cublas<half>();
 }
 TEST_F(LibraryTest, AsCublasInBf16) {
-  if (!has_bf16()) GTEST_SKIP() << "bf16 is for sm_90a";
   as_cublas<bf16>();
 }
 TEST_F(LibraryTest, AsCublasInFp32) {
@@ -242,13 +248,14 @@ TEST_F(LibraryTest, RandomShapesAreExact) {
   for (const Layout layout : LAYOUTS)
     for (int i = 0; i < SHAPES_OF_A_LAYOUT && !HasFailure(); ++i) {
       const Shape shape = {up_to(3000), up_to(3000), up_to(6000)};
-      if (i % 2 && has_bf16())
+      if (i % 2)
         is_right(bf16{}, shape, layout);
       else
         is_right(half{}, shape, layout);
     }
 }
 
+#if LADDER_HAS_WGMMA
 // Tiles that no stage has, whichever would be chosen: one tile, some, and some waves of them.
 template <class T>
 void more_heights(const Layout& layout) {
@@ -270,10 +277,11 @@ void more_heights(const Layout& layout) {
   }
 }
 TEST_F(LibraryTest, HeightsOfNoStageAreExact) {
-  if (!has_bf16()) GTEST_SKIP() << "the tiles are for sm_90a";
+  if (!has_wgmma()) GTEST_SKIP() << "the tiles are for sm_90a";
   for (const Layout layout : LAYOUTS)
     if (!layout.transposed_a) more_heights<half>(layout), more_heights<bf16>(layout);
 }
+#endif
 
 // ---- A plan that is kept -----------------------------------------------------------------------
 
@@ -283,7 +291,6 @@ void planned() {
   const EpilogueChoice choices[] = {{}, {2, -3, true, false, Scale::NONE, Activation::RELU}};
   for (const Layout layout : LAYOUTS)
     for (const EpilogueChoice& choice : choices) {
-      if (sizeof(T) == 4 && !choice.is_product_alone()) continue;
       for (const Shape shape : SHAPES)
         for (const Padding padding : {Padding{}, Padding{1, 2, 3}}) {
           const Problem<T, T> problem(shape, Data::UNIFORM, 7, padding, harness::Sums::FP32, choice,
@@ -316,7 +323,7 @@ void planned() {
 }
 TEST_F(LibraryTest, PlansComputeWhatGemmDoes) {
   planned<half>();
-  if (has_bf16()) planned<bf16>();
+  planned<bf16>();
   planned<float>();
 }
 
@@ -332,7 +339,6 @@ void same_bits(const GemmOptions& options) {
   BufferSets<T, T> noise_sets(noise, 1);
   for (const Layout layout : LAYOUTS)
     for (const bool is_alone : {true, false}) {
-      if (sizeof(T) == 4 && !is_alone) continue;
       for (const Shape shape : {Shape{1, 4096, 4096}, Shape{16, 1000, 8192}, Shape{300, 300, 16384},
                                 Shape{1000, 1000, 1000}, Shape{2048, 4096, 512}}) {
         const EpilogueChoice choice =
@@ -368,14 +374,14 @@ TEST_F(LibraryTest, TheSameCallGivesTheSameBits) {
   for (const bool fixed_tile : {false, true}) {
     const GemmOptions options{fixed_tile};
     same_bits<half>(options);
-    if (has_bf16()) same_bits<bf16>(options);
+    same_bits<bf16>(options);
     same_bits<float>(options);
   }
 }
 
 // With the fixed tile, however many rows there are beside it, and in every layout.
 TEST_F(LibraryTest, WithTheFixedTileARowDoesNotDependOnTheOthers) {
-  if (!has_bf16()) GTEST_SKIP() << "the tile is for sm_90a";
+  if (!has_wgmma()) GTEST_SKIP() << "the tile is for sm_90a";
   const GemmOptions options{true};
   constexpr Shape ALL{3000, 520, 2000};
   constexpr int ROW = 2111;
@@ -449,8 +455,8 @@ TEST_F(LibraryTest, CByColumns) {
   EpilogueChoice scaled{};
   scaled.alpha = 2, scaled.scale = Scale::ROW, scaled.activation = Activation::RELU;
   by_columns<half>({}), by_columns<half>(scaled);
-  if (has_bf16()) by_columns<bf16>({}), by_columns<bf16>(scaled);
-  by_columns<float>({});
+  by_columns<bf16>({}), by_columns<bf16>(scaled);
+  by_columns<float>({}), by_columns<float>(scaled);
 }
 
 // ---- Batches -----------------------------------------------------------------------------------
@@ -523,7 +529,7 @@ TEST_F(LibraryTest, BatchesThatLieTogetherAreTheirProducts) {
                        bs.get(), shape.n, cs.get(), shape.n};
     const GemmOptions options{false, false, {count, a, b, c}};
     p.workspace_bytes = workspace_bytes(p, options);
-    if (has_bf16()) {
+    if (has_wgmma()) {
       EXPECT_NE(std::string::npos, explain(p, options).find("stage 21")) << text(shape);
     }
     const harness::Workspace workspace(p.workspace_bytes + 1);
@@ -544,7 +550,7 @@ TEST_F(LibraryTest, BatchesThatLieTogetherAreTheirProducts) {
 }
 TEST_F(LibraryTest, BatchesAreTheirProducts) {
   batches<half>();
-  if (has_bf16()) batches<bf16>();
+  batches<bf16>();
   batches<float>();
 }
 
@@ -582,8 +588,6 @@ TEST_F(LibraryTest, Refuses) {
                        "the leading dimension of the residual is 16");
   const float scale = 1;
   expect_refused<half>([&](Half& p) { p.scales.a = &scale; }, "scales of blocks");
-  expect_refused<float>([](Gemm<float, float>& p) { p.epilogue.alpha = 2; },
-                        "no stage has an epilogue in fp32");
 }
 
 TEST_F(LibraryTest, RefusesAnotherDevice) {

@@ -1,6 +1,6 @@
-// Every configuration of the kernel for linear layers of few rows, and one of 18's and 07b with an
-// epilogue, as the library has them: at shapes as chance has them, with every kind of epilogue,
-// exact and not. On the GPU or on the CPU device.
+// Every configuration of the kernel for linear layers of few rows and of the stages in fp32, and
+// one of 18's and 07b, with an epilogue, as the library has them: at shapes as chance has them,
+// with every kind of epilogue, exact and not. On the GPU or on the CPU device.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -17,6 +17,7 @@
 #include "harness/buffers.h"
 #include "harness/problem.h"
 #include "harness/verify.h"
+#include "library/finish_fp32.cuh"
 #include "library/finish_pairs.cuh"
 #include "library/linear.cuh"
 #include "library/plan.h"
@@ -58,7 +59,7 @@ class LinearLayer : public GpuTest<90, true> {
     const Problem<T, T> problem(shape, data, random_(), {some(), some(), some()}, Sums::FP32,
                                 epilogue, layout);
     const Output<T> reference = reference_output(problem);
-    BufferSets<T, T> sets(problem, 1);
+    BufferSets<T, T> sets(problem, 1, {variant});
     const Verdict verdict =
         verify(sets.run_poisoned(variant, nullptr), reference, problem.bound(&reference));
     const std::string where = name + " at " + std::to_string(shape.m) + "x" +
@@ -221,12 +222,91 @@ TEST_F(LinearLayer, ActivationsOfWhatIsNotFinite) {
 }
 
 TEST_F(LinearLayer, By07b) {
-  const Variant<half, half> variant("", library::launch_and_finish_pairs);
-  for (const EpilogueChoice& epilogue : EXACT)
+  const Variant<half, half> variant("", library::launch_and_finish_pairs<half>);
+  const Variant<bf16, bf16> of_bf16("", library::launch_and_finish_pairs<bf16>);
+  for (const EpilogueChoice& epilogue : EXACT) {
     expect_right("07b", variant, {270, 200, 136}, epilogue, {}, Data::EXACT);
-  for (const EpilogueChoice& epilogue : RANDOM)
+    expect_right("07b in bf16", of_bf16, {270, 200, 136}, epilogue, {}, Data::EXACT);
+  }
+  for (const EpilogueChoice& epilogue : RANDOM) {
     expect_right("07b", variant, {130, 203, 136}, epilogue, {}, Data::UNIFORM);
+    expect_right("07b in bf16", of_bf16, {130, 203, 136}, epilogue, {}, Data::UNIFORM);
+  }
   expect_128(variant, {});
+}
+
+// Every configuration of 05e and 05d, and 05c, with K divided.
+std::vector<Variant<float, float>> in_fp32() {
+  std::vector<Variant<float, float>> all;
+  for (const auto& c : few_rows_fp32::CONFIGURATIONS)
+    all.emplace_back("05e " + few_rows_fp32::name(c),
+                     library::FEW_ROWS_AND_FINISH[&c - few_rows_fp32::CONFIGURATIONS]);
+  for (const auto& c : split_in_cluster::CONFIGURATIONS)
+    all.emplace_back("05d " + split_in_cluster::name(c),
+                     library::SPLIT_IN_CLUSTER_AND_FINISH[&c - split_in_cluster::CONFIGURATIONS]);
+  all.emplace_back(
+      "05c",
+      [](const Gemm<float, float>& p) { split_k::launch_and_finish(p, library::finish_of(p)); },
+      split_k::workspace_bytes);
+  return all;
+}
+TEST_F(LinearLayer, InFp32) {
+  size_t number = 0;
+  for (const Variant<float, float>& variant : in_fp32()) {
+    const EpilogueChoice& inexact = RANDOM[++number % std::size(RANDOM)];
+    expect_right(variant.name, variant, {130, 203, 136}, EXACT[2], {}, Data::EXACT);
+    expect_right(variant.name, variant, any_shape(), EXACT[number % std::size(EXACT)], {},
+                 Data::EXACT);
+    expect_right(variant.name, variant, {70, 300, 45}, inexact, {}, Data::UNIFORM);
+    expect_right(variant.name, variant, {9, 30, 0}, EXACT[2], {}, Data::EXACT);
+  }
+}
+
+// To the last bits, which a GPU's tanh.approx does not have; of a product of zeros.
+TEST_F(LinearLayer, ActivationsInFp32AreNoApproximations) {
+  constexpr int N = 512;
+  std::vector<float> numbers(N);
+  for (int i = 0; i < N; ++i) numbers[static_cast<size_t>(i)] = (i - N / 2) / 32.0f;
+  DeviceBuffer<float> from(N), to(N);
+  from.upload(numbers);
+  for (const Activation activation : {Activation::GELU, Activation::GELU_ERF, Activation::SILU}) {
+    Gemm<float, float> p{};
+    p.M = 1, p.N = N, p.lda = p.ldb = p.ldc = N, p.C = to.get();
+    p.epilogue.beta = 1, p.epilogue.addend = from.get(), p.epilogue.ld_addend = N;
+    p.epilogue.activation = activation;
+    split_k::launch_and_finish(p, library::finish_of(p));
+    LADDER_CUDA_CHECK(cudaDeviceSynchronize());
+    std::vector<float> got(N);
+    to.download(got);
+    for (size_t i = 0; i < N; ++i)
+      EXPECT_NEAR(activate(activation, numbers[i]), got[i], 1e-6)
+          << static_cast<int>(activation) << " of " << numbers[i];
+  }
+}
+
+// C is the addend, and the residual; not of 05c, which divides K here.
+TEST_F(LinearLayer, InPlaceInFp32) {
+  const Problem<float, float> problem({130, 203, 136}, Data::EXACT, 7, {}, Sums::FP32, EXACT[2]);
+  const Output<float> reference = [&] {
+    Problem<float, float> same = problem;
+    same.epilogue.residual = same.epilogue.addend;
+    return reference_output(same);
+  }();
+  for (const Variant<float, float>& variant : in_fp32()) {
+    if (variant.workspace_bytes) continue;
+    BufferSets<float, float> sets(problem, 1);
+    const Variant<float, float> in_place("", [&](Gemm<float, float> p) {
+      for (int m = 0; m < p.M; ++m)
+        LADDER_CUDA_CHECK(cudaMemcpy(&p.C[m * p.ldc], &problem.epilogue.addend[m * p.ldc],
+                                     p.N * sizeof(float), cudaMemcpyHostToDevice));
+      p.epilogue.addend = p.epilogue.residual = p.C;
+      p.epilogue.ld_addend = p.epilogue.ld_residual = p.ldc;
+      variant.gemm(p);
+    });
+    const Verdict verdict =
+        verify(sets.run_poisoned(in_place, nullptr), reference, problem.bound(&reference));
+    EXPECT_TRUE(verdict.ok) << variant.name << ": " << verdict.message;
+  }
 }
 
 }  // namespace

@@ -6,14 +6,24 @@
 
 namespace ladder::library {
 
-void launch_swizzle(const Gemm<half, half>& p) {
+template <class T>
+void launch_swizzle(const Gemm<T, T>& p) {
   if (is_product_alone(p.epilogue))
     swizzle::gemm(p);
   else
     launch_and_finish_pairs(p);
 }
+template void launch_swizzle(const Gemm<half, half>&);
+template void launch_swizzle(const Gemm<bf16, bf16>&);
 void launch_split_k(const Gemm<float, float>& p) {
-  split_k::gemm(p);
+  if (is_product_alone(p.epilogue))
+    split_k::gemm(p);
+  else
+    split_k::launch_and_finish(p, finish_of(p));
+}
+template <>
+void launch_epilogue(const Gemm<float, float>& p) {
+  launch_split_k(p);
 }
 uint64_t split_k_bytes(const Gemm<float, float>& p) {
   return split_k::workspace_bytes(p);

@@ -1,12 +1,15 @@
 // The stages in fp32 for GPUs that have clusters.
-#include "../05e_few_rows.cuh"
+#include "finish_fp32.cuh"
 #include "is_there.cuh"
 #include "launch.h"
 
 namespace ladder::library {
 
 void launch_few_rows(const Gemm<float, float>& p) {
-  few_rows_fp32::gemm(p);
+  if (is_product_alone(p.epilogue))
+    few_rows_fp32::gemm(p);
+  else
+    launch_and_finish(p);
 }
 uint64_t few_rows_bytes(const Gemm<float, float>& p) {
   return few_rows_fp32::workspace_bytes(p);

@@ -197,7 +197,7 @@ void multiply(const Plan& plan, const Gemm<T, T>& p) {
       if constexpr (sizeof(T) == 4) launch_split_k(p);
       return;
     case Way::SWIZZLE:
-      if constexpr (std::is_same_v<T, half>) launch_swizzle(p);
+      if constexpr (sizeof(T) == 2) launch_swizzle(p);
       return;
     default:  // nothing is multiplied
       return;
@@ -247,7 +247,7 @@ void carry_out(const Plan& plan, Gemm<T, T> p) {
   } else if (is_product_alone(p.epilogue)) {
     LADDER_CUDA_CHECK(cudaMemset2DAsync(p.C, p.ldc * sizeof(T), 0, p.N * sizeof(T), p.M, p.stream));
   } else {
-    if constexpr (!std::is_same_v<T, float>) launch_epilogue(p);  // of fp32 there is none
+    launch_epilogue(p);
   }
   if (plan.c)
     launch_copies<T>({{{plan.c->rows, plan.c->columns, p.C, p.ldc, c, ldc}}, 1}, p.stream);

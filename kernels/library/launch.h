@@ -37,7 +37,7 @@ void launch_linear(const tuned::Candidate& c, const Gemm<T, T>& p);
 // 21, of `count` products of p's sizes whose matrices lie behind each other, without gaps.
 void launch_batch(Gemm<half, half> p, int count);
 
-// 16's epilogue of a product of zeros.
+// The epilogue of a product of zeros: 16's, or in fp32 that of 05c.
 template <class T>
 void launch_epilogue(const Gemm<T, T>& p);
 // 18's pass: `to` gets `rows` rows of `columns`, which begin every 8 elements, and `from` has these
@@ -51,7 +51,8 @@ template <class T>
 void launch_copies(const AllRowsToCopy<T>& copies, CUstream_st* stream);
 
 // 07b, 05c, and 05e with what it leaves to 05d and 05c.
-void launch_swizzle(const Gemm<half, half>& p);
+template <class T>
+void launch_swizzle(const Gemm<T, T>& p);
 void launch_split_k(const Gemm<float, float>& p);
 uint64_t split_k_bytes(const Gemm<float, float>& p);
 void launch_few_rows(const Gemm<float, float>& p);

@@ -99,14 +99,6 @@ void require_possible(const Gemm<In, Out>& p, Type type, const Gpu& gpu) {
     throw std::invalid_argument("this build has no kernel for " + gpu.name +
                                 ": CMAKE_CUDA_ARCHITECTURES has to name its compute capability, " +
                                 std::to_string(gpu.compute_capability));
-  if (type == Type::BF16 && !gpu.has_wgmma)
-    throw std::invalid_argument(
-        "bf16 is multiplied by wgmma alone, in stages 13 to 18, which " + gpu.name +
-        (gpu.compute_capability == 90 ? " has but this build was not compiled for (sm_90a)"
-                                      : " does not have (sm_90a)") +
-        "; fp16 and fp32 have a stage without");
-  if (type == Type::FP32 && !is_product_alone(p.epilogue))
-    throw std::invalid_argument("no stage has an epilogue in fp32: it computes A * B alone");
 }
 
 // ---- The choice --------------------------------------------------------------------------------
@@ -211,9 +203,11 @@ Plan plan(Gemm<In, Out> p, Type type, const Gpu& gpu, Tiles tiles, WayBytes way_
     if (plan.turned_b) p.ldb = plan.turned_b->ld, p.transposed_b = false;
   }
   if ((p.K > 0 || !is_alone) && !is_aligned(p.C, p.ldc)) plan.c = aligned(p.M, p.N);
-  if (e.beta != 0 && !is_aligned(e.addend, e.ld_addend)) plan.addend = aligned(p.M, p.N);
-  if (e.residual && !is_aligned(e.residual, e.ld_residual)) plan.residual = aligned(p.M, p.N);
-  if (e.bias && !is_aligned(e.bias, 0)) plan.bias = aligned(1, p.N);
+  if (type != Type::FP32) {  // there an epilogue reads element by element
+    if (e.beta != 0 && !is_aligned(e.addend, e.ld_addend)) plan.addend = aligned(p.M, p.N);
+    if (e.residual && !is_aligned(e.residual, e.ld_residual)) plan.residual = aligned(p.M, p.N);
+    if (e.bias && !is_aligned(e.bias, 0)) plan.bias = aligned(1, p.N);
+  }
 
   if (p.K == 0) {
     plan.way = Way::ZEROS;
@@ -246,6 +240,10 @@ Plan plan(Gemm<In, Out> p, Type type, const Gpu& gpu, Tiles tiles, WayBytes way_
                       first.row->candidate.resident == 1;
   }
   plan.way_bytes = way_bytes(plan.way, p);
+  if (plan.way_bytes > 0) {  // 05c divides K, and C, which these may be, has parts of sums first
+    if (e.beta != 0) plan.addend = aligned(p.M, p.N);
+    if (e.residual) plan.residual = aligned(p.M, p.N);
+  }
   return plan;
 }
 
@@ -287,7 +285,10 @@ std::string in_words(const Plan& plan, const Gemm<In, Out>& p, Type type, const 
   const auto copied = [&](const std::optional<Copy>& copy, const char* name) {
     if (copy)
       line("first, a copy of " + std::string(name) + " to the workspace, in rows of " +
-           std::to_string(copy->ld) + " elements: kernels take rows that begin on 16 bytes");
+           std::to_string(copy->ld) + " elements: " +
+           (type == Type::FP32 && (&copy == &plan.addend || &copy == &plan.residual)
+                ? "C, which it may be, has parts of sums before they are finished"
+                : "kernels take rows that begin on 16 bytes"));
   };
   const auto turned = [&](const std::optional<Copy>& copy, const char* name) {
     if (copy)
@@ -311,6 +312,7 @@ std::string in_words(const Plan& plan, const Gemm<In, Out>& p, Type type, const 
     if (const std::string remark = tuned::remark(gpu.name); !remark.empty()) line(remark);
     if (type == Type::BF16) line("the constants were measured in fp16");
   };
+  const std::string within = is_alone ? "" : ", the epilogue within the kernel";
   const std::string tile = plan.tile ? tuned::name(plan.tile->candidate) : "";
   switch (plan.way) {
     case Way::NOTHING:
@@ -318,7 +320,8 @@ std::string in_words(const Plan& plan, const Gemm<In, Out>& p, Type type, const 
       break;
     case Way::ZEROS:
       line(is_alone ? "zeros, for K is 0"
-                    : "no product, for K is 0: 16's kernel for epilogues alone");
+                    : "no product, for K is 0: " + std::string(type == Type::FP32 ? "05c" : "16") +
+                          "'s kernel for epilogues alone");
       break;
     case Way::PRODUCT:
       line("stage " + tile + ",");
@@ -329,8 +332,7 @@ std::string in_words(const Plan& plan, const Gemm<In, Out>& p, Type type, const 
       nearest();
       break;
     case Way::LAYOUT:
-      line("stage 18, which takes any layout, with the tiles of " + tile +
-           (is_alone ? "," : ", the epilogue within the kernel,"));
+      line("stage 18, which takes any layout, with the tiles of " + tile + within + ",");
       nearest();
       break;
     case Way::LINEAR:
@@ -343,19 +345,18 @@ std::string in_words(const Plan& plan, const Gemm<In, Out>& p, Type type, const 
       nearest();
       break;
     case Way::FEW_ROWS:
-      line("stage " + few_rows + ", which 05e's model expects to be done first");
+      line("stage " + few_rows + within + ", which 05e's model expects to be done first");
       break;
     case Way::SPLIT_K:
-      line("stage 05c split_k: the faster ones need clusters, which " + gpu.name +
+      line("stage 05c split_k" + within + ": the faster ones need clusters, which " + gpu.name +
            " or this build does not have");
       break;
     case Way::GROUPED:
       line("stage 21 grouped, of the whole batch: C of one product has two waves of tiles or less");
       break;
     case Way::SWIZZLE:
-      line("stage 07b swizzle" + std::string(is_alone ? "" : ", the epilogue within the kernel") +
-           ": the faster ones need wgmma (sm_90a), which " + gpu.name +
-           " or this build does not have");
+      line("stage 07b swizzle" + within + ": the faster ones need wgmma (sm_90a), which " +
+           gpu.name + " or this build does not have");
       break;
   }
   if (plan.c) line("last, a copy of C from the workspace, where its rows begin on 16 bytes");

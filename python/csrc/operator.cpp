@@ -146,10 +146,8 @@ void into(const Tensor& a, const Tensor& b, const OptionalTensor& bias, Activati
       return into<half>(a, b, bias, activation, c);
     case at::kBFloat16:
       return into<__nv_bfloat16>(a, b, bias, activation, c);
-    default:  // float, of which the library has no epilogue
-      into<float>(a, b, {}, Activation::NONE, c);
-      if (bias) c.add_(*bias);
-      if (activation != Activation::NONE) c.copy_(activated(c, activation));
+    default:
+      return into<float>(a, b, bias, activation, c);
   }
 }
 

@@ -1,5 +1,5 @@
-"""Matrix products of the GEMM ladder as operators of PyTorch: `matmul` and `Linear`, and
-`linear_int4`, whose weights have four bits.
+"""Matrix products of the GEMM ladder as operators of PyTorch: `matmul` and `Linear`,
+`linear_int4`, whose weights have four bits, and `scaled_mm` of numbers of eight bits.
 
 They are torch.ops.gemm_ladder.mm, .matmul and .linear: with gradients, under autocast, in
 torch.compile and in CUDA graphs. On a CPU, on a GPU other than Hopper, and where the library would
@@ -22,6 +22,7 @@ except OSError as error:
         f"gemm_ladder again (pip install ./python). It says: {error}"
     ) from error
 
+from gemm_ladder.fp8 import LinearFloat8, scaled_mm  # noqa: E402
 from gemm_ladder.int4 import Int4Weight, LinearInt4, linear_int4, pack_int4  # noqa: E402
 from gemm_ladder.modules import Linear  # noqa: E402
 from gemm_ladder.operators import explain, linear, matmul  # noqa: E402
@@ -29,10 +30,12 @@ from gemm_ladder.operators import explain, linear, matmul  # noqa: E402
 __all__ = [
     "Int4Weight",
     "Linear",
+    "LinearFloat8",
     "LinearInt4",
     "explain",
     "linear",
     "linear_int4",
     "matmul",
     "pack_int4",
+    "scaled_mm",
 ]

@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor
 
+from gemm_ladder.fp8 import LinearFloat8
 from gemm_ladder.int4 import LinearInt4, pack_int4, quantise
 from gemm_ladder.operators import linear
 
@@ -34,6 +35,12 @@ class Linear(torch.nn.Linear):
             raise ValueError(f"{self.activation} is not part of a product by four bits")
         bias = None if self.bias is None else self.bias.detach().clone()
         return LinearInt4(pack_int4(*quantise(self.weight), self.weight.dtype), bias)
+
+    def to_float8(self) -> LinearFloat8:
+        """The same layer with numbers of eight bits. A layer with an activation is refused."""
+        if self.activation:
+            raise ValueError(f"{self.activation} is not part of a product by eight bits")
+        return LinearFloat8(self.weight, self.bias)
 
     def extra_repr(self) -> str:
         after = f", activation={self.activation}" if self.activation else ""

@@ -53,6 +53,23 @@ BENCH = {
         | dict.fromkeys((f"{name}_ms" for name in DECODERS), positive),
         ...,
     ],
+    "fp8?": [
+        {
+            "shape": a_shape,
+            "scales": ("matrices", "rows"),
+            "fast": bool,
+            "wrong": bool,
+        }
+        | dict.fromkeys(("ladder_ms", "torch_ms", "percent"), positive),
+        ...,
+    ],
+    "fp32?": [
+        {"shape": a_shape, "wrong": bool}
+        | dict.fromkeys(
+            ("ladder_ms", "alone_ms", "torch_ms", "torch_alone_ms", "percent"), positive
+        ),
+        ...,
+    ],
     "host?": [{"shape": a_shape, "us": dict.fromkeys((*CALLS, *CALLS.values()), float)}],
 }
 
@@ -171,6 +188,16 @@ def int4() -> str:
     return table(["", *head], lines)
 
 
+def fp8() -> str:
+    """Numbers of eight bits beside torch's."""
+    lines = []
+    for row in results()["fp8"]:
+        times = (number(1e3 * row[f"{name}_ms"]) for name in ("ladder", "torch"))
+        sums = "tensor core" if row["fast"] else "fp32"
+        lines.append([row["shape"], row["scales"], sums, *times, f"{row['percent']:.1f}"])
+    return table(["", "scales of", "sums", "us", "torch, us", "%"], lines)
+
+
 def decoding() -> str:
     lines = []
     for row in results()["decoding"]:
@@ -200,6 +227,7 @@ TABLES = {
     "fused": fused,
     "layers": layers,
     "int4": int4,
+    "fp8": fp8,
     "decoding": decoding,
     "host": host,
     "versions": versions,

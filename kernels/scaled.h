@@ -1,0 +1,21 @@
+#pragma once
+// What scaled.cuh computes.
+#include "types.cuh"
+
+namespace ladder::scaled {
+
+// How sums are added up: by the tensor core, as 17 does it, or in fp32, as 17b.
+enum class Adds { FAST, PROMOTED };
+
+struct Factors {
+  const float *a, *b;
+  bool of_rows;      // a: M, one for each row of A, and b: N; else one each
+  const bf16* bias;  // N, or null
+};
+
+// Of e4m3. N is a multiple of 2, b begins on 8 bytes and the bias on 4.
+struct Problem : Gemm<e4m3, bf16> {
+  Factors factors;
+};
+
+}  // namespace ladder::scaled
