@@ -99,7 +99,9 @@ std::string to_json(const Report& r) {
                      {"data", name(r.data)},
                      {"seed", r.seed}};
   if (r.wide)
-    json["problem"]["wide"] = {{"values", r.wide->values()}, {"too_large", r.wide->too_large}};
+    json["problem"]["wide"] = {
+        {"values", r.wide->values()}, {"too_large", r.wide->too_large}, {"runs", r.wide->runs()}};
+  if (r.runs > 1) json["problem"]["runs"] = r.runs;
   if (r.layout != Layout{}) json["problem"]["layout"] = name(r.layout);
   if (!r.ends.empty()) json["problem"]["groups"] = rows_of_groups(r.ends);
   if (r.sums != Sums::FP32) json["problem"]["sums"] = name(r.sums);

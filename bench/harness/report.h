@@ -114,6 +114,7 @@ struct Report {
   Data data;
   std::optional<Wide> wide{};  // of Data::WIDE
   uint64_t seed;
+  int runs = 1;  // with sets of data of their own; the next one's seed is larger by 1
   Sums sums = Sums::FP32;
   Layout layout{};
   std::vector<int> ends{};  // of groups, as in Problem

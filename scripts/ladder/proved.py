@@ -5,6 +5,7 @@ import hashlib
 import re
 from collections.abc import Iterator
 from functools import cache
+from pathlib import Path
 
 from ladder import manifest
 from ladder.coverage import Coverage
@@ -12,6 +13,7 @@ from ladder.files import Closed, as_lines, at_least_1, is_a, one_line, read_line
 from ladder.project import ROOT
 
 RECORD = ROOT / "docs/results/proved.jsonl"
+RECORD_ON_GPU = ROOT / "docs/results/proved_on_gpu.jsonl"
 # What the argument about races needs beside the runs, by what a kernel's text has.
 EVERYWHERE = (
     "accesses that are the same with all data that were tried are the same with all",
@@ -90,13 +92,41 @@ ENTRY = Closed(
 )
 
 
+# Of a stage of which nothing was refused.
+ENTRY_ON_GPU = Closed(
+    {
+        "kernel": a_number,
+        "gpu": one_line,
+        "toolkit": one_line,
+        "shapes": at_least_1,  # in all types and layouts
+        "variants": at_least_1,  # likewise, with what a launcher chooses among
+        "runs": at_least_1,  # of all variants
+    }
+)
+
+
 def read() -> dict[str, dict]:
     """Raises BadInput."""
     return read_lines(RECORD, {str: ENTRY}) if RECORD.is_file() else {}
 
 
+def read_on_gpu() -> dict[str, dict]:
+    """Raises BadInput."""
+    return read_lines(RECORD_ON_GPU, {str: ENTRY_ON_GPU}) if RECORD_ON_GPU.is_file() else {}
+
+
+def write(path: Path, known: dict[str, dict]) -> None:
+    """In the order of the ladder."""
+    if known:
+        path.write_text(
+            as_lines({name: known[name]} for name in manifest.of_one_gpu() if name in known)
+        )
+    else:
+        path.unlink(missing_ok=True)
+
+
 def record(stage: str, shapes: int, refused: list[str], coverage: Coverage) -> None:
-    """Keeps what was said of a stage, in the order of the ladder."""
+    """Keeps what was said of a stage."""
     entry = {
         "kernel": kernel(stage),
         "shapes": shapes,
@@ -104,10 +134,21 @@ def record(stage: str, shapes: int, refused: list[str], coverage: Coverage) -> N
         "blocks": [*coverage.counts()],
         "missed": coverage.missed(),
     }
-    known = read() | {stage: entry}
-    RECORD.write_text(
-        as_lines({name: known[name]} for name in manifest.of_one_gpu() if name in known)
-    )
+    write(RECORD, read() | {stage: entry})
+
+
+def record_on_gpu(stage: str, entry: dict | None) -> None:
+    """Keeps what was proved of a stage, or nothing."""
+    known = read_on_gpu()
+    known.pop(stage, None)
+    if entry:
+        known[stage] = {"kernel": kernel(stage)} | entry
+    write(RECORD_ON_GPU, known)
+
+
+def on_gpu() -> dict[str, dict]:
+    """The entries of stages whose kernel is as it was then."""
+    return {name: e for name, e in read_on_gpu().items() if e["kernel"] == kernel(name)}
 
 
 def state(stage: str) -> str:
@@ -118,3 +159,8 @@ def state(stage: str) -> str:
     if known["kernel"] != kernel(stage):
         return "not since its last change"
     return "in part" if known["refused"] else "yes"
+
+
+def in_short(stage: str) -> str:
+    """Likewise, and whether C was proved on a GPU."""
+    return state(stage) + ", GPU" * (stage in on_gpu())

@@ -4,6 +4,21 @@ from ladder import manifest, proved
 from ladder.docs.text import table
 
 
+def gpu_of(entry: dict) -> tuple[str, str]:
+    return entry["gpu"], entry["toolkit"]
+
+
+def of_gpu(gpu: str, toolkit: str, on_gpu: dict[str, dict]) -> str:
+    entries = [entry for entry in on_gpu.values() if gpu_of(entry) == (gpu, toolkit)]
+    variants, shapes, runs = (
+        sum(entry[key] for entry in entries) for key in ("variants", "shapes", "runs")
+    )
+    return (
+        f"On an {gpu}, with CUDA {toolkit}, C is the product in {len(entries)} stages: {variants}"
+        f" variants in their types and layouts, {runs:,} runs at {shapes} shapes."
+    )
+
+
 def proofs() -> str:
     """How many stages, which not, and what is assumed of which."""
     recorded = proved.read()
@@ -20,12 +35,15 @@ def proofs() -> str:
     def by(head: str, of: dict[str, list[str]]) -> str:
         return table([head, "stages"], [[key, ", ".join(of[key])] for key in of if of[key]])
 
+    on_gpu = proved.on_gpu()
+    labels["not on a GPU"] = [s.label for name, s in manifest.load().items() if name not in on_gpu]
     right = labels.pop("yes", [])
     return "\n\n".join(
         [
             f"{len(right)} of the {len(manifest.of_one_gpu())} stages that one GPU runs are proved,"
             f" at {shapes} shapes.",
-            *([by("proved", labels)] if labels else []),
+            *(of_gpu(*gpu, on_gpu) for gpu in sorted({gpu_of(entry) for entry in on_gpu.values()})),
+            *([by("proved", labels)] if any(labels.values()) else []),
             by("assumed of some", assumed),
         ]
     )
