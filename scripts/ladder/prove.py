@@ -396,7 +396,8 @@ def prove_on_gpu(program: Path, way: tuple[str, ...], case: Case | OwnCase) -> d
         done = ended([*words, "--json", report], report, "on the GPU", SECONDS_ON_GPU)
         ran = read_json(report, RAN_ON_GPU)
     if done.returncode:
-        raise Refused(f"wrong result: {re.search('WRONG (.*)', done.stdout)[1]}")
+        wrong = re.search(r"WRONG (\w+: .*)", done.stdout)
+        raise Refused(f"wrong result: {wrong[1]}")
     return ran
 
 
@@ -406,22 +407,19 @@ def prove_all_on_gpu(
     """Prints what is proved. Returns how many shapes are refused. Raises NoGpu."""
     refusals = 0
     with ThreadPoolExecutor(os.cpu_count()) as pool:
+        jobs = [(stage, way, case) for stage in at for way in ways(stage) for case in at[stage]]
         started = {
-            stage.name: [
-                (way, case, pool.submit(prove_on_gpu, programs / stage.name, way, case))
-                for way in ways(stage)
-                for case in cases
-            ]
-            for stage, cases in at.items()
+            job: pool.submit(prove_on_gpu, programs / job[0].name, *job[1:])
+            for job in sorted(jobs, key=lambda job: job[2] != at[job[0]][0])  # the largest first
         }
-        for name, proofs in started.items():
+        for stage in at:
             reports, refused = [], 0
-            for way, case, proof in proofs:
+            for _, way, case in (job for job in jobs if job[0] is stage):
                 try:
-                    reports.append((way, proof.result()))
+                    reports.append((way, started[stage, way, case].result()))
                 except Refused as why:
                     refused += 1
-                    print(f"{name}, {case}, {way[1]} {way[3]}: refused: {why}", flush=True)
+                    print(f"{stage.name}, {case}, {way[1]} {way[3]}: refused: {why}", flush=True)
                 except (BadInput, NoGpu):
                     pool.shutdown(cancel_futures=True)
                     raise
@@ -439,11 +437,11 @@ def prove_all_on_gpu(
                 }
                 print(
                     "{}: C is the product: {variants} variants in all types and layouts, {shapes} "
-                    "shapes, {runs} runs on {gpu}".format(name, **entry),
+                    "shapes, {runs} runs on {gpu}".format(stage.name, **entry),
                     flush=True,
                 )
             if record:
-                proved.record_on_gpu(name, entry)
+                proved.record_on_gpu(stage.name, entry)
     return refusals
 
 

@@ -96,6 +96,7 @@ report = {{
 }}
 open(value["--json"], "w").write(json.dumps(report))
 if bad:
+    print("  own  WRONG  31")
     print("  WRONG own: seed 5: row 1, column 2: got 3")
 sys.exit(bad)
 """
