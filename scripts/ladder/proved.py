@@ -31,6 +31,9 @@ ASSUMED = {
     r"\bmbarrier_(test|try)_wait\w*\(": (
         "tests of a phase: where it is not complete yet, a kernel asks again and does nothing else"
     ),
+    r"\bmbarrier_arrive_cluster\(": (
+        "lanes: those of a warp that arrive in several blocks with one instruction arrive together"
+    ),
     r"\batomic\w+\(": (
         "atomics: their order is that of this run, and they order the blocks of their launch"
     ),
