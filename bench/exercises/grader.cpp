@@ -154,7 +154,7 @@ void Case::run(const std::function<void()>& launch, size_t smem_bytes) {
   launch();
   result_->barriers += barriers;
   result_->ahead += cpu_device::take_ahead();
-  result_->accesses = mix(result_->accesses ^ cpu_device::take_digest().digest);
+  result_->accesses = mix(result_->accesses ^ cpu_device::take_digest().accesses);
   result_->dynamic_bytes = std::max<uint64_t>(result_->dynamic_bytes, smem_bytes);
   for (const cpu_device::MemoryLine& line : cpu_device::take_memory_lines())
     if (result_->counted) result_->memory.push_back(json_of(line));

@@ -18,6 +18,7 @@ Json to_json(const AccessDigest& d) {  // access_digest.h has it for harnesses o
                      {"text", line.text},
                      {"digest", fmt::format("{:016x}", line.digest)}});
   return {{"all", fmt::format("{:016x}", d.all)},
+          {"accesses", fmt::format("{:016x}", d.accesses)},
           {"events", d.events},
           {"lines", lines},
           {"blocks", d.blocks}};

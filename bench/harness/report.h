@@ -85,7 +85,9 @@ struct AccessDigest {
     std::string text;
     uint64_t digest;
   };
-  uint64_t all, events;
+  uint64_t all;       // with the ways through the code
+  uint64_t accesses;  // without them
+  uint64_t events;
   std::vector<Line> lines;
   std::vector<uintptr_t> blocks;  // that were entered; see cpu_device/digest.h
 };

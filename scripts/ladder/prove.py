@@ -127,6 +127,7 @@ class Product:
 class Proof:
     events: int
     blocks: list[int]  # that were entered
+    several_ways: bool  # through the code, by the data
     product: Product | None
 
 
@@ -224,13 +225,20 @@ OWN_CASES = {
 
 
 LINE = {"file": str, "line": int, "text": str, "digest": proved.a_number}
+DIGEST = {  # of what was done, with the ways through the code and without
+    "all": proved.a_number,
+    "accesses": proved.a_number,
+    "events": int,
+    "lines": [LINE],
+    "blocks": [int],
+}
 RAN = {
     "problem?": {"wide?": Closed({"values": at_least_1, "too_large": float, "runs": int})},
     "variants": [
         {
             "check": {"ok": bool},
             "findings": [planted.a_finding],
-            "digest?": {"all": proved.a_number, "events": int, "lines": [LINE], "blocks": [int]},
+            "digest?": DIGEST,
         },
         ...,
     ],
@@ -294,7 +302,7 @@ def difference(one: dict, other: dict) -> str:
     changed = [at for at in one["lines"] if digests.get((at["file"], at["line"])) != at["digest"]]
     changed += [at for at in other["lines"] if (at["file"], at["line"]) not in of_one]
     if not changed:
-        return "the way through the code, or the order of accesses"
+        return "their order"
     return f"{Path(changed[0]['file']).name}:{changed[0]['line']}: {changed[0]['text']}"
 
 
@@ -311,17 +319,18 @@ def prove(stage: Stage, case: Case | OwnCase) -> Proof:
         reports = list(pool.map(traced, case.sets))
         first, *others = (ran["variants"][0]["digest"] for ran in reports)
         for data, digest in zip(case.sets[1:], others, strict=True):
-            if digest["all"] != first["all"]:
+            if digest["accesses"] != first["accesses"]:
                 where = difference(first, digest)
                 raise Refused(f"accesses depend on the data ({case.sets[0]} or {data}): {where}")
+        several_ways = any(digest["all"] != first["all"] for digest in others)
         if not case.of_product:
-            return Proof(first["events"], first["blocks"], None)
+            return Proof(first["events"], first["blocks"], several_ways, None)
         wide = reports[0]["problem"]["wide"]
         if wide["runs"] == 0:
             raise BadInput(f"{wide['values']} values for A and B prove nothing: K is too large")
         list(pool.map(untraced, range(wide["runs"] - 1)))
     product = Product(**wide)
-    return Proof(first["events"], first["blocks"], product)
+    return Proof(first["events"], first["blocks"], several_ways, product)
 
 
 def lines_of(case: Case | OwnCase, proof: Proof) -> list[str]:
@@ -330,6 +339,10 @@ def lines_of(case: Case | OwnCase, proof: Proof) -> list[str]:
         " among them and no wait that is not over: at this shape with any data in any order, under"
         " what is assumed"
     ]
+    if proof.several_ways:
+        lines.append(
+            "  the way through the code depends on the data, which is assumed to change no access"
+        )
     if proof.product:
         values, too_large = proof.product.values, proof.product.too_large
         chance = f"{DEGREE} / {values:,}"
@@ -358,7 +371,7 @@ def prove_stage(
     label, _, variant = name.partition("_")
     variant = OWN_VARIANT.get(label, variant)
     options = OPTIONS.get(label, ())
-    refused, coverage = [], Coverage()
+    refused, coverage, several_ways = [], Coverage(), False
     with tempfile.TemporaryDirectory() as folder:
         for case in at:
             program = build.unedited(name, Path(folder)) if case.several_waves else built
@@ -369,6 +382,7 @@ def prove_stage(
                 print(f"{name}, {case}: refused: {why}", flush=True)
             else:
                 coverage.add(program, proof.blocks)
+                several_ways |= proof.several_ways
                 print(f"{name}, {case}: proved", *lines_of(case, proof), sep="\n", flush=True)
         if coverage.entered:
             entered, blocks = coverage.counts()
@@ -377,7 +391,7 @@ def prove_stage(
                 print(f"  no run comes to {at_line}")
     print(f"{name}: assumed is that", *proved.assumptions(name), sep="\n  - ")
     if record:
-        proved.record(name, len(at), refused, coverage)
+        proved.record(name, len(at), refused, coverage, several_ways)
     return len(refused)
 
 

@@ -45,6 +45,9 @@ ASSUMED = {
 }
 
 
+SEVERAL_WAYS = "ways: where data choose the way through the code, all ways access the same"
+
+
 def headers(name: str, seen: set[str]) -> Iterator[str]:
     """The texts of a kernel's header and of those that it includes, without comments and without
     the definitions of instructions."""
@@ -91,6 +94,7 @@ ENTRY = Closed(
         "refused": [one_line],
         "blocks": [at_least_1, at_least_1],  # that were entered, and all
         "missed": [one_line],  # lines
+        "several_ways?": bool,
     }
 )
 
@@ -128,7 +132,9 @@ def write(path: Path, known: dict[str, dict]) -> None:
         path.unlink(missing_ok=True)
 
 
-def record(stage: str, shapes: int, refused: list[str], coverage: Coverage) -> None:
+def record(
+    stage: str, shapes: int, refused: list[str], coverage: Coverage, several_ways: bool
+) -> None:
     """Keeps what was said of a stage."""
     entry = {
         "kernel": kernel(stage),
@@ -136,7 +142,7 @@ def record(stage: str, shapes: int, refused: list[str], coverage: Coverage) -> N
         "refused": refused,
         "blocks": [*coverage.counts()],
         "missed": coverage.missed(),
-    }
+    } | ({"several_ways": True} if several_ways else {})
     write(RECORD, read() | {stage: entry})
 
 

@@ -151,9 +151,10 @@ def test_what_is_recorded_is_of_the_kernel_as_it_was(tmp_path, monkeypatch):
 
     monkeypatch.setattr(proved, "RECORD", tmp_path / "proved.jsonl")
     assert proved.state("01_naive") == "no"
-    proved.record("02_smem_tiled", 11, [], Covered())
-    proved.record("01_naive", 11, ["1x1x1"], Covered())
+    proved.record("02_smem_tiled", 11, [], Covered(), True)
+    proved.record("01_naive", 11, ["1x1x1"], Covered(), False)
     assert [*proved.read()] == ["01_naive", "02_smem_tiled"]
+    assert ["several_ways" in entry for entry in proved.read().values()] == [False, True]
     assert proved.state("01_naive") == "in part"
     assert proved.state("02_smem_tiled") == "yes"
     text = proved.text_of("02_smem_tiled")
@@ -176,7 +177,7 @@ def test_the_line_is_named_whose_accesses_differ():
     assert prove.difference(one, digest(_3="a", _5="c")) == "k.cuh:5: x"
     assert prove.difference(one, digest(_3="a")) == "k.cuh:5: x"
     assert prove.difference(digest(_3="a"), one) == "k.cuh:5: x"
-    assert prove.difference(one, one) == "the way through the code, or the order of accesses"
+    assert prove.difference(one, one) == "their order"
 
 
 def test_what_is_no_shape_or_stage_is_bad_input(tmp_path, capsys):

@@ -31,6 +31,11 @@ def proofs() -> str:
         shapes += recorded[name]["shapes"] if state == "yes" else 0
         for said in proved.special(name):
             assumed[said].append(stage.label)
+    assumed[proved.SEVERAL_WAYS] = [
+        stage.label
+        for name, stage in manifest.of_one_gpu().items()
+        if recorded.get(name, {}).get("several_ways")
+    ]
 
     def by(head: str, of: dict[str, list[str]]) -> str:
         return table([head, "stages"], [[key, ", ".join(of[key])] for key in of if of[key]])
