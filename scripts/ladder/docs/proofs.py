@@ -4,6 +4,20 @@ from ladder import manifest, proved
 from ladder.docs.text import table
 
 
+def in_short(labels: list[str]) -> str:
+    """Of three and more neighbours in the ladder the first and the last: "05b to 05e"."""
+    ladder = [stage.label for stage in manifest.of_one_gpu().values()]
+    runs: list[list[str]] = []
+    for label in labels:
+        at = ladder.index(label)
+        if runs and runs[-1][-1] == ladder[at - 1]:
+            runs[-1].append(label)
+        else:
+            runs.append([label])
+    parts = [[f"{run[0]} to {run[-1]}"] if len(run) > 2 else run for run in runs]
+    return ", ".join(label for part in parts for label in part)
+
+
 def gpu_of(entry: dict) -> tuple[str, str]:
     return entry["gpu"], entry["toolkit"]
 
@@ -38,7 +52,7 @@ def proofs() -> str:
     ]
 
     def by(head: str, of: dict[str, list[str]]) -> str:
-        return table([head, "stages"], [[key, ", ".join(of[key])] for key in of if of[key]])
+        return table([head, "stages"], [[key, in_short(of[key])] for key in of if of[key]])
 
     on_gpu = proved.on_gpu()
     labels["not on a GPU"] = [s.label for name, s in manifest.load().items() if name not in on_gpu]
