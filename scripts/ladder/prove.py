@@ -2,6 +2,8 @@
 
 ladder prove [STAGES ...]        these, or all that are built
 ladder prove --shape MxNxK       at this shape alone
+ladder prove --planted FILES     that mistakes are refused: what ladder planted does with the files
+                                 of edits, and a run of a proof with each
 ladder prove --gpu [STAGES ...]  on a GPU that C is the product, of each variant in each type and
                                  layout, and of what a launcher chooses among
 
@@ -291,7 +293,8 @@ class Stage:
             raise Refused(f"{found.file}:{found.line}: {cause}: {found.text}")
         if not variant["check"]["ok"]:
             where = re.search(r"(row \d+, column|wrote (before|past)).*", done.stdout)
-            raise Refused(f"wrong result with {data} data, seed {seed}: {where[0].strip()}")
+            what = where[0].strip() if where else "the table does not say where"
+            raise Refused(f"wrong result with {data} data, seed {seed}: {what}")
         return ran
 
 
@@ -459,6 +462,23 @@ def prove_all_on_gpu(
     return refusals
 
 
+def not_refused(edit: planted.Edit, program: Path) -> list[str]:
+    """An objection where the run of a proof that has the edit's data finds nothing."""
+    options = shlex.split(edit.options)
+    data = "random"
+    if "--data" in options:
+        at = options.index("--data")
+        _, data = options[at : at + 2]
+        del options[at : at + 2]
+    options += [f"--{name}={size}" for name, size in zip("mnk", edit.shape, strict=False)]
+    case = OwnCase(shlex.join(options), (data,))
+    try:
+        Stage(program, edit.variant).run(case, data, secrets.randbits(64), digest=True)
+    except Refused:
+        return []
+    return ["prove does not refuse it"]
+
+
 def a_shape(text: str) -> tuple[int, int, int]:
     if not re.fullmatch(r"[1-9]\d{0,6}(x[1-9]\d{0,6}){2}", text):
         raise argparse.ArgumentTypeError(f"'{text}' is not MxNxK")
@@ -472,6 +492,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("stages", nargs="*", metavar="STAGE")
     parser.add_argument("--shape", type=a_shape, metavar="MxNxK")
     parser.add_argument("--gpu", action="store_true")
+    parser.add_argument("--planted", type=Path, nargs="+", metavar="FILE")
     parser.add_argument("--record", action="store_true")
     parser.add_argument("--build", type=Path, default=ROOT / "build", metavar="FOLDER")
     options = parser.parse_args(arguments)
@@ -479,6 +500,8 @@ def main(arguments: list[str]) -> int:
         raise BadInput(
             "--record keeps what is proved at all shapes of the list, not at one --shape"
         )
+    if options.planted:
+        return planted.report(options.planted, planted.Build(options.build), not_refused)
     programs = options.build / ("stages" if options.gpu else "stages/cpu")
     known = manifest.of_one_gpu()
     stages = [known.get(name) or manifest.stage(name) for name in options.stages] or [
