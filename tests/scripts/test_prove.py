@@ -41,7 +41,7 @@ def test_a_stage_has_its_own_tile_or_one_that_its_launcher_may_choose():
     assert prove.own_tile("04c_warp_tiled") == (128, 256, 8)
     assert prove.own_tile("13_fit_the_waves") == (128, 256, 64)
     assert prove.own_tile("17_fp8") == (128, 256, 128)
-    assert prove.own_tile("19_tf32")[2] == 32
+    assert prove.own_tile("19_tf32")[2] == prove.own_tile("05e_few_rows")[2] == 32
 
 
 def test_what_is_assumed_is_read_from_the_kernel():
