@@ -11,7 +11,7 @@ namespace cpu_device {
 namespace {
 
 std::mutex all_mutex;
-uint64_t all_digest = 0, all_events = 0;
+uint64_t all_digest = 0, all_accesses = 0, all_events = 0;
 std::map<std::pair<uintptr_t, int>, std::pair<Place, uint64_t>> all_sites;
 std::set<uintptr_t> all_blocks;
 
@@ -21,12 +21,13 @@ uintptr_t Digest::from_program(uintptr_t address) {
   return address == 0 ? 0 : address - reinterpret_cast<uintptr_t>(&take_digest);
 }
 
-uint64_t& Digest::chain() {
+Digest::Chains& Digest::chains() {
   const Thread& thread = this_block->current();
   if (thread.agent >= chains_.size()) chains_.resize(this_block->team().thread_count());
-  uint64_t& chain = chains_[thread.agent];
-  if (chain == 0) chain = mixed(thread.block->number() * 1024 + thread.number + 1);
-  return chain;
+  Chains& chains = chains_[thread.agent];
+  if (chains.all == 0)
+    chains.all = chains.accesses = mixed(thread.block->number() * 1024 + thread.number + 1);
+  return chains;
 }
 
 bool Digest::is_kernels(uintptr_t pc) {
@@ -39,8 +40,9 @@ bool Digest::is_kernels(uintptr_t pc) {
 void Digest::add(const Place& place, uint64_t what) {
   const auto of_program = reinterpret_cast<uintptr_t>(place.pc != nullptr ? place.pc : place.file);
   what = mixed(what ^ mixed(from_program(of_program) + static_cast<unsigned>(place.line)));
-  uint64_t& chain = this->chain();
-  chain = mixed(chain ^ what);
+  Chains& chains = this->chains();
+  chains.all = mixed(chains.all ^ what);
+  chains.accesses = mixed(chains.accesses ^ what);
   ++events_;
   const Thread& thread = this_block->current();
   auto& [where, sum] = sites_[{of_program, place.line}];
@@ -49,15 +51,17 @@ void Digest::add(const Place& place, uint64_t what) {
 }
 
 void Digest::team_ends() {
-  for (uint64_t& chain : chains_) {
-    digest_ += chain;
-    chain = 0;
+  for (Chains& chains : chains_) {
+    digest_ += chains.all;
+    accesses_ += chains.accesses;
+    chains = {};
   }
 }
 
 void Digest::publish() {
   const std::lock_guard lock(all_mutex);
   all_digest += digest_;
+  all_accesses += accesses_;
   all_events += events_;
   for (const auto& [site, found] : sites_) {
     auto& [where, sum] = all_sites[site];
@@ -70,7 +74,7 @@ void Digest::publish() {
 
 AccessDigest take_digest() {
   const std::lock_guard lock(all_mutex);
-  AccessDigest result{all_digest, all_events, {}, {}};
+  AccessDigest result{all_digest, all_accesses, all_events, {}, {}};
   std::vector<const void*> instructions;
   for (const auto& [site, found] : all_sites) instructions.push_back(found.first.pc);
   const std::vector<SourceLine> lines = source_lines(instructions);
@@ -86,7 +90,7 @@ AccessDigest take_digest() {
     result.lines.push_back({line.first, line.second, source_text({line.first, line.second}), sum});
   for (const uintptr_t pc : all_blocks) result.blocks.push_back(address_in_file(pc));
   all_blocks.clear();
-  all_digest = all_events = 0;
+  all_digest = all_accesses = all_events = 0;
   all_sites.clear();
   return result;
 }

@@ -21,7 +21,9 @@ struct LineDigest {
 };
 
 struct AccessDigest {
-  uint64_t digest = 0, events = 0;
+  uint64_t digest = 0;    // of what was done, and of the ways through the code
+  uint64_t accesses = 0;  // of what was done alone
+  uint64_t events = 0;
   std::vector<LineDigest>
       lines;  // by file and line; the order among a line's accesses is not in it
   // Basic blocks that were entered: where the calls in them return to, as the program's file
@@ -40,7 +42,7 @@ class Digest {
   void enter_block(uintptr_t pc) {
     Recent& recent = recent_[pc % RECENT];
     if (recent.pc != pc) recent = {pc, is_kernels(pc)};
-    if (recent.is_kernels) chain() = mixed(chain() ^ from_program(pc));
+    if (recent.is_kernels) chains().all = mixed(chains().all ^ from_program(pc));
   }
   // or does something with `what` in this line.
   void add(const Place& place, uint64_t what);
@@ -56,11 +58,14 @@ class Digest {
  private:
   using Site = std::pair<uintptr_t, int>;  // an instruction, or a file's name with a line
   static uintptr_t from_program(uintptr_t address);
-  uint64_t& chain();  // of the current thread
+  struct Chains {
+    uint64_t all = 0, accesses = 0;  // 0 before the first event
+  };
+  Chains& chains();  // of the current thread
   bool is_kernels(uintptr_t pc);
 
-  std::vector<uint64_t> chains_;  // by thread of the cluster, 0 before its first event
-  uint64_t digest_ = 0, events_ = 0;
+  std::vector<Chains> chains_;  // by thread of the cluster
+  uint64_t digest_ = 0, accesses_ = 0, events_ = 0;
   std::map<Site, std::pair<Place, uint64_t>> sites_;
   std::unordered_set<uintptr_t> blocks_;
   static constexpr size_t RECENT = 1024;

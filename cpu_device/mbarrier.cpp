@@ -52,14 +52,47 @@ Mbarrier* Mbarriers::find(uint64_t* address, const Place& place) {
 
 // Arrivals and waits that belong to one phase each, in whatever order threads run, are what makes
 // one run speak for all: docs/proofs.md.
-void Mbarriers::must_know(const Mbarrier& barrier, uint32_t phases, const char* otherwise,
-                          const Place& place) const {
+void Mbarriers::must_know(const Mbarrier& barrier, uint64_t* address, uint32_t phases,
+                          const char* otherwise, const Place& place) const {
   if (!settings().digest || !block_.team().traced() || phases == 0) return;
   const Thread& thread = block_.team().current();
   const Moment complete{barrier.agent, phases};
   if (!thread.knowledge.covers(complete) && !thread.after.covers(complete) &&
-      !thread.knowledge.covers_all(barrier.arrived[(phases - 1) % 3], thread.agent))
+      !knows_all_arrived(barrier, address, phases - 1))
     report_finding(place, otherwise, "", barrier.initialised);
+}
+
+bool Mbarriers::knows_all_arrived(const Mbarrier& barrier, uint64_t* address,
+                                  uint32_t phase) const {
+  using Arrival = Mbarrier::Arrival;
+  Team& team = block_.team();
+  const Thread& self = team.current();
+  const auto knows = [&](const Arrival& a) {
+    return a.thread == &self || self.knowledge.covers(a.moment);
+  };
+  const auto together = [](const Arrival& a, const Arrival& b) {
+    return a.thread->block == b.thread->block &&
+           a.thread->number / WARP == b.thread->number / WARP && same_place(a.place, b.place);
+  };
+  const auto knows_lane = [&](const Arrival& a, unsigned rank) {
+    Block& other = team.block(rank);
+    const auto& there = other.mbarriers().all_;
+    const auto found =
+        there.find(reinterpret_cast<uint64_t*>(other.at(block_.shared_address(address))));
+    if (found == there.end()) return false;
+    const Mbarrier& same = *found->second;
+    const auto& came = same.arrived[phase % 3];
+    return phase <= same.phase && same.phase <= phase + 2 &&
+           std::any_of(came.begin(), came.end(),
+                       [&](const Arrival& b) { return together(a, b) && knows(b); });
+  };
+  const auto& arrived = barrier.arrived[phase % 3];
+  return !arrived.empty() && std::all_of(arrived.begin(), arrived.end(), [&](const Arrival& a) {
+    if (knows(a)) return true;
+    for (unsigned rank = 0; rank < team.block_count(); ++rank)
+      if (knows_lane(a, rank)) return true;
+    return false;
+  });
 }
 
 constexpr auto COUNTS_EARLIER =
@@ -71,12 +104,13 @@ void Mbarriers::arrive(uint64_t* address, uint32_t bytes, const Place& place) {
   if (thread.block != &block_) block_.touched_by_another(thread.moment(), place);
   Mbarrier* const barrier = find(address, place);
   if (barrier != nullptr) {
-    must_know(*barrier, barrier->phase, COUNTS_EARLIER, place);
+    must_know(*barrier, address, barrier->phase, COUNTS_EARLIER, place);
     if (bytes > 0) barrier->expectation = place;
     barrier->arrival = place;
     barrier->missing_bytes += bytes;
     if (block_.team().traced()) barrier->arriving.add(thread.knowledge, thread.moment());
-    if (settings().digest) barrier->arrived[barrier->phase % 3].push_back(thread.moment());
+    if (settings().digest)
+      barrier->arrived[barrier->phase % 3].push_back({&thread, thread.moment(), place});
     if (barrier->pending == 0)
       report_finding(place, "arrives at an mbarrier whose phase has all its arrivals already",
                      "it is for " + std::to_string(barrier->count), barrier->initialised);
@@ -139,7 +173,7 @@ void Mbarriers::wait(uint64_t* address, uint32_t parity, const Place& place, boo
                    "waits for what other blocks store with an acquire that is for its own block "
                    "alone");
   if (barrier->phase > 1)
-    must_know(*barrier, barrier->phase - 1,
+    must_know(*barrier, address, barrier->phase - 1,
               "another order: is over two phases early, as nothing puts it behind their end",
               place);
   if (settings().digest && team.traced()) {
@@ -150,14 +184,14 @@ void Mbarriers::wait(uint64_t* address, uint32_t parity, const Place& place, boo
   thread.knowledge.learn(barrier->completed);
 }
 
-void Mbarriers::begins(Mbarrier& barrier, const Place& place) {
+void Mbarriers::begins(Mbarrier& barrier, uint64_t* address, const Place& place) {
   if (block_.team().current().block != &block_)
     block_.touched_by_another({barrier.agent, barrier.phase + 1}, place);
   ++barrier.on_the_way;
   barrier.copied = true;
   if (!settings().digest || !block_.team().traced()) return;
   const Thread& thread = block_.team().current();
-  must_know(barrier, barrier.phase, COUNTS_EARLIER, place);
+  must_know(barrier, address, barrier.phase, COUNTS_EARLIER, place);
   barrier.ordering.add(thread.knowledge, thread.moment());
 }
 
@@ -165,7 +199,7 @@ Mbarrier* Mbarriers::copy_begins(uint64_t* address, const Place& place) {
   trace_event(place, block_.shared_address(address));
   Mbarrier* const barrier = find(address, place);
   if (barrier == nullptr) return nullptr;
-  begins(*barrier, place);
+  begins(*barrier, address, place);
   if (!barrier->fenced)
     report_finding(
         place,
@@ -179,7 +213,7 @@ Mbarrier* Mbarriers::store_begins(uint64_t* address, const Place& place) {
   trace_event(place, block_.shared_address(address));
   Mbarrier* const barrier = find(address, place);
   if (barrier == nullptr) return nullptr;
-  begins(*barrier, place);
+  begins(*barrier, address, place);
   barrier->stored_by_others |= block_.team().current().block != &block_;
   return barrier;
 }

@@ -38,7 +38,12 @@ struct Mbarrier {
   std::vector<Waited> waited;
   // With settings().digest: who has arrived at phase p, in [p % 3], of the last three. Whoever
   // knows of all of them knows that it is over, unless copies count at it, too.
-  std::vector<Moment> arrived[3];
+  struct Arrival {
+    const Thread* thread;
+    Moment moment;
+    Place place;
+  };
+  std::vector<Arrival> arrived[3];
   bool copied = false;  // whether they do at this one
   // With settings().digest: what those know who ordered the copies that count at this phase, and at
   // those before. It orders, and shows nothing of what they have written.
@@ -81,9 +86,12 @@ class Mbarriers {
   void complete_if(Mbarrier& barrier);
   // With settings().digest: a finding unless the current thread knows that so many phases are
   // complete.
-  void must_know(const Mbarrier& barrier, uint32_t phases, const char* otherwise,
+  void must_know(const Mbarrier& barrier, uint64_t* address, uint32_t phases, const char* otherwise,
                  const Place& place) const;
-  void begins(Mbarrier& barrier, const Place& place);
+  // Whether it knows of all arrivals at that phase. Lanes of a warp that arrive with one
+  // instruction, each in another block, arrive together: who knows of one of them knows of all.
+  bool knows_all_arrived(const Mbarrier& barrier, uint64_t* address, uint32_t phase) const;
+  void begins(Mbarrier& barrier, uint64_t* address, const Place& place);
 
   Block& block_;
   std::unordered_map<uint64_t*, std::unique_ptr<Mbarrier>> all_;

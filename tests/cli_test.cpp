@@ -447,6 +447,21 @@ TEST_F(CliGpu, ProfileModeMeasuresNothing) {
   EXPECT_FALSE(report.contains("cublas"));
 }
 
+TEST_F(CliGpu, AProofHasRunsAndNoTimes) {
+  const Outcome outcome = stage("--m 33 --n 65 --k 65 --prove --json " + json);
+  EXPECT_EQ(0, outcome.code) << outcome.text;
+  std::ifstream file(json);
+  const auto report = nlohmann::json::parse(file);
+  EXPECT_EQ(7, report["problem"]["runs"]);
+  EXPECT_EQ(7, report["problem"]["wide"]["runs"]);
+  ASSERT_EQ(4u, report["variants"].size());
+  for (const auto& variant : report["variants"]) {
+    EXPECT_EQ(true, variant["check"]["ok"]);
+    EXPECT_GT(variant["registers"], 0);
+    EXPECT_FALSE(variant.contains("time_ms"));
+  }
+}
+
 TEST_F(CliGpu, AMillionRowsBeyondTheGridAreRefusedByName) {
   const Outcome outcome = stage("--m 2100000 --n 1 --k 1 --variant padded");
   EXPECT_EQ(2, outcome.code);

@@ -680,6 +680,30 @@ __global__ void elected_kernel(bool together) {
       ptx::mbarrier_arrive(&s.barriers[1 - warp]);
   }
 }
+// A lane arrives in each block. Thread 32 knows of the one, and arrives in the other block behind
+// it.
+__global__ void lanes_kernel(bool together) {
+  Shared& s = dynamic_shared<Shared>();
+  prepare(s, 1);
+  ptx::cluster_sync();
+  if (blockIdx.x == 0 && threadIdx.x < 2 && (together || threadIdx.x == 0))
+    ptx::mbarrier_arrive_cluster(&s.barriers[0], threadIdx.x);
+  if (blockIdx.x == 0 && threadIdx.x == 1 && !together)
+    ptx::mbarrier_arrive_cluster(&s.barriers[0], 1);
+  if (blockIdx.x == 0 && threadIdx.x == 32) {
+    ptx::mbarrier_wait_parity(&s.barriers[0], 0);
+    ptx::mbarrier_arrive_cluster(&s.barriers[0], 1);  // BUG
+  }
+  ptx::cluster_sync();
+}
+TEST_F(Async, LanesArriveTogetherInTwoBlocks) {
+  cpu_device::settings().digest = true;
+  launch_clusters(2, lanes_kernel, dim3(2), dim3(64), sizeof(Shared), nullptr, true);
+  expect_nothing();
+  launch_clusters(2, lanes_kernel, dim3(2), dim3(64), sizeof(Shared), nullptr, false);
+  expect_found("another order: counts at the phase before");
+  cpu_device::settings().digest = false;
+}
 TEST_F(Async, OtherOrders) {
   cpu_device::settings().digest = true;
   const auto run = [](auto kernel, auto... args) {

@@ -110,12 +110,14 @@ TEST_P(CpuDevice, DigestChangesWithWhatIsDoneAndNotWithTheData) {
   const cpu_device::AccessDigest one = digest(index_of_data_kernel, 1.0f),
                                  other = digest(index_of_data_kernel, 3.0f);
   EXPECT_NE(one.digest, other.digest);
+  EXPECT_NE(one.accesses, other.accesses);
   ASSERT_EQ(1, one.lines.size());
   EXPECT_NE(one.lines[0].digest, other.lines[0].digest);
   // The accesses are the same, the way is not.
   const cpu_device::AccessDigest not_taken = digest(branch_on_data_kernel, 1.0f),
                                  taken = digest(branch_on_data_kernel, 3.0f);
   EXPECT_NE(not_taken.digest, taken.digest);
+  EXPECT_EQ(not_taken.accesses, taken.accesses);
   EXPECT_EQ(not_taken.lines[0].digest, taken.lines[0].digest);
   cpu_device::settings().digest = false;
   EXPECT_EQ(0, digest(right_kernel, 1.0f).events);

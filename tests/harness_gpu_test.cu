@@ -396,6 +396,14 @@ TEST_F(HarnessGpu, NothingButNaNFailsTheRun) {
   EXPECT_NE(out.find("4096 of 4096 elements are wrong"), std::string::npos) << out << err;
 }
 
+TEST_F(HarnessGpu, OneWrongElementFailsAProof) {
+  EXPECT_EQ(EXIT_OK, run_variant(cublas_but(0, 0, 0), {"--size", "64", "--prove"})) << out << err;
+  EXPECT_NE(out.find("7 runs, each with new data"), std::string::npos) << out;
+  EXPECT_EQ(EXIT_FAILED,
+            run_variant(cublas_but(64 * 64 - 1, 1, 0.5f), {"--size", "64", "--prove"}));
+  EXPECT_NE(out.find("seed 1: row 63, column 63: got 0.5"), std::string::npos) << out;
+}
+
 TEST_F(HarnessGpu, AWriteOutsideCFailsTheRun) {
   EXPECT_EQ(EXIT_FAILED, run_variant(cublas_but(64 * 64, 1, 0), {"--size", "64"}));
   EXPECT_NE(out.find("wrote past the end of C, to the place of row 64, column 0"),

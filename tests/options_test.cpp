@@ -118,6 +118,18 @@ TEST(Options, VariantsKeepTheStagesOrder) {
   EXPECT_EQ((std::vector<std::string>{"second"}), parse({"--variant", "second"})->variants);
 }
 
+TEST(Options, AProofHasWideDataAndAllThatIsChosenAmong) {
+  const auto proof = [](std::vector<const char*> arguments) {
+    arguments.insert(arguments.begin(), {"stage", "--prove"});
+    return *parse_options("stage", {"first", "second"}, Target::GPU,
+                          static_cast<int>(arguments.size()), arguments.data(), {"tile"});
+  };
+  EXPECT_EQ(Data::WIDE, proof({}).data);
+  EXPECT_EQ((std::vector<std::string>{"first", "second", "tile"}), proof({}).variants);
+  EXPECT_EQ((std::vector<std::string>{"second"}), proof({"--variant", "second"}).variants);
+  EXPECT_THROW(parse({"--prove"}, Target::CPU), UsageError);
+}
+
 TEST(Options, HelpAndVersionAreServed) {
   testing::internal::CaptureStdout();
   EXPECT_FALSE(parse({"--help"}));
@@ -155,6 +167,12 @@ TEST(Options, EachBadInputHasItsMessage) {
       {{"--variant", "fourth"}, "no variant 'fourth'; this stage has: first, second, third"},
       {{"--profile", "--sustained"}, "use one of them"},
       {{"--profile", "--reference", "best"}, "use one of them"},
+      {{"--prove", "--sustained"}, "--prove does not; use one of them"},
+      {{"--prove", "--reference", "best"}, "--prove takes none"},
+      {{"--prove", "--profile"}, "--profile excludes --prove"},
+      {{"--prove", "--exact"}, "--exact excludes --prove"},
+      {{"--prove", "--data", "zeros"}, "--data excludes --prove"},
+      {{"--prove", "--no-check"}, "nothing but a check"},
       {{"--data", "ones"}, "--data: 'ones' is none of random, exact, wide, zeros, constant"},
       {{"--data", "zeros", "--exact"}, "--data excludes --exact"},
       {{"--reference", "worst"}, "--reference: 'worst' is none of cublas, best"},

@@ -115,6 +115,16 @@ TEST(Problem, WideIntegersAreAsWideAsExactSumsAllow) {
   EXPECT_GE((wide<e4m3, bf16>(1 << 14, Sums::FAST).too_large), 0x1p-20);  // even of -1, 0 and 1
 }
 
+TEST(Problem, RunsAreAsManyAsTheBoundNeeds) {
+  for (const Wide w : {Wide{4096}, Wide{512}, Wide{5, 7e-12}, Wide{2, 0.2}, Wide{1}}) {
+    const double unseen = 2.0 / w.values() + w.too_large;
+    EXPECT_LT(std::pow(unseen, w.runs()), 0x1p-60);
+    EXPECT_GE(std::pow(unseen, w.runs() - 1), 0x1p-60);
+  }
+  EXPECT_EQ(7, Wide{512}.runs());
+  EXPECT_EQ(0, (Wide{1, 0.5}.runs()));  // no number is enough
+}
+
 TEST(Problem, WideIntegersAreAllInAAndB) {
   const Problem<float, float> p({300, 300, 64}, Data::WIDE, 1);
   for (const std::vector<float>& matrix : {p.a, p.b}) {

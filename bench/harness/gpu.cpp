@@ -211,6 +211,43 @@ VariantReport profile(const Variant<In, Out>& variant, const BufferSets<In, Out>
   return result;
 }
 
+// Each variant with as many sets of data as prove its product, compared with what the host computes
+// in double; up to its first wrong one.
+template <class In, class Out>
+Report prove(const Stage& stage, const std::vector<Variant<In, Out>>& variants,
+             const Options& options, const EpilogueChoice& epilogue, Layout layout,
+             const Device& device) {
+  const Stream stream;
+  Report report;
+  for (int run = 0; run < report.runs; ++run) {
+    progress(fmt::format("run {} of {}", run + 1, report.runs));
+    const uint64_t seed = options.seed + static_cast<uint64_t>(run);
+    const Problem<In, Out> problem({options.m, options.n, options.k}, options.data, seed, {},
+                                   stage.sums, epilogue, layout, options.groups);
+    if (run == 0) {
+      report = describe_run(stage, device, problem, seed);
+      report.runs = problem.wide.runs();
+      if (report.runs == 0)
+        throw UsageError(fmt::format("--prove: {} values for A and B prove nothing: K is too large",
+                                     problem.wide.values()));
+      for (const auto& variant : variants) report.variants.emplace_back().name = variant.name;
+    }
+    BufferSets<In, Out> sets(problem, 1, variants);
+    const Output<Out> reference = reference_output(problem);
+    for (size_t v = 0; v < variants.size(); ++v) {
+      VariantReport& result = report.variants[v];
+      if (result.check && !result.check->ok) continue;
+      const Output<Out> output = sets.run_poisoned(variants[v], stream.handle);
+      result.check = verify(output, reference, problem.bound(&reference, variants[v].rounds));
+      if (!result.check->ok)
+        result.check->message = fmt::format("seed {}: {}", seed, result.check->message);
+      if (run == 0)
+        result.kernel = kernel_facts(variants[v].gemm, sets.gemm(0, stream.handle, variants[v]));
+    }
+  }
+  return report;
+}
+
 // Each contender by itself, which favours none: their times beside each other are measured already.
 PowerReport sample_power(const std::vector<LaunchOn>& contenders, const std::vector<Timing>& usual,
                          int sets, Shape shape, cudaStream_t stream) {
@@ -289,6 +326,7 @@ Report execute(const Stage& stage, const std::vector<Variant<In, Out>>& variants
   const int sets_for_timing =
       buffer_sets<In, Out>(shape, epilogue, layout, options.groups.size(),
                            workspace_bytes(with_workspace, shape, {}, layout), device);
+  if (options.prove) return prove(stage, variants, options, epilogue, layout, device);
   const int count = profiling ? 1 : sets_for_timing;
   progress("drawing data");
   const Problem<In, Out> problem(shape, options.data, options.seed, {}, stage.sums, epilogue,

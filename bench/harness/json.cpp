@@ -18,6 +18,7 @@ Json to_json(const AccessDigest& d) {  // access_digest.h has it for harnesses o
                      {"text", line.text},
                      {"digest", fmt::format("{:016x}", line.digest)}});
   return {{"all", fmt::format("{:016x}", d.all)},
+          {"accesses", fmt::format("{:016x}", d.accesses)},
           {"events", d.events},
           {"lines", lines},
           {"blocks", d.blocks}};
@@ -99,7 +100,9 @@ std::string to_json(const Report& r) {
                      {"data", name(r.data)},
                      {"seed", r.seed}};
   if (r.wide)
-    json["problem"]["wide"] = {{"values", r.wide->values()}, {"too_large", r.wide->too_large}};
+    json["problem"]["wide"] = {
+        {"values", r.wide->values()}, {"too_large", r.wide->too_large}, {"runs", r.wide->runs()}};
+  if (r.runs > 1) json["problem"]["runs"] = r.runs;
   if (r.layout != Layout{}) json["problem"]["layout"] = name(r.layout);
   if (!r.ends.empty()) json["problem"]["groups"] = rows_of_groups(r.ends);
   if (r.sums != Sums::FP32) json["problem"]["sums"] = name(r.sums);

@@ -141,10 +141,12 @@ void add_epilogue(CLI::App& app, std::optional<EpilogueChoice>& epilogue) {
       "these options is given, and relu where results must be equal [none]");
 }
 
+// Where none is asked for, all variants; with `everything` all configurations, too.
 void keep_known_variants(std::vector<std::string>& wanted, const std::vector<std::string>& variants,
-                         const std::vector<std::string>& configurations) {
+                         const std::vector<std::string>& configurations, bool everything) {
   std::vector<std::string> all = variants;
-  if (!wanted.empty()) all.insert(all.end(), configurations.begin(), configurations.end());
+  if (everything || !wanted.empty())
+    all.insert(all.end(), configurations.begin(), configurations.end());
   for (const std::string& name : wanted)
     if (std::find(all.begin(), all.end(), name) == all.end())
       throw UsageError(fmt::format("--variant: no variant '{}'; this stage has: {}", name,
@@ -227,10 +229,10 @@ std::optional<Options> parse_options(const std::string& stage,
       [&](size_t choice) { o.data = static_cast<Data>(choice); },
       "what A and B are made of: all but random are checked for equality, and a check of zeros or "
       "of one constant proves little [random]");
-  app.add_flag_callback(
-         "--exact", [&] { o.data = Data::EXACT; },
-         "the same as --data exact: small integers, equality as the check")
-      ->excludes(data);
+  auto* exact = app.add_flag_callback(
+      "--exact", [&] { o.data = Data::EXACT; },
+      "the same as --data exact: small integers, equality as the check");
+  exact->excludes(data);
   add_choice(
       app, "--type", types, [&](size_t choice) { o.type = types[choice]; },
       fmt::format("of A and B; int32 is of C, whose A and B are int8 [{}]", o.type));
@@ -257,8 +259,15 @@ std::optional<Options> parse_options(const std::string& stage,
         [&](size_t choice) { o.reference = choice == 0 ? Reference::CUBLAS : Reference::BEST; },
         "best: time the fastest of cublasLt's algorithms, too [the last stages: best, else "
         "cublas]");
-    app.add_flag("--profile", o.profile,
-                 "launch each variant once: no check, no cuBLAS, no timing (automatic under ncu)");
+    auto* profile = app.add_flag(
+        "--profile", o.profile,
+        "launch each variant once: no check, no cuBLAS, no timing (automatic under ncu)");
+    app.add_flag("--prove", o.prove,
+                 "no cuBLAS, no timing: as many sets of wide data as prove that C is the product, "
+                 "which the host computes; what the launcher chooses among, too")
+        ->excludes(data)
+        ->excludes(exact)
+        ->excludes(profile);
     add_integer<int>(
         app, "--device", 0, 1023, [&](int v) { o.device = v; }, "CUDA device number [0]");
   } else {
@@ -271,12 +280,17 @@ std::optional<Options> parse_options(const std::string& stage,
   }
 
   if (!parse_arguments<false>(app, argc, argv)) return std::nullopt;
-  keep_known_variants(o.variants, variants, configurations);
+  if (o.prove) o.data = Data::WIDE;
+  keep_known_variants(o.variants, variants, configurations, o.prove);
   make_batch(o, batch);
-  if (o.profile && o.sustained)
-    throw UsageError("--sustained measures time and --profile does not; use one of them");
-  if (o.profile && o.reference)
-    throw UsageError("--reference is for times and --profile takes none; use one of them");
+  const char* const untimed = o.profile ? "--profile" : "--prove";
+  if ((o.profile || o.prove) && o.sustained)
+    throw UsageError(
+        fmt::format("--sustained measures time and {} does not; use one of them", untimed));
+  if ((o.profile || o.prove) && o.reference)
+    throw UsageError(
+        fmt::format("--reference is for times and {} takes none; use one of them", untimed));
+  if (o.prove && !o.check) throw UsageError("--prove is nothing but a check; leave --no-check out");
   if (!o.trace.empty() && !o.memory)
     throw UsageError("--trace needs the accesses that --no-memory does not look at");
   if (o.digest && !o.memory)

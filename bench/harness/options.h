@@ -51,6 +51,7 @@ struct Options {
   std::string type;                        // of A and B: one of those that the stage has
   bool sustained = false;  // the stages of tensor cores do it anyway, but do not sample power
   bool profile = false;
+  bool prove = false;   // GPU: as many sets of wide data as prove the product, and no times
   bool memory = true;   // CPU: report memory accesses
   bool digest = false;  // CPU: of all accesses, in the report
   std::string json;     // path, empty for none

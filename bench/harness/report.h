@@ -85,7 +85,9 @@ struct AccessDigest {
     std::string text;
     uint64_t digest;
   };
-  uint64_t all, events;
+  uint64_t all;       // with the ways through the code
+  uint64_t accesses;  // without them
+  uint64_t events;
   std::vector<Line> lines;
   std::vector<uintptr_t> blocks;  // that were entered; see cpu_device/digest.h
 };
@@ -114,6 +116,7 @@ struct Report {
   Data data;
   std::optional<Wide> wide{};  // of Data::WIDE
   uint64_t seed;
+  int runs = 1;  // with sets of data of their own; the next one's seed is larger by 1
   Sums sums = Sums::FP32;
   Layout layout{};
   std::vector<int> ends{};  // of groups, as in Problem

@@ -175,6 +175,7 @@ std::string to_table(const Report& r) {
               : fmt::format(" (sm_{}, {} multiprocessors, {:.0f} MHz)\n", r.device.sm,
                             r.device.multiprocessors, r.device.clock_mhz);
   if (r.data != Data::UNIFORM) text += fmt::format("  A and B: {}\n", data_text(r.data));
+  if (r.runs > 1) text += fmt::format("  {} runs, each with new data\n", r.runs);
   if (r.layout != Layout{})
     text += fmt::format("  layout {}: A is stored as {}, B as {}\n", name(r.layout),
                         r.layout.transposed_a ? "K x M" : "M x K",

@@ -17,6 +17,12 @@ struct Wide {
   int magnitude;       // A and B are made of integers from -magnitude to magnitude
   double too_large{};  // the probability that a result is one that is rounded to C's format
   int values() const { return 2 * magnitude + 1; }
+  // In how many runs a wrong result goes unseen with a probability below 2^-60; 0 where no number
+  // is enough.
+  int runs() const {
+    const double unseen = 2.0 / values() + too_large;
+    return unseen < 1 ? 1 + static_cast<int>(60 / -std::log2(unseen)) : 0;
+  }
 };
 
 // The largest integer up to which all of them are numbers of the format.

@@ -29,6 +29,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -340,15 +341,22 @@ def try_kernels(kernels: Path, edit: Edit, build: Build, folder: Path) -> Outcom
     return run(program, edit)
 
 
-def try_edit(edit: Edit, build: Build) -> Outcome:
+# What else is asked of an edit's program; returns objections.
+Also = Callable[[Edit, Path], list[str]]
+
+
+def try_edit(edit: Edit, build: Build, also: Also) -> tuple[Outcome, list[str]]:
     # Always the same place, for ccache knows what is compiled by its path, too.
     folder = build.folder.resolve() / "planted" / edit.stage / edit.id
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(ROOT / "kernels", folder / "kernels")
     plant(edit, folder / "kernels")
     outcome = try_kernels(folder / "kernels", edit, build, folder)
+    said = objections(edit, outcome)
+    if not said:
+        said = also(edit, folder / "program")
     shutil.rmtree(folder)
-    return outcome
+    return outcome, said
 
 
 def unedited(edits: list[Edit], build: Build) -> list[str]:
@@ -407,7 +415,7 @@ def table_row(edit: Edit, outcome: Outcome) -> str:
     return row(edit.stage, edit.mistake, cause, f"{shown.file}:{shown.line}: `{shown.text}`")
 
 
-def check(files: list[list[Edit]], build: Build) -> list[str]:
+def check(files: list[list[Edit]], build: Build, also: Also) -> list[str]:
     """Tries the edits of some files, and what they edit without them. Prints the table's rows;
     returns what is not as it should be. Raises BadInput."""
     with ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -415,10 +423,25 @@ def check(files: list[list[Edit]], build: Build) -> list[str]:
         if wrong:  # then edits show nothing
             return wrong
         edits = [edit for its in files for edit in its]
-        for edit, outcome in zip(edits, pool.map(lambda e: try_edit(e, build), edits), strict=True):
+        tried = pool.map(lambda edit: try_edit(edit, build, also), edits)
+        for edit, (outcome, said) in zip(edits, tried, strict=True):
             print(table_row(edit, outcome), flush=True)
-            wrong += [f"{edit.stage}, {edit.id}: {o}" for o in objections(edit, outcome)]
+            wrong += [f"{edit.stage}, {edit.id}: {o}" for o in said]
     return wrong
+
+
+def nothing_more(edit: Edit, program: Path) -> list[str]:
+    return []
+
+
+def report(paths: list[Path], build: Build, also: Also = nothing_more, first: bool = False) -> int:
+    """Prints the table, and returns the exit code. Raises BadInput."""
+    print(row("stage", "edit", "found", "line"), "\n|---|---|---|---|", sep="")
+    files = [read_edits(path) for path in paths]
+    wrong = check(first_of_each_cause(files) if first else files, build, also)
+    for line in wrong:
+        print(f"ladder planted: {line}", file=sys.stderr)
+    return 1 if wrong else 0
 
 
 def main(arguments: list[str]) -> int:
@@ -430,13 +453,8 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--build", type=Path, default=ROOT / "build", metavar="FOLDER")
     options = parser.parse_args(arguments)
     try:
-        build = Build(options.build)
-        print(row("stage", "edit", "found", "line"), "\n|---|---|---|---|", sep="")
-        files = [read_edits(path) for path in options.files or sorted(EDITS.glob("*.yaml"))]
-        wrong = check(first_of_each_cause(files) if options.first else files, build)
+        paths = options.files or sorted(EDITS.glob("*.yaml"))
+        return report(paths, Build(options.build), first=options.first)
     except BadInput as error:
         print(f"ladder planted: {error}", file=sys.stderr)
         return 2
-    for line in wrong:
-        print(f"ladder planted: {line}", file=sys.stderr)
-    return 1 if wrong else 0

@@ -2,6 +2,10 @@
 
 ladder prove [STAGES ...]        these, or all that are built
 ladder prove --shape MxNxK       at this shape alone
+ladder prove --planted FILES     that mistakes are refused: what ladder planted does with the files
+                                 of edits, and a run of a proof with each
+ladder prove --gpu [STAGES ...]  on a GPU that C is the product, of each variant in each type and
+                                 layout, and of what a launcher chooses among
 
 Of each stage's own variant: that no access, barrier or copy depends on the data, and that each wait
 is for the same phase in every order of the threads, so that what the device finds out about races
@@ -14,10 +18,15 @@ Without --shape: every pair of the remainders 0, 1 and tile - 1 of M, N and K, 1
 for which the launcher is told of a GPU with 2 multiprocessors, and 20 tiles along K, at which C is
 not proved; of stages that are no single product a list of shapes.
 
---record                         keep what is proved in docs/results/proved.jsonl; not with --shape
---build FOLDER                   a build with the CPU device's libraries (build)
+With --gpu several waves are of more tiles than the GPU has multiprocessors, C is proved with 20
+tiles along K, too, and so are the products of groups.
 
-Exit code: 0 proved, 1 refused, with a line that says why, 2 bad input.
+--record                         keep what is proved in docs/results/proved.jsonl, or of a GPU in
+                                 docs/results/proved_on_gpu.jsonl; not with --shape
+--build FOLDER                   a build with the CPU device's libraries, or with the stages for a
+                                 GPU (build)
+
+Exit code: 0 proved, 1 refused, with a line that says why, 2 bad input, 77 no GPU.
 """
 
 import argparse
@@ -35,25 +44,36 @@ from pathlib import Path
 
 from ladder import manifest, planted, proved
 from ladder.coverage import Coverage
-from ladder.files import Closed, at_least_1, read_json
+from ladder.files import Closed, a_name, at_least_1, one_line, read_json
 from ladder.model import SHAPES
 from ladder.project import ROOT, BadInput
 
-BELOW = 60  # bits: what goes unseen does with a probability below 2^-60
 DEGREE = 2  # of a product's elements, as polynomials in those of A and B
 SECONDS = 60  # a program that runs longer hangs
-# Of a stage whose launcher chooses the tile: near one of its large ones.
-CHOSEN_TILE = (128, 256, 64)
+SECONDS_ON_GPU = 240  # all runs of a shape, each compared with what a core of the host computes
+NO_DEVICE = 77
+# Of a stage whose launcher chooses the tile: near one of its large ones, of which a row of A or B
+# has 128 bytes.
+CHOSEN_TILE = (128, 256)
+DEPTHS = {"fp32": 32, "tf32": 32, "e4m3": 128, "int8": 128}  # else 64
 BUFFERED = 5  # tiles along K, more than most stages hold
 ROUNDS = 20  # tiles along K, with which most buffers are filled three times
-# The product alone, in the type in which sums are C.
+MORE_THAN_MULTIPROCESSORS = (12, 13)  # tiles along M and N
 # A stage whose variants are kinds of numbers: the one with more instructions.
 OWN_VARIANT = {"24c": "e4m3"}
-OPTIONS = {"16": ("--alpha", "1"), "20": ("--type", "int32")}
+PRODUCT_ALONE = ("--alpha", "1")
+NO_LONG_SUMS = {"17c"}  # of 20 tiles: no integers are left, beside the factors
+LAYOUTS = ("NN", "NT", "TN", "TT")
+# The product alone, in the type in which sums are C.
+OPTIONS = {"16": PRODUCT_ALONE, "20": ("--type", "int32")}
 
 
 class Refused(Exception):
     """Why nothing is proved, in one line."""
+
+
+class NoGpu(Exception):
+    """Why there is none, in one line."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +83,7 @@ class Case:
     shape: tuple[int, int, int]
     several_waves: bool = False
     of_product: bool = True  # whether it is proved, too, that C is the product
-    sets = ("wide", "random", "zeros")  # of data at which accesses have to be the same
+    sets = ("random", "zeros")  # of data at which accesses have to be the same
 
     @property
     def options(self) -> list[str]:
@@ -109,6 +129,7 @@ class Product:
 class Proof:
     events: int
     blocks: list[int]  # that were entered
+    several_ways: bool  # through the code, by the data
     product: Product | None
 
 
@@ -117,17 +138,13 @@ def unseen(values: int, too_large: float) -> float:
     return min(1.0, DEGREE / values + too_large)
 
 
-def runs_needed(values: int, too_large: float) -> int:
-    """Raises BadInput where no number of runs is enough."""
-    chance = unseen(values, too_large)
-    if chance >= 1:
-        raise BadInput(f"{values} values for A and B prove nothing: K is too large for these sums")
-    return math.floor(BELOW / -math.log2(chance)) + 1
-
-
 def own_tile(stage: str) -> tuple[int, int, int]:
     known = SHAPES.get(f"{stage}/{stage.partition('_')[2]}")
-    return tuple(known.tile) if known else CHOSEN_TILE
+    return (
+        tuple(known.tile)
+        if known
+        else (*CHOSEN_TILE, DEPTHS.get(manifest.stage(stage).types[0], 64))
+    )
 
 
 def sizes(tile: int, least: int, tiles: int) -> list[int]:
@@ -147,6 +164,30 @@ def cases(tile: tuple[int, int, int]) -> list[Case]:
     waves = Case((2 * tile[0] + 1, 2 * tile[1] + 1, k[2]), several_waves=True)
     rounds = Case((1, 1, ROUNDS * tile[2] + 1), of_product=False)
     return [Case((1, 1, 1)), *map(Case, dict.fromkeys(pairs)), waves, rounds]
+
+
+def cases_on_gpu(stage: manifest.Stage) -> list[Case | OwnCase]:
+    tile = own_tile(stage.name)
+    *one_wave, _, rounds = cases(tile)
+    m, n = (
+        size * tiles + 1 for size, tiles in zip(tile[:2], MORE_THAN_MULTIPROCESSORS, strict=True)
+    )
+    groups = f"--groups {tile[0] + 1},0,1,{2 * tile[0] - 1} --n {tile[1] + 1} --k {tile[2] + 1}"
+    return [
+        Case((m, n, tile[2] + 1)),
+        *one_wave,
+        *([] if stage.label in NO_LONG_SUMS else [rounds]),
+        *([OwnCase(groups, ())] if stage.groups else []),
+    ]
+
+
+def ways(stage: manifest.Stage) -> list[tuple[str, ...]]:
+    """Options for each type and layout that the stage has."""
+    return [
+        ("--type", kind, "--layout", layout, *PRODUCT_ALONE)
+        for kind in stage.types
+        for layout in (LAYOUTS if stage.any_layout else (stage.layout,))
+    ]
 
 
 EXACT_TOO = ("random", "exact")
@@ -186,17 +227,46 @@ OWN_CASES = {
 
 
 LINE = {"file": str, "line": int, "text": str, "digest": proved.a_number}
+DIGEST = {  # of what was done, with the ways through the code and without
+    "all": proved.a_number,
+    "accesses": proved.a_number,
+    "events": int,
+    "lines": [LINE],
+    "blocks": [int],
+}
 RAN = {
-    "problem?": {"wide?": Closed({"values": at_least_1, "too_large": float})},
+    "problem?": {"wide?": Closed({"values": at_least_1, "too_large": float, "runs": int})},
     "variants": [
         {
             "check": {"ok": bool},
             "findings": [planted.a_finding],
-            "digest?": {"all": proved.a_number, "events": int, "lines": [LINE], "blocks": [int]},
+            "digest?": DIGEST,
         },
         ...,
     ],
 }
+
+
+def ended(words: list, report: Path, using: str, seconds: int) -> subprocess.CompletedProcess:
+    """A program that has written its report. Raises Refused, and NoGpu."""
+    try:
+        done = subprocess.run(
+            [str(word) for word in words],
+            capture_output=True,
+            text=True,
+            timeout=seconds,
+            env=os.environ | {"OMP_NUM_THREADS": "1"},  # a run for each core is enough
+        )
+    except subprocess.TimeoutExpired:
+        raise Refused(f"{using} it still runs after {seconds} s") from None
+    said = (done.stderr.strip() or "nothing").splitlines()[-1]
+    if done.returncode == 2:
+        raise BadInput(said)
+    if done.returncode == NO_DEVICE:
+        raise NoGpu(said)
+    if done.returncode not in (0, 1) or not report.is_file():
+        raise Refused(f"{using} it ends with {done.returncode} and says {said}")
+    return done
 
 
 @dataclass(frozen=True)
@@ -214,21 +284,7 @@ class Stage:
             words = [self.program, *case.options, "--variant", self.variant]
             words += ["--data", data, "--seed", seed, "--json", report, *self.options]
             words.append("--digest" if digest else "--no-memory")
-            try:
-                done = subprocess.run(
-                    [str(word) for word in words],
-                    capture_output=True,
-                    text=True,
-                    timeout=SECONDS,
-                    env=os.environ | {"OMP_NUM_THREADS": "1"},  # a run for each core is enough
-                )
-            except subprocess.TimeoutExpired:
-                raise Refused(f"with {data} data it still runs after {SECONDS} s") from None
-            said = (done.stderr.strip() or "nothing").splitlines()[-1]
-            if done.returncode == 2:
-                raise BadInput(said)
-            if done.returncode not in (0, 1) or not report.is_file():
-                raise Refused(f"with {data} data it ends with {done.returncode} and says {said}")
+            done = ended(words, report, f"with {data} data", SECONDS)
             ran = read_json(report, RAN)
         (variant,) = ran["variants"]
         if variant["findings"]:
@@ -237,7 +293,7 @@ class Stage:
             raise Refused(f"{found.file}:{found.line}: {cause}: {found.text}")
         if not variant["check"]["ok"]:
             where = re.search(r"(row \d+, column|wrote (before|past)).*", done.stdout)
-            what = where[0].strip() if where else said
+            what = where[0].strip() if where else "the table does not say where"
             raise Refused(f"wrong result with {data} data, seed {seed}: {what}")
         return ran
 
@@ -249,7 +305,7 @@ def difference(one: dict, other: dict) -> str:
     changed = [at for at in one["lines"] if digests.get((at["file"], at["line"])) != at["digest"]]
     changed += [at for at in other["lines"] if (at["file"], at["line"]) not in of_one]
     if not changed:
-        return "the way through the code, or the order of accesses"
+        return "their order"
     return f"{Path(changed[0]['file']).name}:{changed[0]['line']}: {changed[0]['text']}"
 
 
@@ -259,23 +315,24 @@ def prove(stage: Stage, case: Case | OwnCase) -> Proof:
     def traced(data: str) -> dict:
         return stage.run(case, data, secrets.randbits(64), digest=True)
 
-    def untraced(_: int) -> None:
-        stage.run(case, "wide", secrets.randbits(64), digest=False)
+    def wide_run(_: int) -> dict:
+        ran = stage.run(case, "wide", secrets.randbits(64), digest=False)
+        return ran["problem"]["wide"]
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
+        wide = wide_run(0) if case.of_product else None
+        if wide and wide["runs"] == 0:
+            raise BadInput(f"{wide['values']} values for A and B prove nothing: K is too large")
         reports = list(pool.map(traced, case.sets))
         first, *others = (ran["variants"][0]["digest"] for ran in reports)
         for data, digest in zip(case.sets[1:], others, strict=True):
-            if digest["all"] != first["all"]:
+            if digest["accesses"] != first["accesses"]:
                 where = difference(first, digest)
                 raise Refused(f"accesses depend on the data ({case.sets[0]} or {data}): {where}")
-        if not case.of_product:
-            return Proof(first["events"], first["blocks"], None)
-        wide = reports[0]["problem"]["wide"]
-        runs = runs_needed(wide["values"], wide["too_large"])
-        list(pool.map(untraced, range(runs - 1)))
-    product = Product(wide["values"], wide["too_large"], runs)
-    return Proof(first["events"], first["blocks"], product)
+        several_ways = any(digest["all"] != first["all"] for digest in others)
+        list(pool.map(wide_run, range(wide["runs"] - 1 if wide else 0)))
+    product = Product(**wide) if wide else None
+    return Proof(first["events"], first["blocks"], several_ways, product)
 
 
 def lines_of(case: Case | OwnCase, proof: Proof) -> list[str]:
@@ -284,6 +341,10 @@ def lines_of(case: Case | OwnCase, proof: Proof) -> list[str]:
         " among them and no wait that is not over: at this shape with any data in any order, under"
         " what is assumed"
     ]
+    if proof.several_ways:
+        lines.append(
+            "  the way through the code depends on the data, which is assumed to change no access"
+        )
     if proof.product:
         values, too_large = proof.product.values, proof.product.too_large
         chance = f"{DEGREE} / {values:,}"
@@ -305,16 +366,14 @@ def cases_of(stage: manifest.Stage | manifest.WithOwnHarness) -> list[Case] | li
 
 
 def prove_stage(
-    name: str, build: planted.Build, at: list[Case] | list[OwnCase]
-) -> tuple[list[str], Coverage]:
-    """Prints what is proved. Returns the shapes that are refused, and what the others came to."""
+    name: str, build: planted.Build, at: list[Case] | list[OwnCase], record: bool
+) -> int:
+    """Prints what is proved. Returns how many shapes are refused."""
     built = build.folder / "stages/cpu" / name
-    if not built.is_file():
-        raise BadInput(f"no {built}: build the stages for the CPU device first")
     label, _, variant = name.partition("_")
     variant = OWN_VARIANT.get(label, variant)
     options = OPTIONS.get(label, ())
-    refused, coverage = [], Coverage()
+    refused, coverage, several_ways = [], Coverage(), False
     with tempfile.TemporaryDirectory() as folder:
         for case in at:
             program = build.unedited(name, Path(folder)) if case.several_waves else built
@@ -325,6 +384,7 @@ def prove_stage(
                 print(f"{name}, {case}: refused: {why}", flush=True)
             else:
                 coverage.add(program, proof.blocks)
+                several_ways |= proof.several_ways
                 print(f"{name}, {case}: proved", *lines_of(case, proof), sep="\n", flush=True)
         if coverage.entered:
             entered, blocks = coverage.counts()
@@ -332,7 +392,90 @@ def prove_stage(
             for at_line in coverage.missed():
                 print(f"  no run comes to {at_line}")
     print(f"{name}: assumed is that", *proved.assumptions(name), sep="\n  - ")
-    return refused, coverage
+    if record:
+        proved.record(name, len(at), refused, coverage, several_ways)
+    return len(refused)
+
+
+RAN_ON_GPU = {
+    "device": {"name": one_line, "toolkit": one_line},
+    "problem": {"runs": at_least_1},
+    "variants": [{"name": a_name, "check": {"ok": bool}}, ...],
+}
+
+
+def prove_on_gpu(program: Path, way: tuple[str, ...], case: Case | OwnCase) -> dict:
+    """What the program reports. Raises Refused, and NoGpu."""
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder) / "report.json"
+        words = [program, *case.options, *way, "--prove", "--seed", secrets.randbits(64)]
+        done = ended([*words, "--json", report], report, "on the GPU", SECONDS_ON_GPU)
+        ran = read_json(report, RAN_ON_GPU)
+    if done.returncode:
+        wrong = re.search(r"WRONG (\w+: .*)", done.stdout)
+        raise Refused(f"wrong result: {wrong[1]}")
+    return ran
+
+
+def prove_all_on_gpu(
+    at: dict[manifest.Stage, list[Case | OwnCase]], programs: Path, record: bool
+) -> int:
+    """Prints what is proved. Returns how many shapes are refused. Raises NoGpu."""
+    refusals = 0
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        jobs = [(stage, way, case) for stage in at for way in ways(stage) for case in at[stage]]
+        started = {
+            job: pool.submit(prove_on_gpu, programs / job[0].name, *job[1:])
+            for job in sorted(jobs, key=lambda job: job[2] != at[job[0]][0])  # the largest first
+        }
+        for stage in at:
+            reports, refused = [], 0
+            for _, way, case in (job for job in jobs if job[0] is stage):
+                try:
+                    reports.append((way, started[stage, way, case].result()))
+                except Refused as why:
+                    refused += 1
+                    print(f"{stage.name}, {case}, {way[1]} {way[3]}: refused: {why}", flush=True)
+                except (BadInput, NoGpu):
+                    pool.shutdown(cancel_futures=True)
+                    raise
+            refusals += refused
+            entry = None
+            if not refused:
+                device = reports[0][1]["device"]
+                variants = {(way, v["name"]) for way, ran in reports for v in ran["variants"]}
+                entry = {
+                    "gpu": device["name"],
+                    "toolkit": device["toolkit"],
+                    "shapes": len(reports),
+                    "variants": len(variants),
+                    "runs": sum(ran["problem"]["runs"] for _, ran in reports),
+                }
+                print(
+                    "{}: C is the product: {variants} variants in all types and layouts, {shapes} "
+                    "shapes, {runs} runs on {gpu}".format(stage.name, **entry),
+                    flush=True,
+                )
+            if record:
+                proved.record_on_gpu(stage.name, entry)
+    return refusals
+
+
+def not_refused(edit: planted.Edit, program: Path) -> list[str]:
+    """An objection where the run of a proof that has the edit's data finds nothing."""
+    options = shlex.split(edit.options)
+    data = "random"
+    if "--data" in options:
+        at = options.index("--data")
+        _, data = options[at : at + 2]
+        del options[at : at + 2]
+    options += [f"--{name}={size}" for name, size in zip("mnk", edit.shape, strict=False)]
+    case = OwnCase(shlex.join(options), (data,))
+    try:
+        Stage(program, edit.variant).run(case, data, secrets.randbits(64), digest=True)
+    except Refused:
+        return []
+    return ["prove does not refuse it"]
 
 
 def a_shape(text: str) -> tuple[int, int, int]:
@@ -347,6 +490,8 @@ def main(arguments: list[str]) -> int:
     )
     parser.add_argument("stages", nargs="*", metavar="STAGE")
     parser.add_argument("--shape", type=a_shape, metavar="MxNxK")
+    parser.add_argument("--gpu", action="store_true")
+    parser.add_argument("--planted", type=Path, nargs="+", metavar="FILE")
     parser.add_argument("--record", action="store_true")
     parser.add_argument("--build", type=Path, default=ROOT / "build", metavar="FOLDER")
     options = parser.parse_args(arguments)
@@ -354,24 +499,39 @@ def main(arguments: list[str]) -> int:
         raise BadInput(
             "--record keeps what is proved at all shapes of the list, not at one --shape"
         )
-    build = planted.Build(options.build)
+    if options.planted:
+        return planted.report(options.planted, planted.Build(options.build), not_refused)
+    programs = options.build / ("stages" if options.gpu else "stages/cpu")
     known = manifest.of_one_gpu()
     stages = [known.get(name) or manifest.stage(name) for name in options.stages] or [
-        stage for stage in known.values() if (options.build / "stages/cpu" / stage.name).is_file()
+        stage
+        for stage in (manifest.load() if options.gpu else known).values()
+        if (programs / stage.name).is_file()
     ]
     if not stages:
-        raise BadInput(f"{options.build} has no stage for the CPU device")
-    refusals = 0
+        raise BadInput(f"{programs} has no stage")
+    at = {}
     for stage in stages:
-        at = cases_of(stage)
-        if options.shape:
-            if not isinstance(stage, manifest.Stage):
+        if not isinstance(stage, manifest.Stage):
+            if options.gpu:
+                raise BadInput(f"{stage.name} is no single product: --gpu proves nothing of it")
+            if options.shape:
                 raise BadInput(f"{stage.name} is no single product: --shape does not say its shape")
-            at = [Case(options.shape)]
-        refused, coverage = prove_stage(stage.name, build, at)
-        refusals += len(refused)
-        if options.record:
-            proved.record(stage.name, len(at), refused, coverage)
+        if not (programs / stage.name).is_file():
+            raise BadInput(f"no {programs / stage.name}: build the stages first")
+        of_list = cases_on_gpu if options.gpu else cases_of
+        at[stage] = [Case(options.shape)] if options.shape else of_list(stage)
+    try:
+        if options.gpu:
+            refusals = prove_all_on_gpu(at, programs, options.record)
+        else:
+            build = planted.Build(options.build)
+            refusals = sum(
+                prove_stage(stage.name, build, cases, options.record) for stage, cases in at.items()
+            )
+    except NoGpu as why:
+        print(f"ladder prove: {why}", file=sys.stderr)
+        return NO_DEVICE
     if refusals:
         print(f"ladder prove: {refusals} refused", file=sys.stderr)
     return 1 if refusals else 0

@@ -5,6 +5,7 @@ import hashlib
 import re
 from collections.abc import Iterator
 from functools import cache
+from pathlib import Path
 
 from ladder import manifest
 from ladder.coverage import Coverage
@@ -12,6 +13,7 @@ from ladder.files import Closed, as_lines, at_least_1, is_a, one_line, read_line
 from ladder.project import ROOT
 
 RECORD = ROOT / "docs/results/proved.jsonl"
+RECORD_ON_GPU = ROOT / "docs/results/proved_on_gpu.jsonl"
 # What the argument about races needs beside the runs, by what a kernel's text has.
 EVERYWHERE = (
     "accesses that are the same with all data that were tried are the same with all",
@@ -29,6 +31,9 @@ ASSUMED = {
     r"\bmbarrier_(test|try)_wait\w*\(": (
         "tests of a phase: where it is not complete yet, a kernel asks again and does nothing else"
     ),
+    r"\bmbarrier_arrive_cluster\(": (
+        "lanes: those of a warp that arrive in several blocks with one instruction arrive together"
+    ),
     r"\batomic\w+\(": (
         "atomics: their order is that of this run, and they order the blocks of their launch"
     ),
@@ -38,6 +43,9 @@ ASSUMED = {
         "an early start: launches run one after the other here"
     ),
 }
+
+
+SEVERAL_WAYS = "ways: where data choose the way through the code, all ways access the same"
 
 
 def headers(name: str, seen: set[str]) -> Iterator[str]:
@@ -86,6 +94,20 @@ ENTRY = Closed(
         "refused": [one_line],
         "blocks": [at_least_1, at_least_1],  # that were entered, and all
         "missed": [one_line],  # lines
+        "several_ways?": bool,
+    }
+)
+
+
+# Of a stage of which nothing was refused.
+ENTRY_ON_GPU = Closed(
+    {
+        "kernel": a_number,
+        "gpu": one_line,
+        "toolkit": one_line,
+        "shapes": at_least_1,  # in all types and layouts
+        "variants": at_least_1,  # likewise, with what a launcher chooses among
+        "runs": at_least_1,  # of all variants
     }
 )
 
@@ -95,19 +117,47 @@ def read() -> dict[str, dict]:
     return read_lines(RECORD, {str: ENTRY}) if RECORD.is_file() else {}
 
 
-def record(stage: str, shapes: int, refused: list[str], coverage: Coverage) -> None:
-    """Keeps what was said of a stage, in the order of the ladder."""
+def read_on_gpu() -> dict[str, dict]:
+    """Raises BadInput."""
+    return read_lines(RECORD_ON_GPU, {str: ENTRY_ON_GPU}) if RECORD_ON_GPU.is_file() else {}
+
+
+def write(path: Path, known: dict[str, dict]) -> None:
+    """In the order of the ladder."""
+    if known:
+        path.write_text(
+            as_lines({name: known[name]} for name in manifest.of_one_gpu() if name in known)
+        )
+    else:
+        path.unlink(missing_ok=True)
+
+
+def record(
+    stage: str, shapes: int, refused: list[str], coverage: Coverage, several_ways: bool
+) -> None:
+    """Keeps what was said of a stage."""
     entry = {
         "kernel": kernel(stage),
         "shapes": shapes,
         "refused": refused,
         "blocks": [*coverage.counts()],
         "missed": coverage.missed(),
-    }
-    known = read() | {stage: entry}
-    RECORD.write_text(
-        as_lines({name: known[name]} for name in manifest.of_one_gpu() if name in known)
-    )
+    } | ({"several_ways": True} if several_ways else {})
+    write(RECORD, read() | {stage: entry})
+
+
+def record_on_gpu(stage: str, entry: dict | None) -> None:
+    """Keeps what was proved of a stage, or nothing."""
+    known = read_on_gpu()
+    known.pop(stage, None)
+    if entry:
+        known[stage] = {"kernel": kernel(stage)} | entry
+    write(RECORD_ON_GPU, known)
+
+
+def on_gpu() -> dict[str, dict]:
+    """The entries of stages whose kernel is as it was then."""
+    return {name: e for name, e in read_on_gpu().items() if e["kernel"] == kernel(name)}
 
 
 def state(stage: str) -> str:
@@ -118,3 +168,8 @@ def state(stage: str) -> str:
     if known["kernel"] != kernel(stage):
         return "not since its last change"
     return "in part" if known["refused"] else "yes"
+
+
+def in_short(stage: str) -> str:
+    """Likewise, and whether C was proved on a GPU."""
+    return state(stage) + ", GPU" * (stage in on_gpu())

@@ -257,6 +257,11 @@ def read_proved(path: Path) -> None:
         proofs.proofs()
 
 
+def read_proved_on_gpu(path: Path) -> None:
+    with instead(proved, RECORD_ON_GPU=path):
+        proofs.proofs()
+
+
 def read_wrong(path: Path) -> None:
     solution = (ROOT / "exercises/15_cp_async_ring/solution.cuh").read_text()
     all_of(
@@ -560,6 +565,16 @@ READERS = {
         sample(ROOT / "docs/results/predicted_first.jsonl"), "first.jsonl", read_model("FIRST")
     ),
     "proved": Reader(sample(ROOT / "docs/results/proved.jsonl"), "proved.jsonl", read_proved),
+    "proved on a GPU": Reader(
+        json.dumps(
+            {
+                "01_naive": {"kernel": proved.kernel("01_naive"), "gpu": "GPU", "toolkit": "13.0"}
+                | dict.fromkeys(("shapes", "variants", "runs"), 12)
+            }
+        ).encode(),
+        "proved_on_gpu.jsonl",
+        read_proved_on_gpu,
+    ),
     "operator": Reader(
         sample(ROOT / "docs/results/operator.jsonl"),
         "operator.jsonl",

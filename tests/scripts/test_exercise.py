@@ -970,6 +970,49 @@ def test_the_grader_reports_the_other_line_of_a_race(verdict):
     assert said.details[other + 1].strip() in text
 
 
+# What results with fractions, in two orders, let through.
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "name, old, new, said",
+    [
+        (
+            "05_shared_tile",
+            "= sum;",
+            "= sum * (1 + 0x1p-22f);",
+            "wrong result: C at row",
+        ),
+        (
+            "34_mbarrier_parity",
+            "    __syncthreads();\n  }\n",
+            "    __syncthreads();\n"
+            "    if (threadIdx.x > 95) ptx::mbarrier_wait_parity(&s.full, t % 2);\n  }\n",
+            "another order: waits for ever",
+        ),
+    ],
+)
+def test_what_two_runs_let_through_is_refused(verdict, name, old, new, said):
+    text = catalogue.find(name).solution.read_text()
+    assert verdict(text, name).ok
+    assert text.count(old) == 1
+    assert said in verdict(text.replace(old, new), name).line
+
+
+@pytest.mark.slow
+def test_where_accesses_depend_on_the_data_there_are_more_runs(build, tmp_path):
+    exercise = catalogue.find("05_shared_tile")
+    text, product = exercise.solution.read_text(), "sum += sA[ty][k] * sB[k][tx];"
+    path = tmp_path / "exercise.cuh"
+
+    def runs_of(text):
+        path.write_text(text)
+        assert build.compile(exercise, path, tmp_path) == ""
+        return {case["runs"] for case in grading.run(tmp_path / "program", "yours", 1)}
+
+    assert runs_of(text) == {3}
+    looks = f"if (sA[ty][k] > 0) {product} else sum -= -sA[ty][k] * sB[k][tx];"
+    assert runs_of(text.replace(product, looks)) == {7}
+
+
 def test_a_limit_is_the_most_or_the_least():
     e = replace(catalogue.find("01"), limits={"a": {"copies": "at least 8", "sectors": 126}})
     cases = [case(memory=MEMORY), case(name=judging.DRAWN, memory=MEMORY)]

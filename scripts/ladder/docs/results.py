@@ -78,7 +78,7 @@ def stages() -> str:
         shares = []
         if not stage.measured:
             row += ["not measured"] * (2 + len(sources.others())) * len(DOCUMENTED)
-            rows.append([*row, proved.state(stage.name)])
+            rows.append([*row, proved.in_short(stage.name)])
             continue
         for size in DOCUMENTED:
             try:
@@ -91,7 +91,7 @@ def stages() -> str:
         for gpu in sources.others():
             for size in DOCUMENTED:
                 row.append(own_elsewhere(stage.name, size, gpu))
-        rows.append([*row, proved.state(stage.name)])
+        rows.append([*row, proved.in_short(stage.name)])
         if {*shares} - {"-"}:
             best.append(f"{stage.name} {' and '.join(shares)}")
     if missing:

@@ -37,6 +37,10 @@ ADVICE = {
     "or a thread has read it too early: before it waited for the phase of what TMA brings here.",
     "race: writes what another thread has written": "Both write one element: which of the two "
     "should, or is a barrier or a wait missing between them?",
+    "^race: .* global memory that another block": "Blocks of one launch run in any order, or at "
+    "once: which of the two should come to this element, or has it to be an atomic?",
+    "^another order": "It went well here. What makes sure that the phase before is over when a "
+    "thread comes to this line, and that the next one is not, whoever is late?",
     "^(reads|writes) (past the end|before)": "What comes here that has no element: a thread, "
     "a turn of a loop, a box? Or are row and column exchanged, or the width and the distance of "
     "rows?",
