@@ -69,8 +69,7 @@ export async function run({ module, chains }, args, textOf) {
   };
   const continueOrBegin = ({ to, stackTop, entry }) => {
     if (entry === 0) return continueFiber(to);
-    stackPointer.value = stackTop;
-    enter(entry).catch(failed);
+    enter(stackTop, entry).catch(failed);
   };
   const switchFiber = (from, to, stackTop, entry, fromIsDone) => {
     const next = new Ended(to, stackTop, entry);
