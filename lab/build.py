@@ -154,14 +154,17 @@ def fetch(requirement: str, below: str, files: dict[str, str], folder: Path, cac
 
 def stage_parts(name: str) -> dict:
     """What a page has to know of a stage: its two files, and what CMake makes of its entry in the
-    manifest, for these stages always the same but for two values."""
+    manifest."""
     entries = json.loads((ROOT / "stages/manifest.json").read_text())["stages"]
     [entry] = [entry for entry in entries if entry["name"] == name]
+    features = entry["needs"]["features"]
     values = {
         "name": name,
         "compute_capability": str(entry["needs"]["compute_capability"]),
+        "no_other": str("wgmma" in features).lower(),
         "aligned_rows": str(entry["aligned_rows"]).lower(),
-        "reference": "CUBLAS",
+        "tensor_cores": str("tensor_cores" in features).lower(),
+        "reference": entry.get("reference", "cublas").upper(),
         "sums": "FP32",
         "epilogue": "std::nullopt",
     }
@@ -171,15 +174,36 @@ def stage_parts(name: str) -> dict:
         "header": re.sub(r"@(\w+)@", lambda word: values.get(word[1], "false"), template),
         "main": main,
         "kernel": (ROOT / f"kernels/{name}.cuh").read_text(),
-        "variants": re.findall(r'\{"(\w+)",', main),
+        # Behind argc and argv stand what launchers choose by themselves.
+        "variants": re.findall(r'\{"(\w+)",', main.partition("argc, argv")[0]),
     }
 
 
-def compress(folder: Path) -> None:
-    """What is large, for any server: the worker expands it."""
-    for path in [p for p in folder.rglob("*") if p.suffix in {".wasm", ".data", ".a", ".o"}]:
+def precompile(out: Path) -> None:
+    try:
+        done = subprocess.run(
+            ["node", ROOT / "lab/precompile.mjs", out], capture_output=True, text=True
+        )
+    except FileNotFoundError:
+        raise BuildError("there is no node: lab/README.md says what is needed") from None
+    if done.returncode:
+        raise BuildError(f"lab/precompile.mjs: {done.stderr}")
+
+
+def pack(out: Path) -> None:
+    """Compresses what is large, for any server: the worker expands it. But the compiler itself has to
+    come as it is, or a browser does not keep its machine code. Then writes parts.json: what there is
+    to load, with its bytes and its version."""
+    large = [p for p in out.rglob("*") if p.suffix in {".data", ".a", ".o", ".pch"}]
+    for path in [*large, out / "headers.json"]:
         path.with_name(f"{path.name}.gz").write_bytes(gzip.compress(path.read_bytes(), mtime=0))
         path.unlink()
+    parts = {}
+    for path in sorted([*out.rglob("*.gz"), *out.rglob("*.wasm")]):
+        content = path.read_bytes()
+        version = hashlib.sha256(content).hexdigest()[:16]
+        parts[path.relative_to(out).as_posix()] = {"bytes": len(content), "version": version}
+    (out / "parts.json").write_text(json.dumps(parts))
 
 
 def build(out: Path, cache: Path) -> None:
@@ -191,8 +215,9 @@ def build(out: Path, cache: Path) -> None:
     build_runtime(out, cache)
     texts = headers(INCLUDED + [f"kernels/{name}.cuh" for name in STAGES])
     texts |= {f"project/{NO_HEADER}": (ROOT / NO_HEADER).read_text()}
-    (out / "headers.json.gz").write_bytes(gzip.compress(json.dumps(texts).encode(), mtime=0))
-    compress(out)
+    (out / "headers.json").write_text(json.dumps(texts))
+    precompile(out)
+    pack(out)
     (out / "stages").mkdir()
     for name in STAGES:
         (out / f"stages/{name}.json").write_text(json.dumps(stage_parts(name)))

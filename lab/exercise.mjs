@@ -1,5 +1,6 @@
 // "Solve it here" on the page of an exercise: its starter in an editor, or its questions, and the
 // grader's verdict.
+import { prepare } from "./client.mjs";
 import { makeEditor } from "./editor.mjs";
 import { grade } from "./grading.mjs";
 import { data, make, runner } from "./here.mjs";
@@ -40,6 +41,7 @@ function riddle(verdict, showReport) {
 }
 
 export async function exercisePart(place, name) {
+  prepare("exercise");
   const [words, exercise] = await Promise.all([data("grader.json"), data(`exercises/${name}.json`)]);
   const isPredict = exercise.kind === "predict";
   const answers = Object.keys(exercise.questions).map((question) => make("input", { type: "number", name: question }));

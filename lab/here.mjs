@@ -14,7 +14,7 @@ export async function data(name) {
   return answer.json();
 }
 
-const DOING = { loading: "loading the compiler (once, 38 MB)", starting: "starting the compiler", compiling: "compiling", running: "running" };
+const DOING = { loading: "loading the compiler, once", starting: "starting the compiler", compiling: "compiling", running: "running" };
 
 // A button that has something done, and one that ends it, as a bar for the page. `act` is called with
 // what client.mjs calls for progress, and its result handed on to `show`; a text is a mistake of the

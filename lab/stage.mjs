@@ -1,5 +1,5 @@
 // "Run it here" on the page of a stage: its kernel in an editor, and what a run counts beside it.
-import { ask } from "./client.mjs";
+import { ask, prepare } from "./client.mjs";
 import { makeEditor } from "./editor.mjs";
 import { data, make, runner } from "./here.mjs";
 import { reportOf } from "./report.mjs";
@@ -7,6 +7,7 @@ import { reportOf } from "./report.mjs";
 const LARGEST = 256; // of M, N and K: more takes minutes
 
 export async function stagePart(place, name) {
+  prepare("stage");
   const stage = await data(`stages/${name}.json`);
   const file = `${name}.cuh`;
   const sizes = ["M", "N", "K"].map((letter) => make("input", { type: "number", value: 64, min: 1, max: LARGEST, name: letter }));

@@ -88,7 +88,7 @@ class Part:
 
     def __init__(self, page, address, stage):
         self.page, self.asked = page, []
-        page.on("request", lambda request: self.asked.append(request.url))
+        page.on("requestfinished", lambda request: self.asked.append(request.url))
         page.goto(f"{address}/{stage}.html")
         self.kernel = (ROOT / f"kernels/{stage}.cuh").read_text()
 
