@@ -75,10 +75,12 @@ def lab_site(site, engine, tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("LADDER_LAB", "1")
         patch.setattr(lab, "BUILT", engine.parent)
-        for source, name in PAGES.items():
-            page = folder / re.sub("md$", "html", source)
-            up = "../" * source.count("/")
-            page.write_text(lab.with_part(page.read_text(), source, name, f"{up}lab", False))
+        for language in ("", "zh/"):
+            for source, name in PAGES.items():
+                page = folder / language / re.sub("md$", "html", source)
+                up = "../" * (language + source).count("/")
+                html = lab.with_part(page.read_text(), source, name, f"{up}lab", language != "")
+                page.write_text(html)
     with serving(folder) as address:
         yield address
 
@@ -211,6 +213,26 @@ def test_the_part_is_no_wider_than_the_window(part, width):
 
     found = Axe().run(part.page, "details.lab").response["violations"]
     assert [each["id"] for each in found] == []
+
+
+def test_every_word_of_the_page_has_its_chinese():
+    scripts = {path.name: path.read_text() for path in (ROOT / "lab").glob("*.*js")}
+    known = re.findall(r'^  "([^"]+)": ".+",$', scripts.pop("words.mjs"), re.M)
+    used = re.findall(r'\bwords\("([^"]+)"', "".join(scripts.values()))
+    assert set(used) == set(known)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("source", [OF_EXERCISE, "03_transposed_b.md"])
+def test_buttons_of_a_chinese_page_are_chinese(browser, lab_site, source):
+    page = browser.new_page()
+    page.goto(f"{lab_site}/zh/{re.sub('md$', 'html', source)}")
+    page.click("details.lab > summary")
+    page.wait_for_selector("details.lab .cm-line")
+    said = [each for each in page.locator("details.lab .lab-bar button").all_inner_texts() if each]
+    assert len(said) >= 2
+    assert [each for each in said if not re.search("[\u4e00-\u9fff]", each)] == []
+    page.close()
 
 
 class Exercise:
