@@ -16,6 +16,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "scripts"))
 import exercises  # noqa: E402
+from ladder.exercises import catalogue  # noqa: E402
 
 # What is taken from packages of PyPI, file by file. Nothing of it is ever committed. The first is
 # Clang 23 for WebAssembly, with its licences, 132 MB; the second CodeMirror 6 as one module.
@@ -58,6 +59,9 @@ HARNESS += ["schedule", "statistics", "table", "verify"]
 STAGES = ["01_naive", "02_smem_tiled", "03_transposed_b", "04_register_blocked"]
 STAGES += ["04b_vectorized", "04c_warp_tiled", "04d_register_banks"]
 STAGES += ["05_cp_async", "05b_split_barrier", "05c_split_k"]
+STAGES += ["06_wmma", "06b_wmma_pipelined", "06c_fragments_ahead", "07_mma_sync", "07b_swizzle"]
+STAGES += ["08_tma", "09_wgmma", "10_warp_specialized", "10b_cluster"]
+STAGES += ["11_persistent", "11b_overlapped_stores"]
 INCLUDED = ["bench/harness/harness.h", "bench/exercises/exercise.h", "bench/exercises/grader.h"]
 NO_HEADER = "bench/exercises/solution.inc"  # but included
 
@@ -191,9 +195,9 @@ def precompile(out: Path) -> None:
 
 
 def pack(out: Path) -> None:
-    """Compresses what is large, for any server: the worker expands it. But the compiler itself has to
-    come as it is, or a browser does not keep its machine code. Then writes parts.json: what there is
-    to load, with its bytes and its version."""
+    """Compresses what is large, for any server: the worker expands it. But the compiler itself has
+    to come as it is, or a browser does not keep its machine code. Then writes parts.json: what
+    there is to load, with its bytes and its version."""
     large = [p for p in out.rglob("*") if p.suffix in {".data", ".a", ".o", ".pch"}]
     for path in [*large, out / "headers.json"]:
         path.with_name(f"{path.name}.gz").write_bytes(gzip.compress(path.read_bytes(), mtime=0))
@@ -222,7 +226,7 @@ def build(out: Path, cache: Path) -> None:
     for name in STAGES:
         (out / f"stages/{name}.json").write_text(json.dumps(stage_parts(name)))
     (out / "exercises").mkdir()
-    for exercise in exercises.in_the_page():
+    for exercise in catalogue.all_exercises():
         known = json.dumps(exercises.exercise_json(exercise))
         (out / f"exercises/{exercise.name}.json").write_text(known)
     (out / "grader.json").write_text(json.dumps(exercises.words()))

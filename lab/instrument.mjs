@@ -17,23 +17,33 @@ function nameOfLocal(mangled) {
 }
 
 // A float4 or float2 that is copied is one load, as for ptxas and for g++. Clang loads its parts, each
-// where it is used: the first at a multiple of all their bytes, the others at distances from it in the
-// same basic block. Of such loads the first has the call of one load, and the others none.
+// where it is used: the first at a multiple of all their bytes, the others behind it in the same basic
+// block. Of such loads the first has the call of one load, and the others none.
 function withWholeLoads(lines) {
   const result = [...lines];
+  const places = new Map(); // of pointers: from which other, and how many bytes behind it
+  const placeOf = (pointer) => places.get(pointer) ?? [pointer, 0];
+  const notePlace = (line) => {
+    const [, pointer, from, bytes] = /^ *(%\w+) = getelementptr .*i8, ptr (%\w+), i32 (\d+)/.exec(line) ?? [];
+    if (pointer !== undefined) places.set(pointer, [placeOf(from)[0], placeOf(from)[1] + Number(bytes)]);
+  };
+  const readBy = (line) => /call void @__tsan_read4\(ptr (%\w+)\)/.exec(line)?.[1];
   lines.forEach((line, i) => {
-    const base = /call void @__tsan_read4\(ptr (%\w+)\)/.exec(line)?.[1];
+    if (line === "}") places.clear(); // names are a function's
+    notePlace(line);
+    const base = readBy(line);
     const bytes = Number(/ = load \w+, ptr %\w+, align (8|16)\b/.exec(lines[i + 1])?.[1]);
-    if (base === undefined || Number.isNaN(bytes)) return;
-    const parts = new Map([[base, i]]); // pointers and, where they are read, the lines of the calls
+    if (base === undefined || Number.isNaN(bytes) || result[i] !== line) return;
+    const [root, first] = placeOf(base);
+    const calls = new Map([[0, i]]); // by how far behind the base they read: their lines
     for (let j = i + 1; !/^(?:\d+:.*)?$/.test(lines[j]) && !/ call (?!.*@(?:__tsan_read|__sanitizer|llvm\.))/.test(lines[j]); ++j) {
-      const pointer = /^ *(%\w+) = getelementptr .*i8, ptr (%\w+), i32 (\d+)/.exec(lines[j]);
-      if (pointer?.[2] === base && Number(pointer[3]) < bytes) parts.set(pointer[1], undefined);
-      const read = /call void @__tsan_read4\(ptr (%\w+)\)/.exec(lines[j]);
-      if (read !== null && parts.has(read[1])) parts.set(read[1], parts.get(read[1]) ?? j);
+      notePlace(lines[j]);
+      const read = readBy(lines[j]);
+      if (read === undefined || placeOf(read)[0] !== root) continue;
+      const distance = placeOf(read)[1] - first;
+      if (distance > 0 && distance < bytes && !calls.has(distance)) calls.set(distance, j);
     }
-    const calls = [...parts.values()].filter((at) => at !== undefined);
-    if (calls.length !== bytes / 4) return;
+    if (calls.size !== bytes / 4) return;
     calls.forEach((at) => (result[at] = "; a part"));
     result[i] = line.replace("read4", `read${bytes}`);
   });

@@ -10,6 +10,9 @@ ROOT = Path(__file__).resolve().parents[2]
 STAGES = ["01_naive", "02_smem_tiled", "03_transposed_b", "04_register_blocked"]
 STAGES += ["04b_vectorized", "04c_warp_tiled", "04d_register_banks"]
 STAGES += ["05_cp_async", "05b_split_barrier", "05c_split_k"]
+STAGES += ["06_wmma", "06b_wmma_pipelined", "06c_fragments_ahead", "07_mma_sync", "07b_swizzle"]
+STAGES += ["08_tma", "09_wgmma", "10_warp_specialized", "10b_cluster"]
+STAGES += ["11_persistent", "11b_overlapped_stores"]
 SIZE = 64
 
 # Compiles and runs in the worker. A fresh one each time would load the compiler again.
