@@ -57,18 +57,18 @@ export async function loadCompiler(create, { wasm, data }, files) {
       return module.FS.readFile(`/lab/${kind}.pch`);
     },
     // Of one file of C++, which may include the project's headers and `files`, {name: text}: {module,
-    // chains, state}. Throws CompileError.
+    // chains, state, shared}. Throws CompileError.
     compile(kind, source, files) {
       for (const [name, text] of Object.entries(files)) write(`/lab/run/${name}`, text);
       write("/lab/run/kernel.cpp", source);
       run(`clang++ ${FLAGS.join(" ")} ${KERNEL.join(" ")} -include-pch /lab/${kind}.pch -S -emit-llvm /lab/run/kernel.cpp -o /lab/run/kernel.ll`);
-      const { text, chains, state } = instrument(module.FS.readFile("/lab/run/kernel.ll", { encoding: "utf8" }));
+      const { text, ...known } = instrument(module.FS.readFile("/lab/run/kernel.ll", { encoding: "utf8" }));
       write("/lab/run/numbered.ll", text);
       run("clang++ --target=wasm32-wasi -O1 -g0 -w -Xclang -disable-llvm-passes -c /lab/run/numbered.ll -o /lab/run/kernel.o");
       // The kernel last: of a template that the device has, too, its copy without calls is taken.
       const [, runtime, ...others] = filesOf(kind);
       run(`wasm-ld ${[runtime, "run/kernel.o", ...others].map((name) => `/lab/${name}`).join(" ")} --no-entry --export=__stack_pointer --export=malloc -z stack-size=1048576 -o /lab/run/kernel.wasm`);
-      return { module: module.FS.readFile("/lab/run/kernel.wasm"), chains, state };
+      return { module: module.FS.readFile("/lab/run/kernel.wasm"), ...known };
     },
   };
 }

@@ -50,8 +50,17 @@ function withWholeLoads(lines) {
   return result;
 }
 
-// {text, chains, state}: the text with numbers from 1 on, and for each number its line and those that it is
-// inlined into, innermost first, as [file, line].
+// Of a __shared__ array of rows: bytes from a row to the next and of an element, as LLVM writes its type.
+const BYTES = { float: 4, double: 8, half: 2, i8: 1, i16: 2, i32: 4, i64: 8, "%struct.half": 2, "%struct.__half": 2 };
+function rowsOf(name, type) {
+  const lengths = [...type.matchAll(/\[(\d+) x /g)].map(([, length]) => Number(length));
+  const element = BYTES[type.replace(/\[\d+ x |\]/g, "")];
+  if (lengths.length < 2 || element === undefined) return [];
+  return [{ name, bytes: lengths.reduce((all, length) => all * length, element), pitch: lengths.at(-1) * element, element }];
+}
+
+// {text, chains, state, shared}: the text with numbers from 1 on; for each number its line and those that
+// it is inlined into, innermost first, as [file, line]; variables that outlive a launch; arrays of rows.
 export function instrument(text) {
   const lines = withWholeLoads(text.split("\n"));
   for (const bytes of [8, 16]) if (!text.includes(`declare void @__tsan_read${bytes}(`)) lines.push(`declare void @__tsan_read${bytes}(ptr)`);
@@ -121,5 +130,5 @@ export function instrument(text) {
   result.push(`@lab_shared_arrays = constant [${arrays.length} x ${entry}] [${entries.join(", ")}]`);
   result.push(`@lab_shared_array_count = constant i32 ${arrays.length}`);
   // A worker is one thread; addresses of thread-local variables are constants only without the word.
-  return { text: result.join("\n").replace(/ thread_local(\(\w+\))?/g, "").replace(/(?:tail )?call (?:nonnull |align \d+ |noundef )*ptr @llvm\.threadlocal\.address\.p0\(ptr (?:nonnull |align \d+ |noundef )*(@[\w.$]+)\)/g, "getelementptr i8, ptr $1, i32 0"), chains, state };
+  return { text: result.join("\n").replace(/ thread_local(\(\w+\))?/g, "").replace(/(?:tail )?call (?:nonnull |align \d+ |noundef )*ptr @llvm\.threadlocal\.address\.p0\(ptr (?:nonnull |align \d+ |noundef )*(@[\w.$]+)\)/g, "getelementptr i8, ptr $1, i32 0"), chains, state, shared: arrays.flatMap(([name, type]) => rowsOf(nameOfLocal(name), type)) };
 }

@@ -3,6 +3,7 @@ import { ask, prepare } from "./client.mjs";
 import { makeEditor } from "./editor.mjs";
 import { data, make, runner } from "./here.mjs";
 import { reportOf } from "./report.mjs";
+import { stepThrough } from "./stepping.mjs";
 import { words } from "./words.mjs";
 
 const LARGEST = 256; // of M, N and K: more takes minutes
@@ -30,6 +31,8 @@ export async function stagePart(place, name) {
     if (answer.stopped) return (verdict.textContent = words("stopped"));
     const report = reportOf(answer, file);
     verdict.textContent = report.verdict;
+    step.hidden = answer.runs === undefined || answer.runs[0].file === "";
+    step.onclick = () => stepThrough(place, name, answer);
     verdict.classList.toggle("lab-wrong", !report.ok);
     elsewhere.replaceChildren(...report.elsewhere.map((said) => make("li", {}, said)));
     editor.mark(report.lines);
@@ -42,7 +45,8 @@ export async function stagePart(place, name) {
   });
   const labelled = (name, input) => make("label", {}, `${name} `, input);
   const bar = runner(words("Run"), act, show);
-  bar.append(again);
+  const step = make("button", { className: "md-button", textContent: words("Step through it"), hidden: true });
+  bar.append(again, step);
   place.replaceChildren(
     make("div", { className: "lab-bar" }, ...sizes.map((input) => labelled(input.name, input)), labelled(words("variant"), variant)),
     bar, verdict, elsewhere, code,

@@ -13,6 +13,8 @@ const CHINESE = {
   "variant": "变体",
   "The kernel as it was": "恢复原来的核函数",
   "{} is a whole number from 1 to {}.": "{} 是从 1 到 {} 的整数。",
+  "Step through it": "单步执行",
+  "your kernel": "你的核函数",
   "Grade": "评分",
   "The starter again": "恢复起始代码",
   "Export my progress": "导出我的进度",

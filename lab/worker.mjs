@@ -1,6 +1,6 @@
 // Compiles and runs beside the page, which stays free. One message in: {kind, source, files, runs},
 // where kind is one of compile.mjs, and runs has the arguments of each run; one out: {runs: [{code,
-// out, error, file}], state, compileMilliseconds, runMilliseconds}, or {refused} with what the compiler
+// out, error, file}], state, shared, compileMilliseconds, runMilliseconds}, or {refused} with what the compiler
 // says, or {error}. Before it, some of {doing, share}: what is being done, and how much of it is done.
 // A message without a source makes the compiler ready, where the browser has it in its cache.
 import { CompileError, filesOf, loadCompiler } from "./compile.mjs";
@@ -68,7 +68,7 @@ self.onmessage = async ({ data: { kind = "stage", source, files = {}, runs } }) 
     const textOf = (file) => files[file.replace(/^\/lab\/run\//, "")] ?? headers[file.replace(/^\/lab\//, "")] ?? (file === "/lab/run/kernel.cpp" ? source : undefined);
     const ended = [];
     for (const words of runs) ended.push(await run(made, words, textOf));
-    self.postMessage({ runs: ended, state: made.state, compileMilliseconds: compiled - begin, runMilliseconds: performance.now() - compiled });
+    self.postMessage({ runs: ended, state: made.state, shared: made.shared, compileMilliseconds: compiled - begin, runMilliseconds: performance.now() - compiled });
   } catch (error) {
     if (error instanceof CompileError) return self.postMessage({ refused: error.message });
     console.error(error);

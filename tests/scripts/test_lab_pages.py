@@ -161,6 +161,19 @@ def test_the_keyboard_alone_runs_what_the_terminal_counts(part, lab_site):
 
 
 @pytest.mark.slow
+def test_the_stepper_steps_the_readers_kernel(part):
+    page = part.page
+    page.select_option("select[name=variant]", "conflicted")
+    part.write(part.kernel.replace("sB[BN][BK + PAD]", "sB[BN][BK + PAD + 1]", 1))
+    part.run()
+    page.get_by_role("button", name="Step through it").click()
+    page.wait_for_selector("#stepper-cost")
+    assert page.input_value("#stepper-stage") == "your kernel"
+    lines = page.locator("#stepper-line option").all_inner_texts()
+    assert [each for each in lines if "store sB" in each and each.endswith(": 1 wavefronts")]
+
+
+@pytest.mark.slow
 def test_an_endless_loop_is_ended_and_the_page_stays_free(part):
     part.write(part.kernel.replace("__syncthreads();", "for (;;) {}", 1))
     page = part.page
