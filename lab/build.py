@@ -118,13 +118,25 @@ def build_runtime(out: Path, cache: Path) -> None:
     shutil.rmtree(objects)
 
 
-def headers(includes: list[str]) -> dict[str, str]:
-    """{path below /lab: text} of all that these headers of the project include. The compiler in the
-    page has its own: stddef.h and such."""
+def headers_of_compiler(folder: Path) -> dict[str, str]:
+    """{name: text} of its own: stddef.h and such. The files of its package stand one behind the
+    other, and its script says where."""
+    content = (folder / "Compiler.data").read_bytes()
+    entry = r'filename:"/lib/clang/23/include/([^"]+)",start:(\d+),end:(\d+)'
+    places = re.findall(entry, (folder / "Compiler.js").read_text())
+    return {name: content[int(start) : int(end)].decode() for name, start, end in places}
+
+
+def headers(includes: list[str], of_compiler: dict[str, str]) -> dict[str, str]:
+    """{path below /lab: text} of all that these headers of the project include."""
     text = "".join(f'#include "{name}"\n' for name in includes)
     found = {}
     for name in clang("-M", "-x", "c++", "-", text=text).replace("\\\n", " ").split()[1:]:
-        if name == "-" or "/lib/clang/" in name:
+        if name == "-":
+            continue
+        if "/lib/clang/" in name:
+            own = name.partition("/include/")[2]
+            found[f"clang/{own}"] = of_compiler[own]
             continue
         path = (ROOT / name).resolve()
         if path.is_relative_to(ROOT):
@@ -198,7 +210,7 @@ def pack(out: Path) -> None:
     """Compresses what is large, for any server: the worker expands it. But the compiler itself has
     to come as it is, or a browser does not keep its machine code. Then writes parts.json: what
     there is to load, with its bytes and its version."""
-    large = [p for p in out.rglob("*") if p.suffix in {".data", ".a", ".o", ".pch"}]
+    large = [p for p in out.rglob("*") if p.suffix in {".a", ".o", ".pch"}]
     for path in [*large, out / "headers.json"]:
         path.with_name(f"{path.name}.gz").write_bytes(gzip.compress(path.read_bytes(), mtime=0))
         path.unlink()
@@ -217,9 +229,11 @@ def build(out: Path, cache: Path) -> None:
     fetch(EDITOR_PACKAGE, "codemirror/dist/", EDITOR, out / "editor", cache)
     fetch(EDITOR_PACKAGE, "dist-info/licenses/", EDITOR_LICENSE, out / "editor", cache)
     build_runtime(out, cache)
-    texts = headers(INCLUDED + [f"kernels/{name}.cuh" for name in STAGES])
+    included = INCLUDED + [f"kernels/{name}.cuh" for name in STAGES]
+    texts = headers(included, headers_of_compiler(out / "compiler"))
     texts |= {f"project/{NO_HEADER}": (ROOT / NO_HEADER).read_text()}
     (out / "headers.json").write_text(json.dumps(texts))
+    (out / "compiler/Compiler.data").unlink()
     precompile(out)
     pack(out)
     (out / "stages").mkdir()

@@ -5,7 +5,7 @@ import { instrument } from "./instrument.mjs";
 const FLAGS = [
   "-std=c++17", "--target=wasm32-wasi", "-nostdinc", "-nostdlibinc", "-resource-dir=/lib/clang/23",
   "-I/lab/run", "-I/lab/project/lab/include", "-I/lab/project/cpu_device/include", "-I/lab/project", "-I/lab/project/bench", "-I/lab/project/kernels", "-I/lab/project/bench/exercises",
-  "-isystem /lab/c++", "-isystem /lib/clang/23/include", "-isystem /lab/c",
+  "-isystem /lab/c++", "-isystem /lab/clang", "-isystem /lab/c",
 ];
 // As cpu_device/CMakeLists.txt compiles kernels for the CPU; the pass that adds calls for accesses is
 // asked for behind the driver, which has none for this target.
@@ -25,16 +25,16 @@ const ARCHIVES = ["libc++.a", "libc++abi.a", "libc.a", "libclang_rt.builtins-was
 export const filesOf = (kind) => [`${kind}.pch`, ...["runtime.o", ...KINDS[kind].objects, ...ARCHIVES].map((name) => `lib/${name}`)];
 export class CompileError extends Error {}
 
-// `create` is Compiler.js's function, `wasm` the module beside it and `data` the bytes of its files;
-// `files` what is below /lab: {path: text or bytes}.
-export async function loadCompiler(create, { wasm, data }, files) {
+// `create` is Compiler.js's function, `wasm` the module beside it; `files` what is below /lab: {path:
+// text or bytes}.
+export async function loadCompiler(create, wasm, files) {
   let errors = [];
   const module = await create({
     instantiateWasm: (imports, done) => {
       WebAssembly.instantiate(wasm, imports).then((instance) => done(instance, wasm));
       return {};
     },
-    getPreloadedPackage: () => data,
+    getPreloadedPackage: (_, bytes) => new ArrayBuffer(bytes), // headers of many libraries: none is needed
     stdout: () => {},
     stderr: (byte) => errors.push(byte),
   });

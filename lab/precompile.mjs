@@ -5,6 +5,5 @@ import { KINDS, loadCompiler } from "./compile.mjs";
 const folder = process.argv[2];
 const create = (await import(`${folder}/compiler/Compiler.js`)).default;
 const wasm = await WebAssembly.compile(readFileSync(`${folder}/compiler/Compiler.wasm`));
-const data = new Uint8Array(readFileSync(`${folder}/compiler/Compiler.data`)).buffer;
-const compiler = await loadCompiler(create, { wasm, data }, JSON.parse(readFileSync(`${folder}/headers.json`)));
+const compiler = await loadCompiler(create, wasm, JSON.parse(readFileSync(`${folder}/headers.json`)));
 for (const kind of Object.keys(KINDS)) writeFileSync(`${folder}/${kind}.pch`, compiler.precompile(kind));

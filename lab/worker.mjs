@@ -38,15 +38,15 @@ async function download(names) {
 const compiledFromCache = () => WebAssembly.compileStreaming(get(COMPILER, "only-if-cached"));
 
 async function load(kind) {
-  const names = ["compiler/Compiler.data", "headers.json", ...filesOf(kind)];
+  const names = ["headers.json", ...filesOf(kind)];
   let wasm = await compiledFromCache().catch(() => undefined);
   const [create, contents] = await Promise.all([import("./compiler/Compiler.js"), download([...names.map((name) => `${name}.gz`), ...(wasm === undefined ? [COMPILER] : [])])]);
   say("starting");
-  const [data, text, ...others] = contents;
+  const [text, ...others] = contents;
   wasm ??= await compiledFromCache().catch(() => WebAssembly.compile(others.pop()));
   headers = JSON.parse(new TextDecoder().decode(text));
   const files = Object.fromEntries(filesOf(kind).map((name, i) => [name, new Uint8Array(others[i])]));
-  return loadCompiler(create.default, { wasm, data }, { ...headers, ...files });
+  return loadCompiler(create.default, wasm, { ...headers, ...files });
 }
 
 // A page has programs of one kind.
