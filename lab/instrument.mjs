@@ -12,8 +12,12 @@ const STATE = /^@_ZN\w*7kernelsL?\d+([A-Za-z_]\w*)E = (?!.*\bthread_local\b).*\b
 
 // "sA" of "_ZZN6ladder10smem_tiledL6kernelENS_4GemmIffEEE2sA", or of the same with "_0" behind it.
 function nameOfLocal(mangled) {
-  const found = /E(\d+)([A-Za-z_]\w*?)(?:_\d*_?)?$/.exec(mangled);
-  return found === null ? mangled : found[2].slice(0, Number(found[1]));
+  for (const { 0: before, 1: length, index } of mangled.matchAll(/E(\d+)(?=[A-Za-z_])/g)) {
+    const begin = index + before.length;
+    const end = begin + Number(length);
+    if (/^(?:_\d*_?)?(?:\.\d+)?$/.test(mangled.slice(end))) return mangled.slice(begin, end);
+  }
+  return mangled;
 }
 
 // A float4 or float2 that is copied is one load, as for ptxas and for g++. Clang loads its parts, each
