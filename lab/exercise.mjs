@@ -5,6 +5,7 @@ import { makeEditor } from "./editor.mjs";
 import { grade } from "./grading.mjs";
 import { data, make, runner } from "./here.mjs";
 import { exported, keepText, note, progressOf, textOf } from "./progress.mjs";
+import { markDone } from "./sidebar.mjs";
 import { words } from "./words.mjs";
 
 const FILE = "exercise.cuh";
@@ -71,6 +72,7 @@ export async function exercisePart(place, name) {
   const show = (verdict) => {
     if (verdict.stopped) return said.replaceChildren(words("stopped"));
     if (verdict.ok) note(name, { done: true });
+    markDone();
     showDone();
     const known = progressOf(name);
     if (exercise.kind !== "bug" || verdict.places.length === 0 || known.done || known.told) return showReport(verdict);

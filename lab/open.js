@@ -10,6 +10,7 @@ async function load({ stage, exercise }, place, words) {
   else await (await import(new URL("exercise.mjs", lab))).exercisePart(place, exercise);
 }
 
+if (location.protocol !== "file:") import(new URL("sidebar.mjs", lab)).then(({ markDone }) => markDone());
 for (const part of document.querySelectorAll("details.lab"))
   part.addEventListener("toggle", async () => {
     if (location.protocol === "file:") return;

@@ -299,6 +299,10 @@ def test_an_exercise_is_solved_after_a_mistake_and_the_browser_knows_it(lab_site
 
     exercise = Exercise(page, lab_site, "01_thread_mapping")  # the browser remembers
     assert page.get_by_text("done", exact=True).is_visible()
+    marked = "links => links.map(link => link.closest('a').pathname)"
+    done = page.eval_on_selector_all(".md-sidebar--primary .lab-done", marked)
+    assert [address for address in done if "/01_thread_mapping/" not in address] == []
+    assert done != []
     assert "factor * in[row * ld_in + column]" in page.inner_text(".cm-content")
     with page.expect_download() as download:
         page.get_by_role("button", name="Export my progress").click()
