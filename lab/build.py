@@ -16,6 +16,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "scripts"))
 import exercises  # noqa: E402
+from ladder.exercises import catalogue  # noqa: E402
 
 # What is taken from packages of PyPI, file by file. Nothing of it is ever committed. The first is
 # Clang 23 for WebAssembly, with its licences, 132 MB; the second CodeMirror 6 as one module.
@@ -58,6 +59,9 @@ HARNESS += ["schedule", "statistics", "table", "verify"]
 STAGES = ["01_naive", "02_smem_tiled", "03_transposed_b", "04_register_blocked"]
 STAGES += ["04b_vectorized", "04c_warp_tiled", "04d_register_banks"]
 STAGES += ["05_cp_async", "05b_split_barrier", "05c_split_k"]
+STAGES += ["06_wmma", "06b_wmma_pipelined", "06c_fragments_ahead", "07_mma_sync", "07b_swizzle"]
+STAGES += ["08_tma", "09_wgmma", "10_warp_specialized", "10b_cluster"]
+STAGES += ["11_persistent", "11b_overlapped_stores"]
 INCLUDED = ["bench/harness/harness.h", "bench/exercises/exercise.h", "bench/exercises/grader.h"]
 NO_HEADER = "bench/exercises/solution.inc"  # but included
 
@@ -114,13 +118,25 @@ def build_runtime(out: Path, cache: Path) -> None:
     shutil.rmtree(objects)
 
 
-def headers(includes: list[str]) -> dict[str, str]:
-    """{path below /lab: text} of all that these headers of the project include. The compiler in the
-    page has its own: stddef.h and such."""
+def headers_of_compiler(folder: Path) -> dict[str, str]:
+    """{name: text} of its own: stddef.h and such. The files of its package stand one behind the
+    other, and its script says where."""
+    content = (folder / "Compiler.data").read_bytes()
+    entry = r'filename:"/lib/clang/23/include/([^"]+)",start:(\d+),end:(\d+)'
+    places = re.findall(entry, (folder / "Compiler.js").read_text())
+    return {name: content[int(start) : int(end)].decode() for name, start, end in places}
+
+
+def headers(includes: list[str], of_compiler: dict[str, str]) -> dict[str, str]:
+    """{path below /lab: text} of all that these headers of the project include."""
     text = "".join(f'#include "{name}"\n' for name in includes)
     found = {}
     for name in clang("-M", "-x", "c++", "-", text=text).replace("\\\n", " ").split()[1:]:
-        if name == "-" or "/lib/clang/" in name:
+        if name == "-":
+            continue
+        if "/lib/clang/" in name:
+            own = name.partition("/include/")[2]
+            found[f"clang/{own}"] = of_compiler[own]
             continue
         path = (ROOT / name).resolve()
         if path.is_relative_to(ROOT):
@@ -154,14 +170,17 @@ def fetch(requirement: str, below: str, files: dict[str, str], folder: Path, cac
 
 def stage_parts(name: str) -> dict:
     """What a page has to know of a stage: its two files, and what CMake makes of its entry in the
-    manifest, for these stages always the same but for two values."""
+    manifest."""
     entries = json.loads((ROOT / "stages/manifest.json").read_text())["stages"]
     [entry] = [entry for entry in entries if entry["name"] == name]
+    features = entry["needs"]["features"]
     values = {
         "name": name,
         "compute_capability": str(entry["needs"]["compute_capability"]),
+        "no_other": str("wgmma" in features).lower(),
         "aligned_rows": str(entry["aligned_rows"]).lower(),
-        "reference": "CUBLAS",
+        "tensor_cores": str("tensor_cores" in features).lower(),
+        "reference": entry.get("reference", "cublas").upper(),
         "sums": "FP32",
         "epilogue": "std::nullopt",
     }
@@ -171,15 +190,36 @@ def stage_parts(name: str) -> dict:
         "header": re.sub(r"@(\w+)@", lambda word: values.get(word[1], "false"), template),
         "main": main,
         "kernel": (ROOT / f"kernels/{name}.cuh").read_text(),
-        "variants": re.findall(r'\{"(\w+)",', main),
+        # Behind argc and argv stand what launchers choose by themselves.
+        "variants": re.findall(r'\{"(\w+)",', main.partition("argc, argv")[0]),
     }
 
 
-def compress(folder: Path) -> None:
-    """What is large, for any server: the worker expands it."""
-    for path in [p for p in folder.rglob("*") if p.suffix in {".wasm", ".data", ".a", ".o"}]:
+def precompile(out: Path) -> None:
+    try:
+        done = subprocess.run(
+            ["node", ROOT / "lab/precompile.mjs", out], capture_output=True, text=True
+        )
+    except FileNotFoundError:
+        raise BuildError("there is no node: lab/README.md says what is needed") from None
+    if done.returncode:
+        raise BuildError(f"lab/precompile.mjs: {done.stderr}")
+
+
+def pack(out: Path) -> None:
+    """Compresses what is large, for any server: the worker expands it. But the compiler itself has
+    to come as it is, or a browser does not keep its machine code. Then writes parts.json: what
+    there is to load, with its bytes and its version."""
+    large = [p for p in out.rglob("*") if p.suffix in {".a", ".o", ".pch"}]
+    for path in [*large, out / "headers.json"]:
         path.with_name(f"{path.name}.gz").write_bytes(gzip.compress(path.read_bytes(), mtime=0))
         path.unlink()
+    parts = {}
+    for path in sorted([*out.rglob("*.gz"), *out.rglob("*.wasm")]):
+        content = path.read_bytes()
+        version = hashlib.sha256(content).hexdigest()[:16]
+        parts[path.relative_to(out).as_posix()] = {"bytes": len(content), "version": version}
+    (out / "parts.json").write_text(json.dumps(parts))
 
 
 def build(out: Path, cache: Path) -> None:
@@ -189,15 +229,18 @@ def build(out: Path, cache: Path) -> None:
     fetch(EDITOR_PACKAGE, "codemirror/dist/", EDITOR, out / "editor", cache)
     fetch(EDITOR_PACKAGE, "dist-info/licenses/", EDITOR_LICENSE, out / "editor", cache)
     build_runtime(out, cache)
-    texts = headers(INCLUDED + [f"kernels/{name}.cuh" for name in STAGES])
+    included = INCLUDED + [f"kernels/{name}.cuh" for name in STAGES]
+    texts = headers(included, headers_of_compiler(out / "compiler"))
     texts |= {f"project/{NO_HEADER}": (ROOT / NO_HEADER).read_text()}
-    (out / "headers.json.gz").write_bytes(gzip.compress(json.dumps(texts).encode(), mtime=0))
-    compress(out)
+    (out / "headers.json").write_text(json.dumps(texts))
+    (out / "compiler/Compiler.data").unlink()
+    precompile(out)
+    pack(out)
     (out / "stages").mkdir()
     for name in STAGES:
         (out / f"stages/{name}.json").write_text(json.dumps(stage_parts(name)))
     (out / "exercises").mkdir()
-    for exercise in exercises.in_the_page():
+    for exercise in catalogue.all_exercises():
         known = json.dumps(exercises.exercise_json(exercise))
         (out / f"exercises/{exercise.name}.json").write_text(known)
     (out / "grader.json").write_text(json.dumps(exercises.words()))

@@ -13,6 +13,13 @@ function end() {
   worker = null;
 }
 
+const started = () => (worker ??= new Worker(new URL("worker.mjs", import.meta.url), { type: "module" }));
+
+// Makes the compiler ready for what will be asked, where the browser has it in its cache.
+export function prepare(kind) {
+  started().postMessage({ kind });
+}
+
 // What the worker answers. `onProgress` is called with {doing, share}: what it does, and how much of
 // it is done, from 0 to 1, where that is known. After an error the next question has a new worker.
 export function ask(message, onProgress) {
@@ -20,8 +27,7 @@ export function ask(message, onProgress) {
     end();
     answer({ error });
   };
-  worker ??= new Worker(new URL("worker.mjs", import.meta.url), { type: "module" });
-  worker.onmessage = ({ data }) => {
+  started().onmessage = ({ data }) => {
     if (data.doing !== undefined) onProgress(data);
     else if (data.error !== undefined) failed(data.error);
     else answer(data);

@@ -17,6 +17,9 @@ class Ended {
   }
 }
 
+// What a fiber throws that nobody will continue: that frees its stack, too.
+class Abandoned {}
+
 // A trap's words, as cpu_device/signals.cpp says them.
 function causeOf(error) {
   if (/divide by zero|remainder by zero/.test(error.message)) return "divides an integer by zero";
@@ -52,6 +55,7 @@ export async function run({ module, chains }, args, textOf) {
   // A fiber that waits: what continues it. Exactly one of all runs at a time.
   const waiting = new Map();
   const failed = (reason) => {
+    if (reason instanceof Abandoned) return;
     if (reason instanceof Ended) return continueOrBegin(reason);
     if (reason instanceof Exit) return finish({ code: reason.code });
     if (!(reason instanceof WebAssembly.RuntimeError) && !(reason instanceof RangeError)) return finish({ error: reason.message });
@@ -63,24 +67,24 @@ export async function run({ module, chains }, args, textOf) {
     continueFiber(home);
   };
   const continueFiber = (fiber) => {
-    const resume = waiting.get(fiber);
+    const { resume } = waiting.get(fiber);
     waiting.delete(fiber);
     resume();
   };
   const continueOrBegin = ({ to, stackTop, entry }) => {
     if (entry === 0) return continueFiber(to);
-    stackPointer.value = stackTop;
-    enter(entry).catch(failed);
+    enter(stackTop, entry).catch(failed);
   };
   const switchFiber = (from, to, stackTop, entry, fromIsDone) => {
     const next = new Ended(to, stackTop, entry);
     if (fromIsDone) throw next; // which frees its stack
     const before = stackPointer.value;
-    return new Promise((resolve) => {
-      waiting.set(from, () => {
+    return new Promise((resolve, abandon) => {
+      const resume = () => {
         stackPointer.value = before;
         resolve();
-      });
+      };
+      waiting.set(from, { resume, abandon });
       queueMicrotask(() => continueOrBegin(next)); // from here it would run on top of this one
     });
   };
@@ -91,6 +95,10 @@ export async function run({ module, chains }, args, textOf) {
   };
   const lab = {
     switch_fiber: new WebAssembly.Suspending(switchFiber),
+    abandon_fibers: () => {
+      for (const { abandon } of waiting.values()) abandon(new Abandoned());
+      waiting.clear();
+    },
     end: (message) => {
       throw new Error(string(message));
     },

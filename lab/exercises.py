@@ -3,13 +3,6 @@
 from ladder.exercises import catalogue, costs, judging, refusals
 from ladder.files import read_text
 
-# All that these need runs in the page; tests/scripts/test_lab_exercises.py compares the verdicts.
-LAST = 23
-
-
-def in_the_page() -> list[catalogue.Exercise]:
-    return [e for e in catalogue.all_exercises() if int(e.number) <= LAST]
-
 
 def cost_json(cost) -> dict | None:
     """Which lines count, and what of them: by the operations that its function lets through."""

@@ -1,5 +1,6 @@
 // What a page's parts have in common: controls, the progress of a run, and messages.
 import { stop } from "./client.mjs";
+import { words } from "./words.mjs";
 
 // An element. `properties` are set as they are called in a script; `children` are elements or texts.
 export function make(tag, properties = {}, ...children) {
@@ -14,21 +15,21 @@ export async function data(name) {
   return answer.json();
 }
 
-const DOING = { loading: "loading the compiler (once, 38 MB)", starting: "starting the compiler", compiling: "compiling", running: "running" };
+const DOING = { loading: words("loading the compiler, once"), starting: words("starting the compiler"), compiling: words("compiling"), running: words("running") };
 
 // A button that has something done, and one that ends it, as a bar for the page. `act` is called with
 // what client.mjs calls for progress, and its result handed on to `show`; a text is a mistake of the
 // reader's.
 export function runner(name, act, show) {
   const begin = make("button", { className: "md-button md-button--primary", textContent: name });
-  const end = make("button", { className: "md-button", textContent: "Stop", hidden: true });
+  const end = make("button", { className: "md-button", textContent: words("Stop"), hidden: true });
   const progress = make("progress", { hidden: true, max: 1 });
   const status = make("output");
   const isRunning = (yes) => {
     begin.disabled = yes;
     end.hidden = progress.hidden = !yes;
   };
-  progress.setAttribute("aria-label", "progress");
+  progress.setAttribute("aria-label", words("progress"));
   end.addEventListener("click", stop);
   begin.addEventListener("click", async () => {
     isRunning(true);

@@ -12,36 +12,59 @@ const STATE = /^@_ZN\w*7kernelsL?\d+([A-Za-z_]\w*)E = (?!.*\bthread_local\b).*\b
 
 // "sA" of "_ZZN6ladder10smem_tiledL6kernelENS_4GemmIffEEE2sA", or of the same with "_0" behind it.
 function nameOfLocal(mangled) {
-  const found = /E(\d+)([A-Za-z_]\w*?)(?:_\d*_?)?$/.exec(mangled);
-  return found === null ? mangled : found[2].slice(0, Number(found[1]));
+  for (const { 0: before, 1: length, index } of mangled.matchAll(/E(\d+)(?=[A-Za-z_])/g)) {
+    const begin = index + before.length;
+    const end = begin + Number(length);
+    if (/^(?:_\d*_?)?(?:\.\d+)?$/.test(mangled.slice(end))) return mangled.slice(begin, end);
+  }
+  return mangled;
 }
 
 // A float4 or float2 that is copied is one load, as for ptxas and for g++. Clang loads its parts, each
-// where it is used: the first at a multiple of all their bytes, the others at distances from it in the
-// same basic block. Of such loads the first has the call of one load, and the others none.
+// where it is used: the first at a multiple of all their bytes, the others behind it in the same basic
+// block. Of such loads the first has the call of one load, and the others none.
 function withWholeLoads(lines) {
   const result = [...lines];
+  const places = new Map(); // of pointers: from which other, and how many bytes behind it
+  const placeOf = (pointer) => places.get(pointer) ?? [pointer, 0];
+  const notePlace = (line) => {
+    const [, pointer, from, bytes] = /^ *(%\w+) = getelementptr .*i8, ptr (%\w+), i32 (\d+)/.exec(line) ?? [];
+    if (pointer !== undefined) places.set(pointer, [placeOf(from)[0], placeOf(from)[1] + Number(bytes)]);
+  };
+  const readBy = (line) => /call void @__tsan_read4\(ptr (%\w+)\)/.exec(line)?.[1];
   lines.forEach((line, i) => {
-    const base = /call void @__tsan_read4\(ptr (%\w+)\)/.exec(line)?.[1];
+    if (line === "}") places.clear(); // names are a function's
+    notePlace(line);
+    const base = readBy(line);
     const bytes = Number(/ = load \w+, ptr %\w+, align (8|16)\b/.exec(lines[i + 1])?.[1]);
-    if (base === undefined || Number.isNaN(bytes)) return;
-    const parts = new Map([[base, i]]); // pointers and, where they are read, the lines of the calls
+    if (base === undefined || Number.isNaN(bytes) || result[i] !== line) return;
+    const [root, first] = placeOf(base);
+    const calls = new Map([[0, i]]); // by how far behind the base they read: their lines
     for (let j = i + 1; !/^(?:\d+:.*)?$/.test(lines[j]) && !/ call (?!.*@(?:__tsan_read|__sanitizer|llvm\.))/.test(lines[j]); ++j) {
-      const pointer = /^ *(%\w+) = getelementptr .*i8, ptr (%\w+), i32 (\d+)/.exec(lines[j]);
-      if (pointer?.[2] === base && Number(pointer[3]) < bytes) parts.set(pointer[1], undefined);
-      const read = /call void @__tsan_read4\(ptr (%\w+)\)/.exec(lines[j]);
-      if (read !== null && parts.has(read[1])) parts.set(read[1], parts.get(read[1]) ?? j);
+      notePlace(lines[j]);
+      const read = readBy(lines[j]);
+      if (read === undefined || placeOf(read)[0] !== root) continue;
+      const distance = placeOf(read)[1] - first;
+      if (distance > 0 && distance < bytes && !calls.has(distance)) calls.set(distance, j);
     }
-    const calls = [...parts.values()].filter((at) => at !== undefined);
-    if (calls.length !== bytes / 4) return;
+    if (calls.size !== bytes / 4) return;
     calls.forEach((at) => (result[at] = "; a part"));
     result[i] = line.replace("read4", `read${bytes}`);
   });
   return result;
 }
 
-// {text, chains, state}: the text with numbers from 1 on, and for each number its line and those that it is
-// inlined into, innermost first, as [file, line].
+// Of a __shared__ array of rows: bytes from a row to the next and of an element, as LLVM writes its type.
+const BYTES = { float: 4, double: 8, half: 2, i8: 1, i16: 2, i32: 4, i64: 8, "%struct.half": 2, "%struct.__half": 2 };
+function rowsOf(name, type) {
+  const lengths = [...type.matchAll(/\[(\d+) x /g)].map(([, length]) => Number(length));
+  const element = BYTES[type.replace(/\[\d+ x |\]/g, "")];
+  if (lengths.length < 2 || element === undefined) return [];
+  return [{ name, bytes: lengths.reduce((all, length) => all * length, element), pitch: lengths.at(-1) * element, element }];
+}
+
+// {text, chains, state, shared}: the text with numbers from 1 on; for each number its line and those that
+// it is inlined into, innermost first, as [file, line]; variables that outlive a launch; arrays of rows.
 export function instrument(text) {
   const lines = withWholeLoads(text.split("\n"));
   for (const bytes of [8, 16]) if (!text.includes(`declare void @__tsan_read${bytes}(`)) lines.push(`declare void @__tsan_read${bytes}(ptr)`);
@@ -111,5 +134,5 @@ export function instrument(text) {
   result.push(`@lab_shared_arrays = constant [${arrays.length} x ${entry}] [${entries.join(", ")}]`);
   result.push(`@lab_shared_array_count = constant i32 ${arrays.length}`);
   // A worker is one thread; addresses of thread-local variables are constants only without the word.
-  return { text: result.join("\n").replace(/ thread_local(\(\w+\))?/g, "").replace(/(?:tail )?call (?:nonnull |align \d+ |noundef )*ptr @llvm\.threadlocal\.address\.p0\(ptr (?:nonnull |align \d+ |noundef )*(@[\w.$]+)\)/g, "getelementptr i8, ptr $1, i32 0"), chains, state };
+  return { text: result.join("\n").replace(/ thread_local(\(\w+\))?/g, "").replace(/(?:tail )?call (?:nonnull |align \d+ |noundef )*ptr @llvm\.threadlocal\.address\.p0\(ptr (?:nonnull |align \d+ |noundef )*(@[\w.$]+)\)/g, "getelementptr i8, ptr $1, i32 0"), chains, state, shared: arrays.flatMap(([name, type]) => rowsOf(nameOfLocal(name), type)) };
 }

@@ -41,7 +41,6 @@ export function reportOf(answer, file) {
   };
   const ended = (verdict, ok) => ({ verdict, ok, elsewhere, lines: [...lines.values()].sort((a, b) => a.line - b.line) });
 
-  if (answer.stopped) return ended("stopped", false);
   if (answer.refused !== undefined) {
     answer.refused.split("\n").filter((line) => ERROR.test(line)).forEach(say);
     return ended("does not compile", false);

@@ -1,5 +1,5 @@
-// run() of bench/harness/run.cpp, for a page: sizes in, the report of --json out. Options that need
-// files or a terminal are not there.
+// run() of bench/harness/run.cpp, for a page: sizes in, out the report of --json, and the trace of
+// --trace into the one file that a page keeps. Options that need a terminal are not there.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -24,9 +24,13 @@ int run(const Stage& stage, const std::vector<Variant<In, Out>>& all, int argc, 
   options.m = std::atoi(argv[1]);
   options.n = std::atoi(argv[2]);
   options.k = std::atoi(argv[3]);
+  options.trace = "/trace";
   const Report report = execute(stage, variants, options, stage.epilogue.value_or(EpilogueChoice{}),
                                 USUAL_LAYOUT<In>);
   std::fputs(to_json(report).c_str(), stdout);
+  std::FILE* const file = std::fopen(options.trace.c_str(), "w");
+  std::fputs(to_trace(report).c_str(), file);
+  std::fclose(file);
   for (const VariantReport& variant : report.variants)
     if (!variant.ok()) return EXIT_FAILED;
   return EXIT_OK;

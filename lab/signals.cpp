@@ -23,6 +23,7 @@ Fiber* home = nullptr;  // null while no fiber runs
 Outcome outcome = Outcome::ENDED;
 Clock::time_point block_began, thread_went_on;
 unsigned until_look = BETWEEN_LOOKS;
+bool has_switched = false;  // since the last look; asking the clock takes longer than a switch
 const void* running = nullptr;
 
 bool is_past(Clock::time_point begin, double seconds) {
@@ -40,7 +41,7 @@ bool is_past(Clock::time_point begin, double seconds) {
 }  // namespace
 
 void thread_goes_on() {
-  thread_went_on = Clock::now();
+  has_switched = true;
 }
 
 SignalGuard::SignalGuard() = default;
@@ -62,8 +63,10 @@ void end_launch(const Place& place, const std::string& cause, const std::string&
 
 void basic_block_begins(const void* pc) {
   running = pc;
-  if (home == nullptr || settings().block_seconds == 0 || --until_look > 0) return;
+  if (--until_look > 0) return;
   until_look = BETWEEN_LOOKS;
+  if (home == nullptr || settings().block_seconds == 0) return;
+  if (std::exchange(has_switched, false)) thread_went_on = Clock::now();
   const bool is_long = is_past(block_began, MOST_SECONDS);
   if (!is_long && !is_past(thread_went_on, MOST_SECONDS_AT_ONCE)) return;
   const double seconds = is_long ? MOST_SECONDS : MOST_SECONDS_AT_ONCE;

@@ -1,56 +1,74 @@
 // Compiles and runs beside the page, which stays free. One message in: {kind, source, files, runs},
 // where kind is one of compile.mjs, and runs has the arguments of each run; one out: {runs: [{code,
-// out, error, file}], state, compileMilliseconds, runMilliseconds}, or {refused} with what the compiler
+// out, error, file}], state, shared, compileMilliseconds, runMilliseconds}, or {refused} with what the compiler
 // says, or {error}. Before it, some of {doing, share}: what is being done, and how much of it is done.
-import { CompileError, loadCompiler } from "./compile.mjs";
+// A message without a source makes the compiler ready, where the browser has it in its cache.
+import { CompileError, filesOf, loadCompiler } from "./compile.mjs";
 import { run } from "./engine.mjs";
 
-const LIBRARIES = ["runtime.o", "grader.o", "libc++.a", "libc++abi.a", "libc.a", "libclang_rt.builtins-wasm32.a"];
-const FILES = ["compiler/Compiler.wasm", "compiler/Compiler.data", "headers.json", ...LIBRARIES.map((name) => `lib/${name}`)];
+const COMPILER = "compiler/Compiler.wasm";
 const say = (doing, share) => self.postMessage({ doing, share });
+const parts = fetch(new URL("parts.json", import.meta.url)).then((answer) => answer.json());
+// What has a version never changes.
+const get = async (name, cache) => fetch(new URL(`${name}?${(await parts)[name].version}`, import.meta.url), { cache, mode: "same-origin" });
 
 let headers;
 
-// The bytes of files, which the site has compressed.
-async function bytesOf(names) {
-  const answers = await Promise.all(names.map((name) => fetch(new URL(`${name}.gz`, import.meta.url))));
-  const missing = answers.find((answer) => !answer.ok);
-  if (missing !== undefined) throw new Error(`${missing.url}: ${missing.status}`);
-  const total = answers.reduce((sum, answer) => sum + Number(answer.headers.get("content-length")), 0);
+// The bytes of files, as the site has them.
+async function download(names) {
+  const total = (await Promise.all(names.map(async (name) => (await parts)[name].bytes))).reduce((sum, bytes) => sum + bytes);
   let got = 0;
-  const counted = () => new TransformStream({
-    transform(chunk, next) {
-      got += chunk.length;
-      say("loading", total > 0 ? Math.min(got / total, 1) : undefined);
-      next.enqueue(chunk);
-    },
-  });
-  return Promise.all(answers.map((answer) => new Response(answer.body.pipeThrough(counted()).pipeThrough(new DecompressionStream("gzip"))).arrayBuffer()));
+  return Promise.all(names.map(async (name) => {
+    const answer = await get(name, "force-cache");
+    if (!answer.ok) throw new Error(`${answer.url}: ${answer.status}`);
+    const counted = new TransformStream({
+      transform(chunk, next) {
+        got += chunk.length;
+        say("loading", Math.min(got / total, 1));
+        next.enqueue(chunk);
+      },
+    });
+    const stream = answer.body.pipeThrough(counted);
+    return new Response(name.endsWith(".gz") ? stream.pipeThrough(new DecompressionStream("gzip")) : stream).arrayBuffer();
+  }));
 }
 
-async function load() {
-  const [create, [wasm, compilerData, text, ...libraries]] = await Promise.all([import("./compiler/Compiler.js"), bytesOf(FILES)]);
-  headers = JSON.parse(new TextDecoder().decode(text));
-  const runtime = Object.fromEntries(LIBRARIES.map((name, i) => [name, new Uint8Array(libraries[i])]));
+// Chromium keeps the machine code of a module that it compiles from its cache. Rejects where that has
+// none.
+const compiledFromCache = () => WebAssembly.compileStreaming(get(COMPILER, "only-if-cached"));
+
+async function load(kind) {
+  const names = ["headers.json", ...filesOf(kind)];
+  let wasm = await compiledFromCache().catch(() => undefined);
+  const [create, contents] = await Promise.all([import("./compiler/Compiler.js"), download([...names.map((name) => `${name}.gz`), ...(wasm === undefined ? [COMPILER] : [])])]);
   say("starting");
-  return loadCompiler(create.default, { wasm, data: compilerData }, headers, runtime);
+  const [text, ...others] = contents;
+  wasm ??= await compiledFromCache().catch(() => WebAssembly.compile(others.pop()));
+  headers = JSON.parse(new TextDecoder().decode(text));
+  const files = Object.fromEntries(filesOf(kind).map((name, i) => [name, new Uint8Array(others[i])]));
+  return loadCompiler(create.default, wasm, { ...headers, ...files });
 }
 
-// Begins with the worker: a page that starts its worker early has the compiler ready at the first Run.
-const loading = load();
+// A page has programs of one kind.
+let loading;
+const compilerOf = (kind) => (loading ??= load(kind));
 
 self.onmessage = async ({ data: { kind = "stage", source, files = {}, runs } }) => {
   try {
-    const compile = await loading;
+    if (source === undefined) {
+      if ((await get(COMPILER, "only-if-cached").catch(() => undefined))?.ok) await compilerOf(kind);
+      return;
+    }
+    const compiler = await compilerOf(kind);
     say("compiling");
     const begin = performance.now();
-    const made = compile(kind, source, files);
+    const made = compiler.compile(kind, source, files);
     const compiled = performance.now();
     say("running");
     const textOf = (file) => files[file.replace(/^\/lab\/run\//, "")] ?? headers[file.replace(/^\/lab\//, "")] ?? (file === "/lab/run/kernel.cpp" ? source : undefined);
     const ended = [];
     for (const words of runs) ended.push(await run(made, words, textOf));
-    self.postMessage({ runs: ended, state: made.state, compileMilliseconds: compiled - begin, runMilliseconds: performance.now() - compiled });
+    self.postMessage({ runs: ended, state: made.state, shared: made.shared, compileMilliseconds: compiled - begin, runMilliseconds: performance.now() - compiled });
   } catch (error) {
     if (error instanceof CompileError) return self.postMessage({ refused: error.message });
     console.error(error);

@@ -25,7 +25,7 @@ site() {
 
 # What pages load to compile and run kernels.
 lab() {
-  install_packages clang++-19=clang-19 wasm-ld-19=lld-19 =libc++-19-dev-wasm32 =libclang-rt-19-dev-wasm32 \
+  install_packages clang++-19=clang-19 wasm-ld-19=lld-19 node=nodejs =libc++-19-dev-wasm32 =libclang-rt-19-dev-wasm32 \
     =wasi-libc =libfmt-dev =nlohmann-json3-dev
   mkdocs_installed  # with PyYAML
   rm -rf build/lab/site

@@ -36,7 +36,11 @@
 #define __align__(n)           __attribute__((aligned(n)))
 // One copy for each OS thread, that is for each block that is running. 128 bytes: all banks once,
 // so that an array begins in bank 0 as it does on the GPU.
-#define __shared__ static thread_local __attribute__((aligned(128)))
+#ifdef __wasm__  // clang would know that nobody has written an array, and leave out what reads it
+  #define __shared__ static thread_local __attribute__((aligned(128), used))
+#else
+  #define __shared__ static thread_local __attribute__((aligned(128)))
+#endif
 
 // --- In a kernel ------------------------------------------------------------------------------
 

@@ -6,10 +6,15 @@ from pathlib import Path
 
 import pytest
 
+from ladder import traces
+
 ROOT = Path(__file__).resolve().parents[2]
 STAGES = ["01_naive", "02_smem_tiled", "03_transposed_b", "04_register_blocked"]
 STAGES += ["04b_vectorized", "04c_warp_tiled", "04d_register_banks"]
 STAGES += ["05_cp_async", "05b_split_barrier", "05c_split_k"]
+STAGES += ["06_wmma", "06b_wmma_pipelined", "06c_fragments_ahead", "07_mma_sync", "07b_swizzle"]
+STAGES += ["08_tma", "09_wgmma", "10_warp_specialized", "10b_cluster"]
+STAGES += ["11_persistent", "11b_overlapped_stores"]
 SIZE = 64
 
 # Compiles and runs in the worker. A fresh one each time would load the compiler again.
@@ -103,6 +108,44 @@ def test_counts_what_the_native_device_counts(of_stage, name, tmp_path):
         assert mine["totals"] == other["totals"]
         assert mine["findings"] == other["findings"] == []
         assert rows_of(report, variant) == rows_of(native, variant)
+
+
+TRACE = """([answer, stage]) => import("/stepping.mjs").then(
+  ({ traceOf }) => traceOf(JSON.parse(answer.file), answer.shared, stage))"""
+
+
+def steps_of(trace):
+    """By variant and line: what the stepper shows of it."""
+
+    def offsets(what, first):
+        if isinstance(what, list):
+            return [o + i * step for o, step, lanes in what for i in range(lanes)]
+        return [o + what if o >= 0 else o for o in first]
+
+    found = {}
+    for variant in trace["variants"]:
+        for line in variant["lines"]:
+            first = offsets(line["first"][0][0], None)
+            requests = [(offsets(what, first), cost) for what, cost, *_ in line["first"]]
+            number = MOVED.get((line["file"], line["line"], line["array"]), line["line"])
+            key = (variant["name"], line["file"], number, line["op"], line["array"], line["bytes"])
+            rest = (line["space"], line["element"], line["pitch"], line["requests"])
+            found.setdefault(key, []).append((rest, requests))
+    return found
+
+
+@pytest.mark.parametrize("name", ["03_transposed_b", "06_wmma"])
+def test_the_stepper_shows_what_it_shows_of_the_native_program(
+    of_stage, engine_page, name, monkeypatch
+):
+    program = ROOT / "build/stages/cpu" / name
+    if not program.is_file():
+        pytest.skip(f"{name} is not built")
+    monkeypatch.setattr(traces, "SIZE", SIZE)
+    declared = traces.declarations(traces.debug_information(program))
+    native = traces.page_of(traces.trace(program), declared)
+    mine = engine_page.evaluate(TRACE, [of_stage(name), name])
+    assert steps_of(mine) == steps_of(native)
 
 
 def test_conflicted_has_32_wavefronts(of_stage):

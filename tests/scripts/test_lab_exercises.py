@@ -11,7 +11,6 @@ from ladder.exercises.mistakes import mistakes_of
 
 ROOT = Path(__file__).resolve().parents[2]
 EXERCISES = {e.name: e for e in catalogue.all_exercises()}
-IN_THE_PAGE = [name for name in EXERCISES if int(name[:2]) <= 23]
 SEED = 7
 
 # Runs solutions in the worker, or none; judges what they reported.
@@ -24,6 +23,15 @@ ASK = """async ([message, exercise]) => {
   if (answer.runs === undefined || answer.state.length > 0) return answer;
   const [reference, ...all] = answer.runs.map(casesOf);
   return all.map(cases => [cases, judge(words, exercise, cases, reference)]);
+}"""
+# The same of a prediction, of which there are several answers.
+ASK_ANSWERS = """async ([message, exercise, answers]) => {
+  const { ask } = await import("/client.mjs");
+  const { casesOf } = await import("/grading.mjs");
+  const { judgeAnswer } = await import("/judging.mjs");
+  const words = await (await fetch("/grader.json")).json();
+  const { runs: [run] } = await ask(message, () => {});
+  return [casesOf(run), answers.map(given => judgeAnswer(words, exercise, casesOf(run), given))];
 }"""
 GRADE = """async ([name, text]) => {
   const { grade } = await import("/grading.mjs");
@@ -40,17 +48,38 @@ REFUSE = """async texts => {
 pytestmark = pytest.mark.slow
 
 
-@pytest.mark.parametrize("name", [n for n in IN_THE_PAGE if not EXERCISES[n].is_predict])
-def test_solutions_and_mistakes_get_the_verdicts_of_the_terminal(engine_page, engine, name):
-    exercise = EXERCISES[name]
-    mistakes = [m for m in mistakes_of(exercise) if not refusals.refusal(m.text)]
-    texts = {"solution": exercise.solution.read_text(), **{m.id: m.text for m in mistakes}}
+def message_of(exercise, texts, runs):
+    """For the worker: a program of all texts, by name."""
     source = compiling.program_text(exercise, **{each: Path(f"{each}.cuh") for each in texts})
     source = source.replace(str(exercise.folder / "check.cpp"), "check.cpp")
     files = {f"{each}.cuh": text for each, text in texts.items()}
     files["check.cpp"] = (exercise.folder / "check.cpp").read_text()
+    return {"kind": "exercise", "source": source, "files": files, "runs": runs}
+
+
+@pytest.mark.parametrize("name", [n for n, e in EXERCISES.items() if e.is_predict])
+def test_answers_get_the_verdicts_of_the_terminal(engine_page, engine, name):
+    exercise = EXERCISES[name]
+    mistakes = mistakes_of(exercise)
+    answers = [catalogue.read_yaml(exercise.solution), *(m.answer for m in mistakes)]
+    texts = {"yours": exercise.kernels.read_text()}
+    message = message_of(exercise, texts, [["yours", str(SEED), "/r"]])
+    known = json.loads((engine / f"exercises/{name}.json").read_text())
+    cases, verdicts = engine_page.evaluate(ASK_ANSWERS, [message, known, answers])
+    said = [verdict["line"] for verdict in verdicts]
+    assert said == [judging.judge_answer(exercise, cases, given).line for given in answers]
+    assert said[0] == "all holds"
+    for mistake, line in zip(mistakes, said[1:], strict=True):
+        assert mistake.refused.search(line), mistake.id
+
+
+@pytest.mark.parametrize("name", [n for n, e in EXERCISES.items() if not e.is_predict])
+def test_solutions_and_mistakes_get_the_verdicts_of_the_terminal(engine_page, engine, name):
+    exercise = EXERCISES[name]
+    mistakes = [m for m in mistakes_of(exercise) if not refusals.refusal(m.text)]
+    texts = {"solution": exercise.solution.read_text(), **{m.id: m.text for m in mistakes}}
     runs = [["solution", str(SEED), "/r", "once"], *([each, str(SEED), "/r"] for each in texts)]
-    message = {"kind": "exercise", "source": source, "files": files, "runs": runs}
+    message = message_of(exercise, texts, runs)
     known = json.loads((engine / f"exercises/{name}.json").read_text())
     said = engine_page.evaluate(ASK, [message, known])
     assert isinstance(said, list), said

@@ -13,7 +13,9 @@ ROOT = Path(__file__).resolve().parents[2]
 need("material", "MkDocs Material")
 from ladder import lab  # noqa: E402
 from ladder import site as hooks  # noqa: E402
+from ladder.exercises import catalogue  # noqa: E402
 from ladder.exercises.learner import PROGRESS  # noqa: E402
+from ladder.exercises.mistakes import mistakes_of  # noqa: E402
 from ladder.files import read_json  # noqa: E402
 
 PHONE, DESKTOP = 390, 1280
@@ -21,12 +23,15 @@ COMPILER = "Compiler.wasm"
 STAGE = '<p>a</p><h2 id="prediction-and-measurement">b</h2>'
 EXERCISE = '<p>a</p><h2 data-search-exclude id="hints">b</h2>'
 OF_EXERCISE = "source/exercises/01_thread_mapping/README.md.md"
+LATER = ("15_cp_async_ring", "38_tma_ring")
 # What is looked at: the stage of each page, if it is a stage's.
 PAGES = {
     "03_transposed_b.md": "03_transposed_b",
     OF_EXERCISE: "",
-    "source/exercises/02_predict_sectors/README.md.md": "",
-    "source/exercises/06_missing_barrier/README.md.md": "",
+    **{
+        f"source/exercises/{name}/README.md.md": ""
+        for name in ("02_predict_sectors", "06_missing_barrier", *LATER)
+    },
 }
 
 
@@ -67,18 +72,26 @@ def test_a_page_has_its_part(built, theme, up, source, html, opened, folder):
 
 
 @pytest.fixture(scope="module")
-def lab_site(site, engine, tmp_path_factory):
-    """The address of the site with the lab: what --lab adds to it is added here."""
+def lab_site(site, request, tmp_path_factory):
+    """The address of the site with the lab. Where it was built without, what --lab adds to it is
+    added here."""
+    if (site / "lab").is_dir():
+        with serving(site) as address:
+            yield address
+        return
+    engine = request.getfixturevalue("engine")
     folder = tmp_path_factory.mktemp("lab_site") / "site"
     shutil.copytree(site, folder)
     shutil.copytree(engine, folder / "lab")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("LADDER_LAB", "1")
         patch.setattr(lab, "BUILT", engine.parent)
-        for source, name in PAGES.items():
-            page = folder / re.sub("md$", "html", source)
-            up = "../" * source.count("/")
-            page.write_text(lab.with_part(page.read_text(), source, name, f"{up}lab", False))
+        for language in ("", "zh/"):
+            for source, name in PAGES.items():
+                page = folder / language / re.sub("md$", "html", source)
+                up = "../" * (language + source).count("/")
+                html = lab.with_part(page.read_text(), source, name, f"{up}lab", language != "")
+                page.write_text(html)
     with serving(folder) as address:
         yield address
 
@@ -88,7 +101,7 @@ class Part:
 
     def __init__(self, page, address, stage):
         self.page, self.asked = page, []
-        page.on("request", lambda request: self.asked.append(request.url))
+        page.on("requestfinished", lambda request: self.asked.append(request.url))
         page.goto(f"{address}/{stage}.html")
         self.kernel = (ROOT / f"kernels/{stage}.cuh").read_text()
 
@@ -159,6 +172,19 @@ def test_the_keyboard_alone_runs_what_the_terminal_counts(part, lab_site):
 
 
 @pytest.mark.slow
+def test_the_stepper_steps_the_readers_kernel(part):
+    page = part.page
+    page.select_option("select[name=variant]", "conflicted")
+    part.write(part.kernel.replace("sB[BN][BK + PAD]", "sB[BN][BK + PAD + 1]", 1))
+    part.run()
+    page.get_by_role("button", name="Step through it").click()
+    page.wait_for_selector("#stepper-cost")
+    assert page.input_value("#stepper-stage") == "your kernel"
+    lines = page.locator("#stepper-line option").all_inner_texts()
+    assert [each for each in lines if "store sB" in each and each.endswith(": 1 wavefronts")]
+
+
+@pytest.mark.slow
 def test_an_endless_loop_is_ended_and_the_page_stays_free(part):
     part.write(part.kernel.replace("__syncthreads();", "for (;;) {}", 1))
     page = part.page
@@ -213,6 +239,26 @@ def test_the_part_is_no_wider_than_the_window(part, width):
     assert [each["id"] for each in found] == []
 
 
+def test_every_word_of_the_page_has_its_chinese():
+    scripts = {path.name: path.read_text() for path in (ROOT / "lab").glob("*.*js")}
+    known = re.findall(r'^  "([^"]+)": ".+",$', scripts.pop("words.mjs"), re.M)
+    used = re.findall(r'\bwords\("([^"]+)"', "".join(scripts.values()))
+    assert set(used) == set(known)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("source", [OF_EXERCISE, "03_transposed_b.md"])
+def test_buttons_of_a_chinese_page_are_chinese(browser, lab_site, source):
+    page = browser.new_page()
+    page.goto(f"{lab_site}/zh/{re.sub('md$', 'html', source)}")
+    page.click("details.lab > summary")
+    page.wait_for_selector("details.lab .cm-line")
+    said = [each for each in page.locator("details.lab .lab-bar button").all_inner_texts() if each]
+    assert len(said) >= 2
+    assert [each for each in said if not re.search("[\u4e00-\u9fff]", each)] == []
+    page.close()
+
+
 class Exercise:
     """The part of an exercise's page that grades."""
 
@@ -253,6 +299,10 @@ def test_an_exercise_is_solved_after_a_mistake_and_the_browser_knows_it(lab_site
 
     exercise = Exercise(page, lab_site, "01_thread_mapping")  # the browser remembers
     assert page.get_by_text("done", exact=True).is_visible()
+    marked = "links => links.map(link => link.closest('a').pathname)"
+    done = page.eval_on_selector_all(".md-sidebar--primary .lab-done", marked)
+    assert [address for address in done if "/01_thread_mapping/" not in address] == []
+    assert done != []
     assert "factor * in[row * ld_in + column]" in page.inner_text(".cm-content")
     with page.expect_download() as download:
         page.get_by_role("button", name="Export my progress").click()
@@ -260,6 +310,19 @@ def test_an_exercise_is_solved_after_a_mistake_and_the_browser_knows_it(lab_site
     exported = read_json(Path(download.value.path()), PROGRESS)
     assert exported == {"01_thread_mapping": known}
     window.close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", LATER)
+def test_a_later_exercise_is_solved_after_a_mistake(lab_site, browser, name):
+    page = browser.new_page()
+    exercise = Exercise(page, lab_site, name)
+    mistake = mistakes_of(catalogue.find(name))[0]
+    exercise.write(mistake.text)
+    assert mistake.refused.search(exercise.grade())
+    exercise.write((exercise.folder / "solution.cuh").read_text())
+    assert exercise.grade() == f"PASSED  {name}: all holds"
+    page.close()
 
 
 @pytest.mark.slow

@@ -237,7 +237,7 @@ def test_ci_and_the_container_take_nothing_by_a_name_that_may_move():
     assert actions and all(re.search(r"@[0-9a-f]{40}$", action) for action in actions), actions
     dockerfile = (ROOT / ".devcontainer/Dockerfile").read_text()
     images = re.findall(r"(?:container:|^FROM) (\S+)", "\n".join([*workflows, dockerfile]), re.M)
-    assert len(images) == 3
+    assert len(images) == 4
     assert all(re.search(r"@sha256:[0-9a-f]{64}$", image) for image in images), images
 
 

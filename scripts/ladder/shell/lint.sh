@@ -22,7 +22,7 @@ check() {
       ;;
     shellcheck)
       install_packages shellcheck=shellcheck
-      shellcheck -x .ci/run scripts/*.sh scripts/ladder/shell/*.sh cmake/*.sh .devcontainer/*.sh
+      shellcheck -x .ci/run .ci/lab scripts/*.sh scripts/ladder/shell/*.sh cmake/*.sh .devcontainer/*.sh
       ;;
     ruff)
       venv_with ruff lint || die "ruff could not be installed into .venv"
