@@ -83,7 +83,7 @@ class Case:
     shape: tuple[int, int, int]
     several_waves: bool = False
     of_product: bool = True  # whether it is proved, too, that C is the product
-    sets = ("random", "zeros")  # of data at which accesses have to be the same
+    sets = ("wide", "zeros")  # of data at which accesses have to be the same
 
     @property
     def options(self) -> list[str]:
@@ -315,14 +315,10 @@ def prove(stage: Stage, case: Case | OwnCase) -> Proof:
     def traced(data: str) -> dict:
         return stage.run(case, data, secrets.randbits(64), digest=True)
 
-    def wide_run(_: int) -> dict:
-        ran = stage.run(case, "wide", secrets.randbits(64), digest=False)
-        return ran["problem"]["wide"]
+    def untraced(data: str) -> None:
+        stage.run(case, data, secrets.randbits(64), digest=False)
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        wide = wide_run(0) if case.of_product else None
-        if wide and wide["runs"] == 0:
-            raise BadInput(f"{wide['values']} values for A and B prove nothing: K is too large")
         reports = list(pool.map(traced, case.sets))
         first, *others = (ran["variants"][0]["digest"] for ran in reports)
         for data, digest in zip(case.sets[1:], others, strict=True):
@@ -330,9 +326,13 @@ def prove(stage: Stage, case: Case | OwnCase) -> Proof:
                 where = difference(first, digest)
                 raise Refused(f"accesses depend on the data ({case.sets[0]} or {data}): {where}")
         several_ways = any(digest["all"] != first["all"] for digest in others)
-        list(pool.map(wide_run, range(wide["runs"] - 1 if wide else 0)))
-    product = Product(**wide) if wide else None
-    return Proof(first["events"], first["blocks"], several_ways, product)
+        if not case.of_product:
+            return Proof(first["events"], first["blocks"], several_ways, None)
+        wide = reports[0]["problem"]["wide"]
+        if wide["runs"] == 0:
+            raise BadInput(f"{wide['values']} values for A and B prove nothing: K is too large")
+        list(pool.map(untraced, ["random", *["wide"] * (wide["runs"] - 1)]))
+    return Proof(first["events"], first["blocks"], several_ways, Product(**wide))
 
 
 def lines_of(case: Case | OwnCase, proof: Proof) -> list[str]:
