@@ -26,7 +26,8 @@ DECODERS = {
     "torch_int4": "torch, four bits",
     "ladder_int4": "`LinearInt4`",
 }
-SLOWEST = 10  
+SLOWEST = 10
+
 
 def layer(value: object) -> bool:
     """a layer, as 16x4096->14336"""
