@@ -6,6 +6,7 @@ ladder.site finds all else by them. What has no Chinese version is read in Engli
 import posixpath
 import re
 from functools import cache
+from html import escape, unescape
 from pathlib import Path
 
 import yaml
@@ -19,9 +20,21 @@ from ladder.translated import pages
 
 ENGLISH = "english:"  # begins an address that counts from the top of the site in English
 HEADING = re.compile(r"^(#+ )(.+)$")
-# What is found in the phrases of docs/zh-CN.yaml: the whole text of one of these.
-PHRASE = re.compile(
-    r"(<(?P<tag>th|td|figcaption|summary|small|p|dd|dt|button|a|h2)\b[^>]*>)([^<]+)(</(?P=tag)>)"
+# What scripts write into pages, and what figures say, in Chinese.
+OF_PAGES, OF_FIGURES = "docs/zh-CN.yaml", "docs/figures.zh-CN.yaml"
+
+
+def whole_text(tags: str) -> re.Pattern:
+    return re.compile(
+        rf"(?P<before><(?P<tag>{tags})\b[^>]*>)(?P<words>[^<]+)(?P<after></(?P=tag)>)"
+    )
+
+
+# Where the phrases of a file are looked for.
+PLACES = (
+    (whole_text("th|td|summary|small|p|dd|dt|button|a|h2"), OF_PAGES),
+    (whole_text("text|title|figcaption"), OF_FIGURES),
+    (re.compile(r'(?P<before><img\b[^>]*? alt=")(?P<words>[^"]+)(?P<after>")'), OF_FIGURES),
 )
 
 
@@ -47,9 +60,14 @@ def translated() -> dict[str, Path]:
 
 
 def in_chinese(files: Files, config, below: dict[str, str]) -> Files:
-    """Of the files of the site in English those that are no pages, and the pages in Chinese.
-    `below` is what some pages have below their text."""
-    kept = Files([file for file in files if not file.is_documentation_page()])
+    """Of the files of the site in English those that are no pages, the figures with their words in
+    Chinese, and the pages in Chinese. `below` is what some pages have below their text."""
+    kept = Files([])
+    for file in files:
+        if file.src_uri.endswith(".svg"):
+            kept.append(File.generated(config, file.src_uri, content=in_words(file.content_string)))
+        elif not file.is_documentation_page():
+            kept.append(file)
     for name, path in translated().items():
         page = File.generated(config, name, content=read_text(path) + below.get(name, ""))
         page.edit_uri = f"../{path.relative_to(ROOT)}"
@@ -84,32 +102,41 @@ def titles_of_exercises() -> dict[str, str]:
 
 
 @cache
-def phrases() -> dict[str, str]:
-    return yaml.safe_load(read_text(ROOT / "docs/zh-CN.yaml")) | titles_of_exercises()
+def phrases(source: str) -> dict[str, str]:
+    of_exercises = titles_of_exercises() if source == OF_PAGES else {}
+    return yaml.safe_load(read_text(ROOT / source)) | of_exercises
 
 
 @cache
-def patterns() -> list[tuple[re.Pattern, str]]:
-    """Of the phrases in which something differs from place to place, written as {}."""
+def patterns(source: str) -> list[tuple[re.Pattern, str]]:
+    """Of the phrases in which something differs from place to place, written as {}; the first that
+    fits is taken."""
     return [
         (re.compile(re.escape(english).replace(r"\{\}", "(.+?)")), chinese)
-        for english, chinese in phrases().items()
+        for english, chinese in phrases(source).items()
         if "{" in english
     ]
 
 
-def phrase_in_chinese(text: str) -> str:
-    if text in phrases():
-        return phrases()[text]
-    for pattern, chinese in patterns():
+def phrase_in_chinese(text: str, source: str) -> str:
+    if text in phrases(source):
+        return phrases(source)[text]
+    for pattern, chinese in patterns(source):
         if found := pattern.fullmatch(text):
             return chinese.format(*found.groups())
     return text
 
 
-def in_words(html: str) -> str:
-    """What the scripts have written, in Chinese where docs/zh-CN.yaml has it."""
-    return PHRASE.sub(lambda m: f"{m[1]}{phrase_in_chinese(m[3].strip())}{m[4]}", html)
+def in_words(markup: str) -> str:
+    """HTML or SVG: what the scripts have written, in Chinese where there are phrases for it."""
+    for place, source in PLACES:
+
+        def words(match: re.Match, source=source) -> str:
+            text = phrase_in_chinese(unescape(match["words"].strip()), source)
+            return f"{match['before']}{escape(text)}{match['after']}"
+
+        markup = place.sub(words, markup)
+    return markup
 
 
 def with_links_to_english(html: str, folder: str) -> str:

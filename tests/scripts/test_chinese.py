@@ -1,15 +1,18 @@
 """The site in Chinese: its anchors and links, and what scripts write into it."""
 
 import re
+from html import unescape
 from types import SimpleNamespace
 
 import pytest
 from conftest import need
+from test_figures import faults, texts
 
 need("material", "MkDocs Material")
 from ladder import chinese, reading  # noqa: E402
 from ladder.exercises.catalogue import all_exercises  # noqa: E402
 from ladder.files import read_text  # noqa: E402
+from ladder.figures import FIGURES  # noqa: E402
 from ladder.project import ROOT  # noqa: E402
 
 ENGLISH = "# A\n\n## The `way` it is\n\n```\n## no heading\n```\n\n## The way it is\n"
@@ -62,7 +65,7 @@ def test_the_link_to_the_other_language_keeps_the_page(two_pages):
 
 def test_what_scripts_write_is_in_chinese_where_the_whole_text_is_known(monkeypatch):
     known = {"stage": "级", "{} of {} sectors": "{1} 个扇区中的 {0} 个"}
-    monkeypatch.setattr(chinese, "phrases", lambda: known)
+    monkeypatch.setattr(chinese, "phrases", lambda source: known)
     chinese.patterns.cache_clear()
     assert chinese.in_words("<th>stage</th><td>stages</td>") == "<th>级</th><td>stages</td>"
     assert chinese.in_words("<td>4 of 32 sectors</td>") == "<td>32 个扇区中的 4 个</td>"
@@ -83,3 +86,56 @@ def test_the_glossary_has_each_term_in_both_languages():
     assert [
         e.title for e, term in zip(english, both, strict=True) if e.title not in term.names
     ] == []
+
+
+# Reasons to wait have the names that ncu has for them.
+STALLS = r".* (throttle|stall)|(long|short) scoreboard"
+ENGLISH_WORDS = re.compile(r"[a-z]{2,},? [a-z]{2,}")
+# What a text in Chinese calls as English does.
+KEPT = {"bank", "float", "full", "empty", "group", "lane", "swizzle", "tile", "torch", "wait"}
+KEPT |= {"acc", "clk", "fence", "ldmatrix", "mbarrier", "mma", "syncwarp", "wavefront", "wgmma"}
+KEPT |= {"async", "proxy", "sync", "chosen", "cost"}  # parts of names
+
+
+def drawings():
+    """By their names: what stands in docs/figures, and what is drawn anew."""
+    there = {path.stem: read_text(path) for path in (ROOT / "docs/figures").glob("*.svg")}
+    return there | {name: figure().svg for name, figure in FIGURES.items()}
+
+
+def test_figures_speak_chinese_and_can_be_read_in_it():
+    english, misplaced = [], []
+    for name, drawing in sorted(drawings().items()):
+        drawing = chinese.in_words(drawing)
+        for text, _, _ in texts(drawing):
+            if re.search("[一-鿿]", text):
+                left = set(re.findall("[a-z]{3,}", text)) - KEPT
+            else:
+                left = ENGLISH_WORDS.search(text) and not re.fullmatch(STALLS, text)
+            if left:
+                english.append((name, text))
+        misplaced += [(name, fault) for fault in faults(drawing)]
+    assert english == []
+    assert misplaced == []
+
+
+def test_what_is_said_of_figures_is_in_chinese():
+    of_figures = re.compile(r"^!\[([^\]]*)\]\([^)]*\.svg\)(?:\n\n\*([^\n]*)\*$)?", re.M)
+    said = {
+        unescape(words)
+        for path in chinese.translated().values()
+        for words in sum(of_figures.findall(read_text(path)), ())
+        if words
+    }
+    assert len(said) > 100
+    known = {words: chinese.phrase_in_chinese(words, chinese.OF_FIGURES) for words in said}
+    assert [words for words, translation in sorted(known.items()) if words == translation] == []
+
+
+def test_words_of_images_and_of_drawings_are_replaced(monkeypatch):
+    monkeypatch.setattr(chinese, "phrases", lambda source: {"a warp's": "线程束的", 'the "full"': "满"})
+    chinese.patterns.cache_clear()
+    assert chinese.in_words('<img src="a" alt="a warp&#x27;s">') == '<img src="a" alt="线程束的">'
+    drawing = '<title>the &quot;full&quot;</title><text x="1">a &lt; b</text>'
+    assert chinese.in_words(drawing) == '<title>满</title><text x="1">a &lt; b</text>'
+    chinese.patterns.cache_clear()

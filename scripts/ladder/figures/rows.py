@@ -36,7 +36,7 @@ def over_rows() -> Figure:
         statistics.geometric_mean(r["percent"] for r in found["rows"] if r["call"] == call)
         for call in CALLS
     )
-    words = " and ".join(f"{mean:.1f} of `{call}`" for mean, call in zip(means, CALLS, strict=True))
+    words = " and ".join(f"{mean:.1f} of {call}" for mean, call in zip(means, CALLS, strict=True))
     return canvas.figure(
         TOP + HEIGHT + 50,
         f"{len(shapes)} shapes, eight weights of public models at twenty numbers of rows"
