@@ -11,8 +11,8 @@ from test_figures import faults, texts
 need("material", "MkDocs Material")
 from ladder import chinese, reading  # noqa: E402
 from ladder.exercises.catalogue import all_exercises  # noqa: E402
-from ladder.files import read_text  # noqa: E402
 from ladder.figures import FIGURES  # noqa: E402
+from ladder.files import read_text  # noqa: E402
 from ladder.project import ROOT  # noqa: E402
 
 ENGLISH = "# A\n\n## The `way` it is\n\n```\n## no heading\n```\n\n## The way it is\n"
@@ -133,7 +133,9 @@ def test_what_is_said_of_figures_is_in_chinese():
 
 
 def test_words_of_images_and_of_drawings_are_replaced(monkeypatch):
-    monkeypatch.setattr(chinese, "phrases", lambda source: {"a warp's": "线程束的", 'the "full"': "满"})
+    monkeypatch.setattr(
+        chinese, "phrases", lambda source: {"a warp's": "线程束的", 'the "full"': "满"}
+    )
     chinese.patterns.cache_clear()
     assert chinese.in_words('<img src="a" alt="a warp&#x27;s">') == '<img src="a" alt="线程束的">'
     drawing = '<title>the &quot;full&quot;</title><text x="1">a &lt; b</text>'
