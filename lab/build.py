@@ -16,6 +16,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "scripts"))
 import exercises  # noqa: E402
+from ladder import manifest  # noqa: E402
 from ladder.exercises import catalogue  # noqa: E402
 
 # What is taken from packages of PyPI, file by file. Nothing of it is ever committed. The first is
@@ -55,13 +56,6 @@ HARNESS = ["cpu", "epilogue", "epilogue_data", "json", "peak", "problem", "repor
 HARNESS += ["schedule", "statistics", "table", "verify"]
 
 
-# Whose pages get the lab.
-STAGES = ["01_naive", "02_smem_tiled", "03_transposed_b", "04_register_blocked"]
-STAGES += ["04b_vectorized", "04c_warp_tiled", "04d_register_banks"]
-STAGES += ["05_cp_async", "05b_split_barrier", "05c_split_k"]
-STAGES += ["06_wmma", "06b_wmma_pipelined", "06c_fragments_ahead", "07_mma_sync", "07b_swizzle"]
-STAGES += ["08_tma", "09_wgmma", "10_warp_specialized", "10b_cluster"]
-STAGES += ["11_persistent", "11b_overlapped_stores"]
 INCLUDED = ["bench/harness/harness.h", "bench/exercises/exercise.h", "bench/exercises/grader.h"]
 NO_HEADER = "bench/exercises/solution.inc"  # but included
 
@@ -174,6 +168,7 @@ def stage_parts(name: str) -> dict:
     entries = json.loads((ROOT / "stages/manifest.json").read_text())["stages"]
     [entry] = [entry for entry in entries if entry["name"] == name]
     features = entry["needs"]["features"]
+    epilogue = f"harness::bias_and(Activation::{entry.get('epilogue', '').upper()})"
     values = {
         "name": name,
         "compute_capability": str(entry["needs"]["compute_capability"]),
@@ -181,13 +176,15 @@ def stage_parts(name: str) -> dict:
         "aligned_rows": str(entry["aligned_rows"]).lower(),
         "tensor_cores": str("tensor_cores" in features).lower(),
         "reference": entry.get("reference", "cublas").upper(),
-        "sums": "FP32",
-        "epilogue": "std::nullopt",
+        "sums": entry.get("sums", "fp32").upper(),
+        "epilogue": epilogue if "epilogue" in entry else "std::nullopt",
+        "any_layout": str(entry.get("any_layout", False)).lower(),
+        "groups": str(entry.get("groups", False)).lower(),
     }
     template = (ROOT / "cmake/stage.h.in").read_text()
     main = (ROOT / f"stages/{name}.cu").read_text()
     return {
-        "header": re.sub(r"@(\w+)@", lambda word: values.get(word[1], "false"), template),
+        "header": re.sub(r"@(\w+)@", lambda word: values[word[1]], template),
         "main": main,
         "kernel": (ROOT / f"kernels/{name}.cuh").read_text(),
         # Behind argc and argv stand what launchers choose by themselves.
@@ -229,7 +226,8 @@ def build(out: Path, cache: Path) -> None:
     fetch(EDITOR_PACKAGE, "codemirror/dist/", EDITOR, out / "editor", cache)
     fetch(EDITOR_PACKAGE, "dist-info/licenses/", EDITOR_LICENSE, out / "editor", cache)
     build_runtime(out, cache)
-    included = INCLUDED + [f"kernels/{name}.cuh" for name in STAGES]
+    mains = "".join((ROOT / f"stages/{name}.cu").read_text() for name in manifest.load())
+    included = INCLUDED + sorted(set(re.findall(r'"([\w/]+\.c?u?h)"', mains)) - {"stage.h"})
     texts = headers(included, headers_of_compiler(out / "compiler"))
     texts |= {f"project/{NO_HEADER}": (ROOT / NO_HEADER).read_text()}
     (out / "headers.json").write_text(json.dumps(texts))
@@ -237,7 +235,7 @@ def build(out: Path, cache: Path) -> None:
     precompile(out)
     pack(out)
     (out / "stages").mkdir()
-    for name in STAGES:
+    for name in manifest.load():
         (out / f"stages/{name}.json").write_text(json.dumps(stage_parts(name)))
     (out / "exercises").mkdir()
     for exercise in catalogue.all_exercises():

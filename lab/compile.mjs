@@ -59,7 +59,11 @@ export async function loadCompiler(create, wasm, files) {
     // Of one file of C++, which may include the project's headers and `files`, {name: text}: {module,
     // chains, state, shared}. Throws CompileError.
     compile(kind, source, files) {
-      for (const [name, text] of Object.entries(files)) write(`/lab/run/${name}`, text);
+      for (const [name, text] of Object.entries(files)) {
+        write(`/lab/run/${name}`, text);
+        const shipped = `/lab/project/kernels/${name}`; // which another header may include: the reader's it shall be
+        if (module.FS.analyzePath(shipped).exists) module.FS.unlink(shipped);
+      }
       write("/lab/run/kernel.cpp", source);
       run(`clang++ ${FLAGS.join(" ")} ${KERNEL.join(" ")} -include-pch /lab/${kind}.pch -S -emit-llvm /lab/run/kernel.cpp -o /lab/run/kernel.ll`);
       const { text, ...known } = instrument(module.FS.readFile("/lab/run/kernel.ll", { encoding: "utf8" }));

@@ -25,8 +25,10 @@ int run(const Stage& stage, const std::vector<Variant<In, Out>>& all, int argc, 
   options.n = std::atoi(argv[2]);
   options.k = std::atoi(argv[3]);
   options.trace = "/trace";
-  const Report report = execute(stage, variants, options, stage.epilogue.value_or(EpilogueChoice{}),
-                                USUAL_LAYOUT<In>);
+  const EpilogueChoice epilogue = std::is_same_v<Out, int8_t>
+                                      ? requantisation_for(options.k)
+                                      : stage.epilogue.value_or(EpilogueChoice{});
+  const Report report = execute(stage, variants, options, epilogue, USUAL_LAYOUT<In>);
   std::fputs(to_json(report).c_str(), stdout);
   std::FILE* const file = std::fopen(options.trace.c_str(), "w");
   std::fputs(to_trace(report).c_str(), file);
@@ -36,9 +38,21 @@ int run(const Stage& stage, const std::vector<Variant<In, Out>>& all, int argc, 
   return EXIT_OK;
 }
 
+// In the first of its types.
+template <class In, class Out, class OtherIn, class OtherOut>
+int run_type(const Stage& stage, const Contents<In, Out>& contents,
+             const Contents<OtherIn, OtherOut>&, int argc, char** argv) {
+  return run(stage, contents.variants, argc, argv, contents.configurations);
+}
+
 #define INSTANTIATE(In, Out, Accumulate)                                            \
   template int run(const Stage&, const std::vector<Variant<In, Out>>&, int, char**, \
                    const std::vector<Variant<In, Out>>&);
 LADDER_FORMATS(INSTANTIATE)
+#undef INSTANTIATE
+#define INSTANTIATE(In, Out, OtherIn, OtherOut)                 \
+  template int run_type(const Stage&, const Contents<In, Out>&, \
+                        const Contents<OtherIn, OtherOut>&, int, char**);
+LADDER_PAIRS(INSTANTIATE)
 
 }  // namespace ladder::harness

@@ -6,15 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from ladder import traces
+from ladder import manifest, traces
 
 ROOT = Path(__file__).resolve().parents[2]
-STAGES = ["01_naive", "02_smem_tiled", "03_transposed_b", "04_register_blocked"]
-STAGES += ["04b_vectorized", "04c_warp_tiled", "04d_register_banks"]
-STAGES += ["05_cp_async", "05b_split_barrier", "05c_split_k"]
-STAGES += ["06_wmma", "06b_wmma_pipelined", "06c_fragments_ahead", "07_mma_sync", "07b_swizzle"]
-STAGES += ["08_tma", "09_wgmma", "10_warp_specialized", "10b_cluster"]
-STAGES += ["11_persistent", "11b_overlapped_stores"]
+STAGES = list(manifest.load())
 SIZE = 64
 
 # Compiles and runs in the worker. A fresh one each time would load the compiler again.
@@ -73,8 +68,24 @@ COPIED = {
 }
 
 
+# Where Clang moves many loads of a float4 from line to line: what is counted, without lines.
+MOVED_WIDELY = {"05d_split_in_cluster", "05e_few_rows", "14_few_rows", "19_tf32"}
+
+
+def counts_of(report, variant):
+    """Of each kind of access: requests, lanes and what they cost."""
+    [memory] = [v["memory"] for v in report["variants"] if v["name"] == variant]
+    found = {}
+    for row in memory:
+        kind = tuple(row[key] for key in ("array", "space", "op", "bytes"))
+        cost = row.get("wavefronts_per_request", row.get("sectors_per_request", 0))
+        counts = (row["requests"], row["lanes"], row["requests"] * cost)
+        found[kind] = tuple(map(sum, zip(found.get(kind, (0, 0, 0)), counts, strict=True)))
+    return found
+
+
 def rows_of(report, variant):
-    """What was counted, with each file's name alone."""
+    """What was counted line by line, with each file's name alone."""
     [memory] = [v["memory"] for v in report["variants"] if v["name"] == variant]
     rows = []
     for row in memory:
@@ -107,7 +118,9 @@ def test_counts_what_the_native_device_counts(of_stage, name, tmp_path):
         assert mine["check"] == other["check"]
         assert mine["totals"] == other["totals"]
         assert mine["findings"] == other["findings"] == []
-        assert rows_of(report, variant) == rows_of(native, variant)
+        assert counts_of(report, variant) == counts_of(native, variant)
+        if name not in MOVED_WIDELY:
+            assert rows_of(report, variant) == rows_of(native, variant)
 
 
 TRACE = """([answer, stage]) => import("/stepping.mjs").then(
