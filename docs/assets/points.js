@@ -5,7 +5,7 @@ for (const drawing of document.querySelectorAll(".drawing:has([data-kind])")) {
   const REACH = 12;  // units of the drawing
   const svg = drawing.querySelector("svg"), said = document.createElement("output");
   const kinds = [...svg.querySelectorAll("[data-kind]")];
-  const still = "Point at a dot to see its shape.";
+  const still = document.documentElement.lang === "zh" ? "指向一个点, 看它是什么。" : "Point at a dot to see what it is.";
   let near = null;
 
   const nearest = event => {

@@ -34,7 +34,10 @@ def whole_text(tags: str) -> re.Pattern:
 PLACES = (
     (whole_text("th|td|summary|small|p|dd|dt|button|a|h2"), OF_PAGES),
     (whole_text("text|title|figcaption"), OF_FIGURES),
-    (re.compile(r'(?P<before><img\b[^>]*? alt=")(?P<words>[^"]+)(?P<after>")'), OF_FIGURES),
+    (
+        re.compile(r'(?P<before>(?<=<img)\b[^>]*? alt="| data-kind=")(?P<words>[^"]+)(?P<after>")'),
+        OF_FIGURES,
+    ),
 )
 
 

@@ -404,13 +404,13 @@ def with_captions(html: str) -> str:
 
 
 def with_drawings(html: str, folder: str) -> str:
-    """Drawings that have links, or points with words, stand in the page itself: an image's links
+    """Drawings that have links, or shapes with words, stand in the page itself: an image's links
     lead nowhere. Their rules hold for them alone, and dark is what the page says. `folder` is the
     page's."""
 
     def drawing(match: re.Match) -> str:
         svg = read_text(ROOT / "docs/figures" / match["name"])
-        if "<a " not in svg and "data-kind" not in svg:  # its place is kept before it is loaded
+        if "<a " not in svg and svg.count("<title>") == 1:  # its place is kept before it is loaded
             size = re.search(r'width="([\d.]+)" height="([\d.]+)"', svg)
             width, height = (round(float(number)) for number in size.groups())
             return f'<img width="{width}" height="{height}"{match[0].removeprefix("<img")}'

@@ -73,10 +73,14 @@ def roofline(results: Path) -> Figure:
         x, y = at(corner, peak)
         canvas.text(x - 8, y + 4, f"{', '.join(kinds)}: {peak:.0f} TFLOP/s", "small", "end")
     canvas.text(*at(1, bandwidth * 0.75), f"{bandwidth:.1f} TB/s", "small")
+    for kind in peaks:
+        with canvas.kind(kind):
+            for x, y, of, label in points:
+                if of == kind:
+                    words = f"{label}: {y:.0f} TFLOP/s, {x:.0f} operations for each byte"
+                    canvas.circle(*at(x, y), 4, KINDS[kind], words)
     groups = clusters(points, at)
     for group in groups:
-        for (x, y), kind, _ in group:
-            canvas.circle(x, y, 4, kind)
         first, last = min(p[0][0] for p in group), max(p[0][0] for p in group)
         y = sum(p[0][1] for p in group) / len(group)
         others = [place for g in groups if g is not group for place, _, _ in g]

@@ -52,10 +52,14 @@ class Canvas:
         self.name = title
         self.parts: list[str] = []
 
-    def rect(self, x: float, y: float, w: float, h: float, kind: str = "empty") -> None:
-        self.parts.append(
-            f'<rect class="{kind}" x="{x:.5g}" y="{y:.5g}" width="{w:.5g}" height="{h:.5g}"/>'
-        )
+    def shape(self, tag: str, kind: str, where: dict[str, float], words: str) -> None:
+        at = " ".join(f'{name}="{value:.5g}"' for name, value in where.items())
+        inner = f"><title>{html.escape(words)}</title></{tag}>" if words else "/>"
+        self.parts.append(f'<{tag} class="{kind}" {at}{inner}')
+
+    def rect(self, x: float, y: float, w: float, h: float, kind: str = "empty", words="") -> None:
+        """`words` are for a reader who points at it."""
+        self.shape("rect", kind, {"x": x, "y": y, "width": w, "height": h}, words)
 
     def text(self, x: float, y: float, content: str, kind: str = "label", anchor="start") -> None:
         """`y` is the base line's."""
@@ -80,10 +84,7 @@ class Canvas:
         self.parts.append(f'<line class="{kind}" {where}/>')
 
     def circle(self, x: float, y: float, radius: float, kind: str, words: str = "") -> None:
-        """`words` are for a reader who points at it."""
-        shape = f'<circle class="{kind}" cx="{x:.5g}" cy="{y:.5g}" r="{radius:g}"'
-        title = f"><title>{html.escape(words)}</title></circle>" if words else "/>"
-        self.parts.append(shape + title)
+        self.shape("circle", kind, {"cx": x, "cy": y, "r": radius}, words)
 
     def path(self, points: list[tuple[float, float]], kind: str = "") -> None:
         d = "M" + " L".join(f"{x:.5g} {y:.5g}" for x, y in points)
