@@ -31,8 +31,11 @@ def row(kind: str, sides: list[str]) -> str:
     return f'<div class="row {kind}">{old}{new}</div>'
 
 
-def side_by_side(names: list[str], codes: list[str], pages: list[str]) -> str:
-    """Of a source and of what it has become, the names, the texts and the pages that show them."""
+def side_by_side(
+    names: list[str], codes: list[str], pages: list[str], said: dict[range, str]
+) -> str:
+    """Of a source and of what it has become, the names, the texts and the pages that show them.
+    `said`: what stands above the first change in some lines of what it has become, as HTML."""
     matcher = difflib.SequenceMatcher(None, *(code.splitlines() for code in codes), autojunk=False)
     shown = [lines_of(code) for code in codes]
 
@@ -40,6 +43,11 @@ def side_by_side(names: list[str], codes: list[str], pages: list[str]) -> str:
         spans = (ends[:2], ends[2:])
         return row(kind, [numbered(shown[i][a:b], a, pages[i]) for i, (a, b) in enumerate(spans)])
 
+    def words_above(b0: int, b1: int) -> str:
+        lines = next((lines for lines in said if lines.start < b1 and b0 < lines.stop), None)
+        return "" if lines is None else f'<div class="said">{said.pop(lines)}</div>'
+
+    said = dict(said)
     changes = matcher.get_opcodes()
     rows = [row("names", [escape(name) for name in names])]
     for place, (kind, a0, a1, b0, b1) in enumerate(changes):
@@ -47,6 +55,7 @@ def side_by_side(names: list[str], codes: list[str], pages: list[str]) -> str:
         after = AROUND if place < len(changes) - 1 else 0
         folded = a1 - a0 - before - after
         if kind != "equal" or folded <= 1:
+            rows.append(words_above(b0, b1) if kind != "equal" else "")
             rows.append(between(kind, a0, a1, b0, b1))
             continue
         if before:

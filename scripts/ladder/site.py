@@ -171,10 +171,26 @@ def diff_page(stage: str) -> str:
     return f"source/diff_{stage.split('_')[0]}.md"
 
 
+def said_of_lines(stage: str) -> dict[range, str]:
+    """The lines of its kernel, from 0, that a stage's page shows, and the paragraph of the page
+    about them: that below them, or where none is, that above."""
+    quote = rf"<!-- code kernels/{stage}\.cuh .*?linenums=\"(\d+)\"\n(.*?)\n```\n<!-- end -->"
+    text = read_text(ROOT / f"docs/{stage}.md")
+    found = {}
+    for code in re.finditer(quote, text, re.DOTALL):
+        around = text[code.end() :].split("\n\n")[1], text[: code.start()].split("\n\n")[-2]
+        words = next((p for p in around if re.match(r"(?!`diff )[\w`*]", p) and p[-1] != ":"), None)
+        if words:
+            words = re.sub(r"<!--.*?-->|\*\*", "", re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", words))
+            first = int(code[1]) - 1
+            found[range(first, first + code[2].count("\n") + 1)] = in_html(words)
+    return found
+
+
 def difference(stage: str, parent: str) -> str:
     names = [f"kernels/{name}.cuh" for name in (parent, stage)]
     texts = [read_text(ROOT / name) for name in names]
-    return side_by_side(names, texts, [f"{name}.html" for name in names])
+    return side_by_side(names, texts, [f"{name}.html" for name in names], said_of_lines(stage))
 
 
 NOT_FOUND = "{: data-search-exclude }"  # of a heading

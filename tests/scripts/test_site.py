@@ -203,7 +203,8 @@ def sides(html, kind):
 def test_differences_stand_side_by_side_and_equal_lines_are_folded():
     same = [f"int x{i};" for i in range(20)]
     codes = ["\n".join([*same, old, "/* a", "b */", *more]) for old, *more in (("a",), ("b", "c"))]
-    html = side_by_side(["<old>", "new"], codes, ["old.html", "new.html"])
+    said = {range(19, 22): "of the first change", range(0, 10): "of no change"}
+    html = side_by_side(["<old>", "new"], codes, ["old.html", "new.html"], said)
     assert sides(html, "replace") == [[[21, "a"], [21, "b"]]]
     assert sides(html, "insert") == [[[], [24, "c"]]]
     opened = [18, 19, 20, *same[-AROUND:]]
@@ -211,6 +212,20 @@ def test_differences_stand_side_by_side_and_equal_lines_are_folded():
     assert "<details><summary>17 lines are the same</summary>" in html
     assert "&lt;old&gt;" in html and '<span class="kt">int</span>' in html
     assert html.count('<span class="cm">b */</span>') == 2  # a comment of several lines
+    assert '<div class="said">of the first change</div><div class="row replace">' in html
+    assert html.count('class="said"') == 1
+
+
+def test_changes_have_the_sentences_of_the_page():
+    page = reading.read_text(ROOT / "docs/05b_split_barrier.md")
+    said = hooks.said_of_lines("05b_split_barrier")
+    kernel = reading.read_text(ROOT / "kernels/05b_split_barrier.cuh").splitlines()
+    [lines] = [
+        lines for lines, words in said.items() if "whether the phase of this parity" in words
+    ]
+    assert "next_buffer = [&]" in kernel[lines.start] and kernel[lines.stop - 1] == "  };"
+    assert f'linenums="{lines.start + 1}"' in page
+    assert said[lines] in hooks.difference("05b_split_barrier", "05_cp_async")
 
 
 def pages_in(nav):
@@ -390,7 +405,8 @@ def test_what_was_measured_is_hidden_until_a_number_is_written(site, browser):
     assert [text.split()[0] for text in measured_cells(page)] == percents
     assert page.locator(".predict input, p.predict").count() == 0
     window.close()
-    for name, count in (("04b_vectorized", 2), ("02_smem_tiled", 0)):  # a row; nothing of the kind
+    counts = {"04b_vectorized": 2, "zh/04b_vectorized": 2, "17b_promoted": 4, "02_smem_tiled": 0}
+    for name, count in counts.items():  # a row, a column, nothing of the kind
         page = browser.new_page()
         page.goto((site / f"{name}.html").as_uri())
         assert page.locator("td.predict input").count() == count
