@@ -4,6 +4,39 @@
 // <script> element, because a page that was opened from disk may not fetch files.
 "use strict";
 
+// What readers are told, on Chinese pages. {} is what differs.
+const STEPPER_IN_CHINESE = {
+  "{} sector": "{} 个扇区", "{} sectors": "{} 个扇区", "{} wavefront": "{} 个 wavefront", "{} wavefronts": "{} 个 wavefront",
+  "sector {} of {}": "第 {} 个扇区, 共 {} 个", "wavefront {} of {}": "第 {} 个 wavefront, 共 {} 个", "request {} of {}": "第 {} 个请求, 共 {} 个",
+  "stage": "级", "variant": "变体", "source line and array": "源代码行和数组", "shared memory": "共享内存",
+  "leading dimension, in elements": "前导维, 以元素计", "row pitch, in elements": "行距, 以元素计",
+  "layout (of lane, row, col, k)": "布局 (用 lane, row, col, k)", "{}: a whole number from 1 on is needed": "{}: 需要 1 以上的整数",
+  "kernels/{}, line {}": "kernels/{}, 第 {} 行", "{}:{} {} {}, {} bytes: {}": "{}:{} {} {}, {} 字节: {}",
+  "Play": "播放", "Pause": "暂停", "step back": "上一步", "step forward": "下一步",
+  "previous request": "上一个请求", "next request": "下一个请求",
+  "As the kernel has it": "与核函数相同", "back to the kernel's layout": "回到核函数的布局", "With your layout": "用你的布局",
+  "One request: arrow keys step through it": "一个请求: 用方向键单步执行",
+  " for this request; as the kernel has it: {}, the fewest possible: {}. All {} recorded: {}, as the kernel has it: {}.": " (这个请求); 按核函数的布局: {}, 最少可能: {}。记录下的全部 {} 个请求: {}, 按核函数的布局: {}。",
+  " Red: the {} beyond the fewest.": " 红色: 超出最少的 {} 个。",
+  "{}: lane {}": "{}: lane {}", "{}: idle": "{}: 闲着", "idle": "闲着", "bank {}": "bank {}", "byte {}": "第 {} 字节", "sector {}": "扇区 {}", "to byte {}": "到第 {} 字节",
+  "all {}, a row for each": "全部 {}, 每个一行", "all {}, a row of words for each": "全部 {}, 每个一行字",
+  "The traces could not be loaded.": "无法加载记录的请求。",
+  "the layout divides by 0": "布局除以 0", "the layout shifts by {}": "布局移位 {} 位", "a layout has at most 500 characters": "布局至多 500 个字符",
+  "column {}: \"{}\" has no meaning here": "第 {} 列: \"{}\" 在这里没有意义", "{} is too large for a layout": "{} 对布局来说太大",
+  "the layout ends where a number, lane, row, col, k or ( was expected": "布局结束了, 而这里应有数、lane、row、col、k 或 (",
+  "column {}: a number, lane, row, col, k or ( was expected, not \"{}\"": "第 {} 列: 应有数、lane、row、col、k 或 (, 而不是 \"{}\"",
+  "column {}: there is no \"{}\"; there are lane, row, col and k": "第 {} 列: 没有 \"{}\"; 有 lane、row、col 和 k",
+  "column {}: this ( is never closed": "第 {} 列: 这个 ( 没有闭合", "column {}: ) was expected, not \"{}\"": "第 {} 列: 应有 ), 而不是 \"{}\"",
+  "column {}: an operator was expected, not \"{}\"": "第 {} 列: 应有运算符, 而不是 \"{}\"",
+  "lane {}: the layout gives {}, which is before the array": "lane {}: 布局给出 {}, 在数组之前",
+  "Lane {} asks for byte {}, which is no multiple of {}: a GPU would stop with a misaligned address.": "lane {} 要第 {} 字节, 不是 {} 的倍数: GPU 会因地址未对齐而停止。",
+  "{} and {} have the same address: they would overwrite each other.": "{} 和 {} 的地址相同: 它们会互相覆盖。",
+};
+const say = (english, ...values) => {
+  const words = document.documentElement.lang === "zh" ? STEPPER_IN_CHINESE[english] : english;
+  return words.replace(/\{\}/g, () => values.shift());
+};
+
 const LadderStepper = (() => {
   const WARP = 32, BANKS = 32, WORD_BYTES = 4, SECTOR_BYTES = 32, LINE_BYTES = 128;
   const LARGEST = 2 ** 31;
@@ -108,7 +141,11 @@ const LadderStepper = (() => {
 
   // ---- A layout: an expression of lane, row, col and k that gives an element's place.
 
-  class LayoutError extends Error {}
+  class LayoutError extends Error {
+    constructor(...sentence) {
+      super(say(...sentence));
+    }
+  }
 
   const NAMES = ["lane", "row", "col", "k"];
   const LEVELS = { "|": 1, "^": 2, "&": 3, "<<": 4, ">>": 4, "+": 5, "-": 5, "*": 6, "/": 6,
@@ -126,7 +163,7 @@ const LadderStepper = (() => {
   }
 
   function shiftCount(value) {
-    if (value < 0 || value > 31) throw new LayoutError(`the layout shifts by ${value}`);
+    if (value < 0 || value > 31) throw new LayoutError("the layout shifts by {}", value);
     return value;
   }
 
@@ -135,7 +172,7 @@ const LadderStepper = (() => {
     while (text.slice(pattern.lastIndex).trim() !== "") {
       const match = pattern.exec(text);
       const column = pattern.lastIndex - match[0].trimStart().length + 1;
-      if (match[4]) throw new LayoutError(`column ${column}: "${match[4]}" has no meaning here`);
+      if (match[4]) throw new LayoutError('column {}: "{}" has no meaning here', column, match[4]);
       tokens.push({ text: match[0].trim(), column, kind: match[1] ? "number" : match[2] ? "name"
                                                                               : "sign" });
     }
@@ -148,15 +185,14 @@ const LadderStepper = (() => {
     if (text.length > 500) throw new LayoutError("a layout has at most 500 characters");
     const tokens = tokensOf(text);
     let next = 0;
-    const wanted = "a number, lane, row, col, k or ( was expected";
     const checked = value => {
-      if (Math.abs(value) >= LARGEST) throw new LayoutError(`${value} is too large for a layout`);
+      if (Math.abs(value) >= LARGEST) throw new LayoutError("{} is too large for a layout", value);
       return value;
     };
 
     function operand() {
       const token = tokens[next++];
-      if (token === undefined) throw new LayoutError(`the layout ends where ${wanted}`);
+      if (token === undefined) throw new LayoutError("the layout ends where a number, lane, row, col, k or ( was expected");
       const { text: word, kind, column } = token;
       if (kind === "number") {
         const value = checked(Number(word));
@@ -164,8 +200,7 @@ const LadderStepper = (() => {
       }
       if (kind === "name") {
         if (!NAMES.includes(word))
-          throw new LayoutError(`column ${column}: there is no "${word}"; there are lane, row, ` +
-                                "col and k");
+          throw new LayoutError('column {}: there is no "{}"; there are lane, row, col and k', column, word);
         return place => place[word];
       }
       if (word === "-") {
@@ -175,12 +210,12 @@ const LadderStepper = (() => {
       if (word === "(") {
         const inner = expression(1);
         const end = tokens[next++];
-        if (end === undefined) throw new LayoutError(`column ${column}: this ( is never closed`);
+        if (end === undefined) throw new LayoutError("column {}: this ( is never closed", column);
         if (end.text !== ")")
-          throw new LayoutError(`column ${end.column}: ) was expected, not "${end.text}"`);
+          throw new LayoutError('column {}: ) was expected, not "{}"', end.column, end.text);
         return inner;
       }
-      throw new LayoutError(`column ${column}: ${wanted}, not "${word}"`);
+      throw new LayoutError('column {}: a number, lane, row, col, k or ( was expected, not "{}"', column, word);
     }
 
     function expression(level) {
@@ -194,8 +229,8 @@ const LadderStepper = (() => {
 
     const value = expression(1);
     if (next < tokens.length)
-      throw new LayoutError(`column ${tokens[next].column}: an operator was expected, not ` +
-                            `"${tokens[next].text}"`);
+      throw new LayoutError('column {}: an operator was expected, not "{}"', tokens[next].column,
+                            tokens[next].text);
     return value;
   }
 
@@ -215,8 +250,8 @@ const LadderStepper = (() => {
       if (place === null) return -1;
       const element = layout(place);
       if (element < 0)
-        throw new LayoutError(`lane ${place.lane}: the layout gives ${element}, which is before ` +
-                              "the array");
+        throw new LayoutError("lane {}: the layout gives {}, which is before the array",
+                              place.lane, element);
       return element * line.element;
     });
   }
@@ -225,15 +260,15 @@ const LadderStepper = (() => {
   function doubt(line, request, offsets) {
     const crooked = offsets.findIndex(offset => offset >= 0 && offset % line.bytes !== 0);
     if (crooked >= 0)
-      return `Lane ${crooked} asks for byte ${offsets[crooked]}, which is no multiple of ` +
-             `${line.bytes}: a GPU would stop with a misaligned address.`;
+      return say("Lane {} asks for byte {}, which is no multiple of {}: a GPU would stop with a misaligned address.",
+                 crooked, offsets[crooked], line.bytes);
     const seen = new Map();
     for (const place of places(line, request)) {
       if (place === null) continue;
       const name = `row ${place.row}, col ${place.col}`, offset = offsets[place.lane];
       if (seen.has(offset) && seen.get(offset) !== name)
-        return `${seen.get(offset)} and ${name} have the same address: they would overwrite ` +
-               "each other.";
+        return say("{} and {} have the same address: they would overwrite each other.",
+                   seen.get(offset), name);
       seen.set(offset, name);
     }
     return "";
@@ -255,7 +290,7 @@ const ladderTrace = trace => { LADDER_TRACES.of[trace.stage] = trace; };
   if (root === null) return;
   const assets = new URL(".", document.currentScript.src);
 
-  const plural = (count, unit) => `${count} ${unit}${count === 1 ? "" : "s"}`;
+  const plural = (count, unit) => say(`{} ${unit}${count === 1 ? "" : "s"}`, count);
   const make = (kind, attributes = {}, ...children) => {
     const element = document.createElement(kind);
     for (const [name, value] of Object.entries(attributes)) {
@@ -265,7 +300,7 @@ const ladderTrace = trace => { LADDER_TRACES.of[trace.stage] = trace; };
     element.append(...children);
     return element;
   };
-  const labelled = (text, field) => make("label", {}, make("span", {}, text), field);
+  const labelled = (text, field) => make("label", {}, make("span", {}, say(text)), field);
 
   // ---- The parts of the page.
 
@@ -275,8 +310,8 @@ const ladderTrace = trace => { LADDER_TRACES.of[trace.stage] = trace; };
   const code = make("code");
   const where = make("a");
   const button = (id, text, label, press) =>
-    make("button", { id, type: "button", ariaLabel: label, title: label, onclick: press }, text);
-  const play = make("button", { id: "stepper-play", type: "button", onclick: () => startOrStop() }, "Play");
+    make("button", { id, type: "button", ariaLabel: say(label), title: say(label), onclick: press }, text);
+  const play = make("button", { id: "stepper-play", type: "button", onclick: () => startOrStop() }, say("Play"));
   const requestText = make("output", { id: "stepper-request" });
   const stepText = make("output", { id: "stepper-step" });
   const pitch = make("input", { id: "stepper-pitch", type: "number", min: "1", step: "1" });
@@ -287,9 +322,12 @@ const ladderTrace = trace => { LADDER_TRACES.of[trace.stage] = trace; };
   const result = make("p", { id: "stepper-cost", role: "status" });
   const now = make("div", { id: "stepper-now" });
   const all = make("div", { id: "stepper-all", role: "img" });
+  // Beside it, where the reader has changed the layout, the kernel's own.
+  const yours = make("small"), kernelsAll = make("div", { id: "stepper-kernels", role: "img" });
+  const kernels = make("div", { hidden: true }, make("small", {}, say("As the kernel has it")), kernelsAll);
   const lanes = make("div", { id: "stepper-lanes" });
   const panel = make("div", { id: "stepper-panel", tabIndex: 0, role: "group",
-                              ariaLabel: "One request: arrow keys step through it" });
+                              ariaLabel: say("One request: arrow keys step through it") });
 
   const PACE = 700;  // ms for each step
 
@@ -311,7 +349,7 @@ const ladderTrace = trace => { LADDER_TRACES.of[trace.stage] = trace; };
   const variants = () => LADDER_TRACES.of[stage.value].variants;
   const lines = () => variants()[variant.selectedIndex].lines;
   const unit = () => line.space === "global" ? "sector" : "wavefront";
-  const arrayName = l => l.array === "dynamic" ? "shared memory" : l.array;
+  const arrayName = l => l.array === "dynamic" ? say("shared memory") : l.array;
   const least = () => Math.ceil(line.ideal);  // steps; what is beyond them is red
   const keyOf = l => `${l.line}-${l.op}-${l.array}`;
   const ownLayout = () => line.pitch ? `row * ${line.pitch / line.element} + col` : "col";
@@ -331,8 +369,8 @@ const ladderTrace = trace => { LADDER_TRACES.of[trace.stage] = trace; };
 
   function chooseVariant() {
     options(source, lines().map((l, i) =>
-      [i, `${l.file}:${l.line} ${l.op} ${arrayName(l)}, ${l.bytes} bytes: ` +
-          `${digits(l.cost)} ${l.space === "global" ? "sectors" : "wavefronts"}`]));
+      [i, say("{}:{} {} {}, {} bytes: {}", l.file, l.line, l.op, arrayName(l), l.bytes,
+              say(l.space === "global" ? "{} sectors" : "{} wavefronts", digits(l.cost)))]));
     // The line that costs most above its least; where none does, the one that costs most.
     const excess = lines().map(l => (l.cost - l.ideal) * l.requests);
     const all = lines().map(l => l.cost * l.requests);
@@ -346,11 +384,11 @@ const ladderTrace = trace => { LADDER_TRACES.of[trace.stage] = trace; };
     line = lines()[source.selectedIndex];
     request = step = 0;
     code.textContent = line.text;
-    where.textContent = `kernels/${line.file}, line ${line.line}`;
+    where.textContent = say("kernels/{}, line {}", line.file, line.line);
     where.href = new URL(`../source/kernels/${line.path}.html#__codelineno-0-${line.line}`,
                          assets).href;
-    pitchName.textContent = line.space === "global" ? "leading dimension, in elements"
-                                                    : "row pitch, in elements";
+    pitchName.textContent = say(line.space === "global" ? "leading dimension, in elements"
+                                                        : "row pitch, in elements");
     pitch.disabled = !line.pitch;
     reset();
   }
@@ -393,7 +431,7 @@ const ladderTrace = trace => { LADDER_TRACES.of[trace.stage] = trace; };
     layout.value = `row * ${pitch.value} + col`;
     const value = Number(pitch.value);
     if (!Number.isInteger(value) || value < 1) {
-      refuse(`${pitchName.textContent}: a whole number from 1 on is needed`);
+      refuse(say("{}: a whole number from 1 on is needed", pitchName.textContent));
       return;
     }
     show();
@@ -425,7 +463,7 @@ const ladderTrace = trace => { LADDER_TRACES.of[trace.stage] = trace; };
   function stop() {
     clearInterval(timer);
     timer = 0;
-    play.textContent = "Play";
+    play.textContent = say("Play");
   }
 
   const atEnd = () => step + 1 >= steps.length && request + 1 >= line.first.length;
@@ -438,7 +476,7 @@ const ladderTrace = trace => { LADDER_TRACES.of[trace.stage] = trace; };
       request = step = 0;
       show();
     }
-    play.textContent = "Pause";
+    play.textContent = say("Pause");
     timer = setInterval(() => {
       turnStep(1);
       if (atEnd()) stop();
@@ -479,7 +517,7 @@ const ladderTrace = trace => { LADDER_TRACES.of[trace.stage] = trace; };
     offsets = wanted;
     valid = true;
     panel.classList.remove("stale");
-    requestText.textContent = `request ${request + 1} of ${line.first.length}`;
+    requestText.textContent = say("request {} of {}", request + 1, line.first.length);
     layout.setAttribute("aria-invalid", "false");
     message.textContent = doubt(line, request, offsets);
     message.className = message.textContent ? "doubtful" : "";
@@ -490,9 +528,9 @@ const ladderTrace = trace => { LADDER_TRACES.of[trace.stage] = trace; };
     const beyond = steps.length - least();
     result.replaceChildren(
       make("strong", {}, plural(steps.length, unit())),
-      ` for this request; as the kernel has it: ${recorded}, the fewest possible: ` +
-      `${digits(line.ideal)}. All ${line.first.length} recorded: ${total}, ` +
-      `as the kernel has it: ${was}.` + (beyond > 0 ? ` Red: the ${beyond} beyond the fewest.` : ""));
+      say(" for this request; as the kernel has it: {}, the fewest possible: {}. All {} recorded: {}, as the kernel has it: {}.",
+          recorded, digits(line.ideal), line.first.length, total, was),
+      beyond > 0 ? say(" Red: the {} beyond the fewest.", beyond) : "");
     step = Math.min(step, steps.length - 1);
     draw();
   }
@@ -501,66 +539,65 @@ const ladderTrace = trace => { LADDER_TRACES.of[trace.stage] = trace; };
   const laneText = list => list.length === 0 ? "" : list.length === 1 ? `${list[0]}`
                                                                       : `${list[0]}+`;
   const cell = (head, list, kind) => make("span", { className: `cell ${kind}`,
-    title: list.length > 0 ? `${head}: lane ${list.join(", ")}` : `${head}: idle` },
-    make("small", {}, head.replace(/^\w+ /, "")), make("b", {}, laneText(list)));
+    title: list.length > 0 ? say("{}: lane {}", head, list.join(", ")) : say("{}: idle", head) },
+    make("small", {}, head.replace(/[^\d]/g, "")), make("b", {}, laneText(list)));
 
   // The lanes of a step that want any byte of that word, or fill it.
-  const lanesOfWord = (one, word) => {
-    const bytes = to ?? offsets;
+  const lanesOfWord = (one, word, layoutOf) => {
+    const bytes = to ?? layoutOf;
     return one.lanes.filter(lane => bytes[lane] < (word + 1) * WORD_BYTES &&
                                     bytes[lane] + line.bytes > word * WORD_BYTES);
   };
 
-  function drawWavefront() {
-    const wavefront = steps[step];
-    now.className = "banks";
-    now.replaceChildren(...Array.from({ length: BANKS }, (_, bank) => {
-      const list = wavefront.get(bank)?.lanes ?? [];
-      return cell(`bank ${bank}`, list, list.length > 0 ? kindOf(step) : "");
-    }));
-    all.className = "wavefronts";
-    all.setAttribute("aria-label", `all ${plural(steps.length, "wavefront")}, a row for each`);
-    all.replaceChildren(...steps.map((row, i) => make("div", {
-      className: i === step ? "row current" : "row", onclick: () => { step = i; draw(); } },
-      ...Array.from({ length: BANKS }, (_, bank) =>
-        make("span", { className: row.has(bank) ? kindOf(i) : "" })))));
-    return new Set([...wavefront.values()].flatMap(entry => entry.lanes));
+  // What a row of a step shows: the lanes of each bank, or of each word of a sector.
+  const lanesIn = (one, layoutOf) => line.space !== "global"
+    ? Array.from({ length: BANKS }, (_, bank) => one.get(bank)?.lanes ?? [])
+    : wordsOf(one).map(word => lanesOfWord(one, word, layoutOf));
+  const wordsOf = one => Array.from({ length: SECTOR_BYTES / WORD_BYTES },
+                                    (_, i) => one.sector * SECTOR_BYTES / WORD_BYTES + i);
+
+  // All steps of the request, a row for each, in `box`; `layoutOf` its offsets.
+  function drawAll(box, rows, layoutOf, properties) {
+    box.className = `steps ${line.space === "global" ? "sectors" : "wavefronts"}`;
+    box.setAttribute("aria-label", say(line.space === "global" ? "all {}, a row of words for each"
+                                                               : "all {}, a row for each", plural(rows.length, unit())));
+    box.replaceChildren(...rows.map((one, i) => make("div", { className: "row", ...properties(i) },
+      ...lanesIn(one, layoutOf).map(list => make("span", { className: list.length > 0 ? kindOf(i) : "" })))));
   }
 
-  function drawSector() {
-    const words = SECTOR_BYTES / WORD_BYTES;
-    const row = one => Array.from({ length: words }, (_, i) => one.sector * words + i);
-    now.className = "words";
-    now.replaceChildren(...row(steps[step]).map(word => {
-      const list = lanesOfWord(steps[step], word);
-      return cell(`byte ${word * WORD_BYTES}`, list, list.length > 0 ? kindOf(step) : "");
-    }));
-    all.className = "sectors";
-    all.setAttribute("aria-label", `all ${plural(steps.length, "sector")}, a row of words for each`);
-    all.replaceChildren(...steps.map((one, i) => make("div", {
-      className: i === step ? "row current" : "row", onclick: () => { step = i; draw(); } },
-      ...row(one).map(word =>
-        make("span", { className: lanesOfWord(one, word).length > 0 ? kindOf(i) : "" })))));
-    return new Set(steps[step].lanes);
+  function drawStep() {
+    const one = steps[step], global = line.space === "global";
+    const heads = global ? wordsOf(one).map(word => say("byte {}", word * WORD_BYTES))
+                         : Array.from({ length: BANKS }, (_, bank) => say("bank {}", bank));
+    now.className = global ? "words" : "banks";
+    now.replaceChildren(...lanesIn(one, offsets).map((list, i) => cell(heads[i], list, list.length > 0 ? kindOf(step) : "")));
+    drawAll(all, steps, offsets, i => ({ className: i === step ? "row current" : "row", onclick: () => { step = i; draw(); } }));
+    const changed = layout.value !== ownLayout();
+    kernels.hidden = !changed;
+    yours.textContent = changed ? say("With your layout") : "";
+    if (changed) {
+      const own = relaid(line, request, parseLayout(ownLayout()));
+      drawAll(kernelsAll, stepsOf(line, request, own), own, () => ({}));
+    }
+    return new Set(global ? one.lanes : [...one.values()].flatMap(entry => entry.lanes));
   }
 
   function laneCard(offset, lane, served) {
     const head = make("b", {}, `lane ${lane}`);
-    if (offset < 0) return make("div", { className: "lane idle" }, head, make("span", {}, "idle"));
+    if (offset < 0) return make("div", { className: "lane idle" }, head, make("span", {}, say("idle")));
     const size = line.space === "global" ? SECTOR_BYTES : WORD_BYTES;
     const first = Math.floor(offset / size), last = Math.floor((offset + line.bytes - 1) / size);
     const name = value => line.space === "global" ? value : value % BANKS;
     const range = first === last ? name(first) : `${name(first)}–${name(last)}`;
     return make("div", { className: served.has(lane) ? "lane served" : "lane" }, head,
-      make("span", {}, `byte ${offset}`),
-      make("span", {}, `${line.space === "global" ? "sector" : "bank"} ${range}`),
-      ...(to ? [make("span", {}, `to byte ${to[lane]}`)] : []));
+      make("span", {}, say("byte {}", offset)),
+      make("span", {}, say(line.space === "global" ? "sector {}" : "bank {}", range)),
+      ...(to ? [make("span", {}, say("to byte {}", to[lane]))] : []));
   }
 
   function draw() {
-    const unitName = unit();
-    stepText.textContent = `${unitName} ${step + 1} of ${steps.length}`;
-    const served = line.space === "global" ? drawSector() : drawWavefront();
+    stepText.textContent = say(`${unit()} {} of {}`, step + 1, steps.length);
+    const served = drawStep();
     lanes.replaceChildren(...offsets.map((offset, lane) => laneCard(offset, lane, served)));
     remember();
   }
@@ -580,7 +617,7 @@ const ladderTrace = trace => { LADDER_TRACES.of[trace.stage] = trace; };
         requestText, button("stepper-next-request", "▼", "next request", () => turnRequest(1))),
       make("span", {}, button("stepper-previous", "◀", "step back", () => turnStep(-1)), stepText,
         button("stepper-next", "▶", "step forward", () => turnStep(1)), play)),
-    result, now, all, lanes);
+    result, now, make("div", { className: "both" }, make("div", {}, yours, all), kernels), lanes);
 
   async function start() {
     await load("index");
@@ -597,8 +634,8 @@ const ladderTrace = trace => { LADDER_TRACES.of[trace.stage] = trace; };
       make("pre", {}, code), make("p", { className: "where" }, where),
       make("div", { className: "layout" }, make("label", {}, pitchName, pitch),
         labelled("layout (of lane, row, col, k)", layout),
-        button("stepper-reset", "As the kernel has it", "back to the kernel's layout", reset)),
+        button("stepper-reset", say("As the kernel has it"), "back to the kernel's layout", reset)),
       message, panel);
   }
-  start().catch(() => { root.textContent = "The traces could not be loaded."; });
+  start().catch(() => { root.textContent = say("The traces could not be loaded."); });
 })();

@@ -64,7 +64,7 @@ class Stepper:
         self.page.fill(f"#stepper-{field}", text)
 
 
-def load(site, browser, width=1280, colours="light"):
+def load(site, browser, width=1280, colours="light", name="stepper.html"):
     """A Stepper, and what goes wrong in it from now on."""
     context = browser.new_context(
         viewport={"width": width, "height": 844}, color_scheme=colours, offline=True
@@ -77,7 +77,7 @@ def load(site, browser, width=1280, colours="light"):
         "request",
         lambda asked: None if asked.url.startswith("file:") else problems.append(asked.url),
     )
-    page.goto((site / "stepper.html").as_uri())
+    page.goto((site / name).as_uri())
     page.wait_for_selector("#stepper-panel")
     return Stepper(page), problems
 
@@ -135,6 +135,43 @@ def test_padding_removes_the_conflict(opened):
     assert opened.text("message") == ""
     opened.page.click("#stepper-reset")
     assert opened.cost() == "32 wavefronts"
+
+
+def test_a_layout_of_ones_own_stands_beside_the_kernels(opened):
+    opened.choose("03_transposed_b", "conflicted", "store sB")
+    kernels = opened.page.locator("#stepper-kernels .row")
+    assert kernels.filter(visible=True).count() == 0
+    opened.fill("pitch", "33")
+    assert kernels.filter(visible=True).count() == 32
+    assert kernels.locator(".beyond").count() == 31
+    assert opened.page.locator("#stepper-all .row").count() == 1
+    opened.fill("pitch", "32")
+    assert kernels.filter(visible=True).count() == 0
+
+
+def test_it_speaks_chinese(site, browser):
+    stepper, problems = load(site, browser, name="zh/stepper.html")
+    stepper.choose("03_transposed_b", "conflicted", "store sB")
+    assert (stepper.cost(), stepper.text("step")) == (
+        "32 个 wavefront",
+        "第 1 个 wavefront, 共 32 个",
+    )
+    stepper.fill("layout", "row $ 2")
+    assert stepper.text("message") == '第 5 列: "$" 在这里没有意义'
+    assert re.findall(r"[a-z]{3,} [a-z]{3,}", stepper.page.inner_text("#stepper-panel")) == []
+    stepper.page.context.close()
+    assert problems == []
+
+
+def test_all_that_it_says_is_known_in_chinese():
+    text = (ROOT / "docs/assets/stepper.js").read_text()
+    known, _, rest = text.partition("const say = ")
+    sentences = set(re.findall(r'"((?:[^"\\]|\\.)+)": "', known))
+    said = re.findall(r"""(?:say|LayoutError|labelled)\((["'])(.*?)\1""", rest)
+    said = {words.replace('"', '\\"') for _, words in said}
+    assert len(said) > 30 and said - sentences == set()
+    unsaid = {words for words in sentences - said if f'"{words}"' not in rest}
+    assert all("sector" in words or "wavefront" in words for words in unsaid)  # of a unit
 
 
 def test_a_pitch_that_a_gpu_could_not_use_is_said(opened):
