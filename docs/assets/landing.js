@@ -2,6 +2,8 @@
 "use strict";
 {
   const HOLD = 1800;  // ms for each stage
+  const WORDS = document.documentElement.lang === "zh" ? { play: "播放", pause: "暂停", again: "重播" }
+                                                       : { play: "Play", pause: "Pause", again: "Play again" };
   const drawing = document.querySelector(".landing svg"), button = document.querySelector(".landing button");
   const frames = JSON.parse(drawing.dataset.frames);
   const part = name => drawing.querySelector(`[data-part="${name}"]`);
@@ -21,7 +23,7 @@
     button.textContent = words;
   };
   const step = () => {
-    if (at === frames.length - 1) return stop("Play again");
+    if (at === frames.length - 1) return stop(WORDS.again);
     at += 1;
     show();
   };
@@ -29,12 +31,12 @@
     if (at === frames.length - 1) at = 0;
     show();
     drawing.classList.add("moves");
-    button.textContent = "Pause";
+    button.textContent = WORDS.pause;
     timer = setInterval(step, HOLD);
   };
 
   button.hidden = false;
-  button.addEventListener("click", () => timer ? stop("Play") : play());
-  if (matchMedia("(prefers-reduced-motion: reduce)").matches) stop("Play");
+  button.addEventListener("click", () => timer ? stop(WORDS.play) : play());
+  if (matchMedia("(prefers-reduced-motion: reduce)").matches) stop(WORDS.play);
   else play();
 }
