@@ -673,7 +673,12 @@ def rows(variant: str) -> list[Row]:
     wavefronts = total(variant, PAGE_SIZE).wavefronts
     found = [
         busiest(variant, p, counters),
-        Row("wavefronts, M", wavefronts / 1e6, counted_wavefronts(counters) / 1e6, ",.1f"),
+        Row(
+            "wavefronts of all accesses, M",
+            wavefronts / 1e6,
+            counted_wavefronts(counters) / 1e6,
+            ",.1f",
+        ),
         sectors(variant, PAGE_SIZE, counters),
         Row(
             "instructions, M",

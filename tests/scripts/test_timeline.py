@@ -177,7 +177,7 @@ def test_the_caption_says_how_long_who_waits_for_what(recorded):
     caption = timelines.draw("10_warp_specialized").caption
     assert "that multiply wait 82% for wgmmas of their own, 5% for operands;" in caption
     assert "the one that copies waits 90% for empty buffers" in caption
-    assert "4.0% slower" in caption
+    assert "slows the kernel by 4.0%" in caption
 
 
 def test_what_is_not_there_or_no_recording_is_one_line(tmp_path):

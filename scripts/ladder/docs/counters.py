@@ -17,7 +17,7 @@ WORDS = {
     "issue": "issue slots used",
     "fma_pipe": "FMA pipe",
     "tensor_pipe": "tensor pipe",
-    "shared_pipe": "shared-memory pipe",
+    "shared_pipe": "data stage (shared-memory pipe)",
     "warps_active": "warps active",
     "sectors_ld": "global load sectors",
     "requests_ld": "global load requests",
@@ -98,7 +98,8 @@ def stall_row(counted: list[dict]) -> list[str]:
     cells = []
     for column in counted:
         waits = sorted(((x, reason) for reason, x in ncu.stalls(column).items()), reverse=True)
-        cells.append(", ".join(f"{n} {x:.1f}" for x, n in waits[:STALLS_SHOWN] if x >= 0.05))
+        shown = [(n, x) for x, n in waits[:STALLS_SHOWN] if x >= 0.05]
+        cells.append(", ".join(f"{n} {x:.{2 if x < 1 else 1}f}" for n, x in shown))
     return ["warps waiting, by issued instruction", *cells]
 
 

@@ -119,14 +119,11 @@ def waits(stage: dict, role: str) -> str:
 def caption(stage: dict) -> str:
     parts = [f"{who} {waits(stage, role)}" for role, who in WHO.items() if waits(stage, role)]
     slower = timeline.slower(stage)
-    change = f"{abs(slower):.1f}% {'slower' if slower > 0 else 'faster'}"
+    changes = f"{'slows' if slower > 0 else 'speeds up'} the kernel by {abs(slower):.1f}%"
     waited = (
         f"Of their time {'; '.join(parts)}." if parts else "No wait takes a percent of the time."
     )
-    return (
-        f"{waited} With the recording on all multiprocessors, not only on this one, the kernel is "
-        f"{change}."
-    )
+    return f"{waited} Recording on all multiprocessors, not only on this one, {changes}."
 
 
 def draw(name: str) -> Figure:
