@@ -8,7 +8,7 @@
 //         with wgmma has room. One is filled again behind a tile's multiplications, where everyone
 //         waits anyway.
 // Limit   the clock, from here on, and a block's beginning and end: 87% of the FLOPs that the
-//         tensor cores can do at 1.55 GHz, to which 1.98 GHz fall in a launch (H200, 4096^3).
+//         tensor cores can do at 1.58 GHz, to which 1.98 GHz fall in a launch (H200, 4096^3).
 //         Next: 10, whose roles 11 needs.
 #include "launch.cuh"
 #include "parts/block_order.cuh"

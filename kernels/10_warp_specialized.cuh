@@ -1,6 +1,6 @@
 #pragma once
 // 10 warp_specialized: C[M,N] = A[M,K] * B[K,N], row-major, fp16 in, fp32 accumulate, fp16 out.
-// Idea    one warp does nothing but copy, two warpgroups nothing but multiply. They meet at two
+// Idea    one thread does nothing but copy, two warpgroups nothing but multiply. They meet at two
 //         mbarriers a buffer, "full" and "empty", and never all together.
 // vs 09   the roles, a function each; the ring of buffers with its second barrier; setmaxnreg,
 //         which gives the registers that a copying warpgroup does not need to the others.

@@ -55,12 +55,18 @@ def proofs() -> str:
         return table([head, "stages"], [[key, in_short(of[key])] for key in of if of[key]])
 
     on_gpu = proved.on_gpu()
-    labels["not on a GPU"] = [s.label for name, s in manifest.load().items() if name not in on_gpu]
+    before = proved.read_on_gpu()
+    for name, stage in manifest.load().items():
+        if name not in on_gpu:
+            since = " since its last change" if name in before else ""
+            labels.setdefault(f"not on a GPU{since}", []).append(stage.label)
     right = labels.pop("yes", [])
+    products = sum(stage.label in right for stage in manifest.load().values())
     return "\n\n".join(
         [
-            f"{len(right)} of the {len(manifest.of_one_gpu())} stages that one GPU runs are proved,"
-            f" at {shapes} shapes.",
+            f"Accesses, races and waits are proved of {len(right)} of the"
+            f" {len(manifest.of_one_gpu())} stages that one GPU runs, at {shapes} shapes. C is the"
+            f" product in {products} of them.",
             *(of_gpu(*gpu, on_gpu) for gpu in sorted({gpu_of(entry) for entry in on_gpu.values()})),
             *([by("proved", labels)] if any(labels.values()) else []),
             by("assumed of some", assumed),

@@ -1,5 +1,5 @@
 """Who knows what of whom in a ring of two buffers, as the CPU device reckons it: with clocks. And
-the clock that is missing where a consumer releases its buffer one step too early."""
+the clock that is missing where a consumer releases its buffer one tile too early."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -32,7 +32,7 @@ def ring(early: bool) -> list[Step]:
     """Tile 0 and tile 2, which follow each other in buffer 0. `early`: tile 0 is released when its
     multiplication has begun, instead of when it has been waited for."""
     steps = [
-        Step(PRODUCER, "orders tile 0", 0),
+        Step(PRODUCER, "asks for tile 0", 0),
         Step(COPIES, "fills buffer 0", 0, after=0, touches=True),
         Step(CONSUMER, "waits: full", 0, after=1),
         Step(WGMMA, "reads buffer 0", 0, after=2, touches=True),
@@ -47,7 +47,7 @@ def ring(early: bool) -> list[Step]:
     steps += [
         Step(CONSUMER, "releases 0", row),
         Step(PRODUCER, "waits: empty", row, after=len(steps)),
-        Step(PRODUCER, "orders tile 2", row + 1),
+        Step(PRODUCER, "asks for tile 2", row + 1),
         Step(COPIES, "fills buffer 0", row + 1, after=len(steps) + 2, touches=True),
     ]
     return with_clocks(steps)
@@ -113,10 +113,10 @@ def draw_ring(canvas: Canvas, y: float, steps: list[Step]) -> float:
 def draw() -> Figure:
     canvas = Canvas("Who knows what, in a ring of two buffers")
     canvas.title()
-    canvas.text(8, 44, "gray: who orders it; violet: who waits, and learns of it", "small soft")
+    canvas.text(8, 44, "gray: who starts it; violet: who waits, and learns of it", "small soft")
     canvas.text(8, 72, "released when its multiplication is waited for", "label bold")
     y = draw_ring(canvas, 106, ring(early=False))
-    canvas.text(8, y + 22, "released one step early", "label bold")
+    canvas.text(8, y + 22, "released one tile early", "label bold")
     y = draw_ring(canvas, y + 56, ring(early=True))
     return canvas.figure(
         y + 4,

@@ -133,7 +133,7 @@ def facts(stage: str, t: Tiling) -> list[str]:
     c = sources.constants(stage)
     rows = [f"block: {t.bm}x{wide}", f"{t.threads} threads, {t.threads // LANES} warps"]
     if "CONSUMERS" in c:
-        rows.append(f"{c['CONSUMERS']} warpgroups multiply, 1 copies")
+        rows += [f"{c['CONSUMERS']} warpgroups multiply,", "a thread of another copies"]
     if "CLUSTER" in c:
         rows.append(f"cluster: {c['CLUSTER']} blocks")
     if t.group == "warpgroup":
