@@ -382,8 +382,8 @@ void gemm_as(const Configuration<T>& c, const Gemm<T, T>& p) {
   if (!done_without_kernel(p)) launch_in_waves(c, p);
 }
 
-// What all steps along K of a wave take, in no unit: products, and rows and columns that arrive.
-// (On an H200 it is about a nanosecond a step.)
+// What a step along K takes in all waves, in ns: products, and rows and columns that arrive. By
+// these two numbers 128x256 and 128x128 take as long as 11c's table says (H200).
 template <class T>
 double cost(const Gemm<T, T>& p, const Tiling& c) {
   return waves(p, c) * (9.16e-3 * c.BM * c.BN + 0.976 * (c.BM + c.BN));

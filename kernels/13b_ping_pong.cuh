@@ -53,7 +53,7 @@ __device__ __forceinline__ Tile tile_of_block(int index, int M, int N, int tiles
 }
 
 // The consumers' turns, of which one comes to barrier FIRST_TURN + g of the block to say that it is
-// consumer g's. It is no matter of the tensor cores alone: a consumer that waited for its operands
+// consumer g's. It is not only about the tensor cores: a consumer that waited for its operands
 // while the other one is at the tile before would take a round of the ring for the one after the
 // next, for both have the same parity. A named barrier, as both know how many threads come to it
 // and nobody has to ask again.

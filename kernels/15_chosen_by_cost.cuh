@@ -1,13 +1,13 @@
 #pragma once
 // 15 chosen_by_cost: C[M,N] = A[M,K] * B[K,N], row-major, fp16 in, fp32 accumulate, fp16 out.
 // Idea    the kernels of 11c and 13 to 14 with all their tiles, and of these the one that a model
-//         says is done first. The model has eight constants a candidate, which a program measures:
+//         says is done first. The model has ten constants per candidate, which a program measures:
 //         ./ladder tune, on the GPU that is there.
 // vs 11c  no kernel of its own; the candidates are those of four stages; the model, tuned/model.h,
 //         knows what a launch, a step and a tile take, and what memory allows; a table a GPU;
 //         tuned/choice.h, the choice from a table, which can be asked for its reasons.
 // Limit   the choice comes to 99.5% of the fastest candidate at 22 usual shapes (H200), and at 313
-//         others to 98.4%. The model has one clock: long products take up to 6% longer.
+//         others to 98.4%. The model has one clock: long products take up to 7% longer.
 #include <functional>
 #include <limits>
 #include <map>

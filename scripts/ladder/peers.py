@@ -266,7 +266,7 @@ def table(rows: list[Row]) -> str:
     libraries = [name for name in LIBRARIES[1:] if any(name in r.libraries for r in rows)]
     triton = any(r.triton_percent for r in rows)
     head = ["M x N x K", "cuBLAS us", *libraries, *(["Triton"] if triton else [])]
-    head += [*map(label, stages), "best"]
+    head += [*map(label, stages), "all stages"]
     cells = [head]
 
     def text(value: float | None) -> str:
@@ -299,7 +299,8 @@ def report(records: list[dict]) -> str:
     rows = rows_of(sorted(records, key=lambda r: (math.prod(sizes(r["shape"])), r["shape"])))
     if not rows:
         raise BadInput("there are no results")
-    parts = ["Percent of cuBLAS's own choice; best: of all stages' configurations", table(rows)]
+    head = "Percent of cuBLAS's own choice; all stages: the fastest of their configurations"
+    parts = [head, table(rows)]
     stages = stages_of(rows)
     libraries = ", ".join(sorted({name for r in rows for name in r.libraries}, key=LIBRARIES.index))
     lines = [f"Percent of the fastest of {libraries}:"]
@@ -317,7 +318,7 @@ def report(records: list[dict]) -> str:
         lines.append(f"The lowest of {last}:")
         lines += [
             f"  {short(r.shape)}: {r.percent_of_best(last):.1f} of the fastest library, "
-            f"{r.percent_of_cublas(r.stages[last]):.1f} of cuBLAS; best: {r.best_name}, "
+            f"{r.percent_of_cublas(r.stages[last]):.1f} of cuBLAS; all stages: {r.best_name}, "
             f"{100 * r.fastest_library / r.best:.1f}"
             for r in worst(rows, last)
         ]

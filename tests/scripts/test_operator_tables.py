@@ -115,7 +115,7 @@ def test_numbers_of_eight_bits_stand_beside_those_of_torch(results):
     kind = {"shape": "1x64x128", "scales": "rows", "fast": True, "wrong": False}
     results(fp8=[kind | times])
     assert operator.block("fp8").splitlines()[2:] == [
-        "| 1x64x128 | rows | tensor core | 10 | 10.5 | 105.0 |"
+        "| 1x64x128 | per row | True | 10 | 10.5 | 105.0 |"
     ]
 
 

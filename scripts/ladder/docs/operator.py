@@ -149,7 +149,7 @@ def slowest_rows() -> str:
         times = (number(1e3 * row[f"{name}_ms"]) for name in ("ladder", "torch"))
         call = f"`{row['call']}`"
         lines.append([row["shape"], row["type"], call, *times, f"{row['percent']:.1f}"])
-    return table(["", "type", "call", "us", "torch, us", "%"], lines)
+    return table(["M x N x K", "type", "call", "us", "torch, us", "%"], lines)
 
 
 def fused() -> str:
@@ -186,7 +186,7 @@ def int4() -> str:
         faster = (f"{ms[name] / ms['ladder']:.1f}" for name in ("torch_int4", "torch"))
         lines.append([row["shape"], *(number(1e3 * value) for value in ms.values()), *faster])
     head = ["us", "torch, four bits, us", "torch, bf16, us", "torch / us, four bits", "bf16"]
-    return table(["", *head], lines)
+    return table(["M x N x K", *head], lines)
 
 
 def fp8() -> str:
@@ -194,9 +194,9 @@ def fp8() -> str:
     lines = []
     for row in results()["fp8"]:
         times = (number(1e3 * row[f"{name}_ms"]) for name in ("ladder", "torch"))
-        sums = "tensor core" if row["fast"] else "fp32"
-        lines.append([row["shape"], row["scales"], sums, *times, f"{row['percent']:.1f}"])
-    return table(["", "scales of", "sums", "us", "torch, us", "%"], lines)
+        scales = {"matrices": "per matrix", "rows": "per row"}[row["scales"]]
+        lines.append([row["shape"], scales, str(row["fast"]), *times, f"{row['percent']:.1f}"])
+    return table(["M x N x K", "scales", "`use_fast_accum`", "us", "torch, us", "%"], lines)
 
 
 def decoding() -> str:
