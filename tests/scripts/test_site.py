@@ -576,5 +576,5 @@ def test_a_drawing_with_links_stands_in_the_page_and_keeps_its_rules_for_itself(
     assert "<img" not in drawn and '<a href="../01_naive.html">' in drawn
     assert "<style>.drawing {" in drawn and "[data-md-color-scheme=slate] & {" in drawn
     assert drawn.count("<style>") == 1 and "prefers-color-scheme" not in drawn
-    other = '<img alt="a" src="figures/roofline.svg">'
-    assert hooks.with_drawings(other, "") == other.replace("<img", '<img width="720" height="705"')
+    other = '<img alt="a" src="figures/traffic.svg">'
+    assert hooks.with_drawings(other, "") == other.replace("<img", '<img width="720" height="2019"')
