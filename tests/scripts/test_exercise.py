@@ -165,7 +165,7 @@ CHEATS = {
     "puts its own in the place of the grader's": (
         kernel("out[0] = 0;", "struct Shape {}; int ceil_div(int, int) { return 1; }\n"
                "template <class... T> void expect(T...) {}\nvoid check() {}"),
-        "wrong result|writes past",
+        "race: writes global memory that another block of this launch has written",
     ),
 }  # fmt: skip
 
