@@ -15,9 +15,10 @@ function end() {
 
 const started = () => (worker ??= new Worker(new URL("worker.mjs", import.meta.url), { type: "module" }));
 
-// Makes the compiler ready for what will be asked, where the browser has it in its cache.
-export function prepare(kind) {
-  started().postMessage({ kind });
+// Makes the compiler ready for what will be asked, {kind} and perhaps a program that is kept, where
+// the browser has it in its cache.
+export function prepare(message) {
+  started().postMessage(message);
 }
 
 // What the worker answers. `onProgress` is called with {doing, share}: what it does, and how much of

@@ -2,7 +2,7 @@
 // grader's verdict.
 import { prepare } from "./client.mjs";
 import { makeEditor } from "./editor.mjs";
-import { grade } from "./grading.mjs";
+import { grade, needed } from "./grading.mjs";
 import { data, make, runner } from "./here.mjs";
 import { exported, keepText, note, progressOf, textOf } from "./progress.mjs";
 import { markDone } from "./sidebar.mjs";
@@ -43,8 +43,8 @@ function riddle(verdict, showReport) {
 }
 
 export async function exercisePart(place, name) {
-  prepare("exercise");
   const [grader, exercise] = await Promise.all([data("grader.json"), data(`exercises/${name}.json`)]);
+  prepare(needed(exercise));
   const isPredict = exercise.kind === "predict";
   const answers = Object.keys(exercise.questions).map((question) => make("input", { type: "number", name: question }));
   const code = make("div", { className: "lab-code" });

@@ -6,9 +6,19 @@ import { refusal } from "./refusals.mjs";
 // The names of a program's solutions, and of their files.
 const FILES = { yours: "exercise.cuh", solution: "solution.cuh" };
 
-function programText(names) {
-  const parts = names.map((name) => `#define SOLUTION ${name}\n#define SOLUTION_FILE "${FILES[name]}"\n#define CHECK_FILE "check.cpp"\n#include "exercises/solution.inc"\n`);
-  return `#include "exercises/exercise.h"\n#include "exercises/grader.h"\n${parts.join("")}`;
+// The program of one of them, for the worker.
+function program(exercise, name, text) {
+  const source = `#include "exercises/exercise.h"\n#include "exercises/grader.h"\n#define SOLUTION ${name}\n#define SOLUTION_FILE "${FILES[name]}"\n#define CHECK_FILE "check.cpp"\n#include "exercises/solution.inc"\n`;
+  return { kind: "exercise", source, files: { [FILES[name]]: text, "check.cpp": exercise.check } };
+}
+
+const isCompared = (exercise) => Object.keys(exercise.limits).length > 0;
+// The reference, whose costs others are compared with: compiled once.
+const reference = (exercise) => ({ ...program(exercise, "solution", exercise.solution), keep: true });
+// For client.mjs: what a page's first question will need, and each further one again.
+export function needed(exercise) {
+  if (exercise.kind === "predict") return { ...program(exercise, "yours", exercise.starter), keep: true };
+  return isCompared(exercise) ? reference(exercise) : { kind: "exercise" };
 }
 
 const failed = (line, details = []) => ({ ok: false, line, details, more: [], unplaced: "", places: [] });
@@ -42,14 +52,7 @@ export async function grade(words, exercise, given, seed, onProgress) {
   const text = isPredict ? exercise.starter : given;
   const refused = isPredict ? "" : refusalIn(words, exercise, text);
   if (refused !== "") return failed(`refused: ${FILES.yours}, ${refused}`);
-  const isCompared = Object.keys(exercise.limits).length > 0;
-  const names = isCompared ? ["yours", "solution"] : ["yours"];
-  const answer = await ask({
-    kind: "exercise",
-    source: programText(names),
-    files: { [FILES.yours]: text, [FILES.solution]: exercise.solution, "check.cpp": exercise.check },
-    runs: [["yours", String(seed), "/report"], ...(isCompared ? [["solution", String(seed), "/report", "once"]] : [])],
-  }, onProgress);
+  const answer = await ask({ ...program(exercise, "yours", text), keep: isPredict, runs: [["yours", String(seed), "/report"]] }, onProgress);
   if (answer.stopped) return answer;
   if (answer.error !== undefined) throw new Error(answer.error);
   if (answer.refused !== undefined) {
@@ -57,6 +60,11 @@ export async function grade(words, exercise, given, seed, onProgress) {
     return failed(first, rest);
   }
   if (answer.state.length > 0) return failed(`refused: \`${answer.state[0]}\` keeps its value between launches`);
-  const [cases, reference = []] = answer.runs.map(casesOf);
-  return isPredict ? judgeAnswer(words, exercise, cases, given) : judge(words, exercise, cases, reference);
+  const cases = casesOf(answer.runs[0]);
+  if (isPredict) return judgeAnswer(words, exercise, cases, given);
+  if (!isCompared(exercise)) return judge(words, exercise, cases, []);
+  const beside = await ask({ ...reference(exercise), runs: [["solution", String(seed), "/report", "once"]] }, onProgress);
+  if (beside.stopped) return beside;
+  if (beside.runs === undefined) throw new Error(beside.error ?? beside.refused);
+  return judge(words, exercise, cases, casesOf(beside.runs[0]));
 }

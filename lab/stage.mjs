@@ -9,7 +9,7 @@ import { words } from "./words.mjs";
 const LARGEST = 256; // of M, N and K: more takes minutes
 
 export async function stagePart(place, name) {
-  prepare("stage");
+  prepare({ kind: "stage" });
   const stage = await data(`stages/${name}.json`);
   const file = `${name}.cuh`;
   const sizes = ["M", "N", "K"].map((letter) => make("input", { type: "number", value: 64, min: 1, max: LARGEST, name: letter }));

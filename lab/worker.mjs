@@ -2,7 +2,8 @@
 // where kind is one of compile.mjs, and runs has the arguments of each run; one out: {runs: [{code,
 // out, error, file}], state, shared, compileMilliseconds, runMilliseconds}, or {refused} with what the compiler
 // says, or {error}. Before it, some of {doing, share}: what is being done, and how much of it is done.
-// A message without a source makes the compiler ready, where the browser has it in its cache.
+// With `keep` the program is kept for when it is asked for again. A message without `runs` makes the
+// compiler ready, and a program to keep, where the browser has the compiler in its cache.
 import { CompileError, filesOf, loadCompiler } from "./compile.mjs";
 import { run } from "./engine.mjs";
 
@@ -53,16 +54,28 @@ async function load(kind) {
 let loading;
 const compilerOf = (kind) => (loading ??= load(kind));
 
-self.onmessage = async ({ data: { kind = "stage", source, files = {}, runs } }) => {
+const kept = new Map(); // what the compiler has made, by what it was made of
+
+async function programOf({ kind, source, files, keep }) {
+  const compiler = await compilerOf(kind);
+  const text = JSON.stringify([source, files]);
+  if (kept.has(text)) return kept.get(text);
+  say("compiling");
+  const made = compiler.compile(kind, source, files);
+  if (keep) kept.set(text, made);
+  return made;
+}
+
+self.onmessage = async ({ data: { kind = "stage", source, files = {}, keep = false, runs } }) => {
   try {
-    if (source === undefined) {
-      if ((await get(COMPILER, "only-if-cached").catch(() => undefined))?.ok) await compilerOf(kind);
+    if (runs === undefined) {
+      if (!(await get(COMPILER, "only-if-cached").catch(() => undefined))?.ok) return;
+      if (source === undefined) await compilerOf(kind);
+      else await programOf({ kind, source, files, keep });
       return;
     }
-    const compiler = await compilerOf(kind);
-    say("compiling");
     const begin = performance.now();
-    const made = compiler.compile(kind, source, files);
+    const made = await programOf({ kind, source, files, keep });
     const compiled = performance.now();
     say("running");
     const textOf = (file) => files[file.replace(/^\/lab\/run\//, "")] ?? headers[file.replace(/^\/lab\//, "")] ?? (file === "/lab/run/kernel.cpp" ? source : undefined);

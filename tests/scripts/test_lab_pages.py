@@ -292,7 +292,7 @@ def test_an_exercise_is_solved_after_a_mistake_and_the_browser_knows_it(lab_site
         "NOT YET  01_thread_mapping: exercise.cuh:7: writes past the end of a row of out"
     )
     assert "writes past the end of a row" in page.inner_text(".lab-message >> nth=0")
-    assert page.get_by_text("2 more findings").is_visible()
+    assert page.get_by_text("3 more findings").is_visible()
     exercise.write(solution)
     assert exercise.grade() == "PASSED  01_thread_mapping: all holds"
     assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
