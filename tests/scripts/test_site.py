@@ -228,6 +228,14 @@ def test_changes_have_the_sentences_of_the_page():
     assert said[lines] in hooks.difference("05b_split_barrier", "05_cp_async")
 
 
+def test_links_to_a_page_are_shown_with_its_title_and_the_card(site):
+    page = (site / "01_naive.html").read_text()
+    assert '<meta property="og:title" content="01 Naive">' in page
+    assert "og:image" not in page  # whose address has to be whole: of a published site alone
+    card = (site / "assets/card.png").read_bytes()
+    assert [int.from_bytes(card[at : at + 4], "big") for at in (16, 20)] == [1200, 630]
+
+
 def pages_in(nav):
     """Of a part of the navigation its pages, in their order."""
     if isinstance(nav, str):
