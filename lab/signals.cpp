@@ -18,8 +18,8 @@ using Clock = std::chrono::steady_clock;
 // Somebody looks on. But a page knows no processor time, and others may have the processor: what
 // never waits for another thread is ended soon, a loop that does later.
 constexpr double MOST_SECONDS_AT_ONCE = 2, MOST_SECONDS = 20;  // of a thread, of a block
-constexpr double PER_PROCESSOR_SECOND = 5;  // of a block, where less is allowed, as by the grader
-constexpr unsigned BETWEEN_LOOKS = 1 << 14;                    // basic blocks
+constexpr double PER_PROCESSOR_SECOND = 5;   // of a block, where less is allowed, as by the grader
+constexpr unsigned BETWEEN_LOOKS = 1 << 14;  // basic blocks
 
 Fiber* home = nullptr;  // null while no fiber runs
 Outcome outcome = Outcome::ENDED;
