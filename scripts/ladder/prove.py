@@ -190,7 +190,7 @@ def ways(stage: manifest.Stage) -> list[tuple[str, ...]]:
     ]
 
 
-RUNS_OF_AN_EDIT = 12  # attention has six shapes with two sets of data each
+RUNS_OF_AN_EDIT = 10  # no proof has fewer: of OWN_CASES five with two sets of data each
 EXACT_TOO = ("random", "exact")
 OWN_CASES = {
     "attention": [
@@ -464,7 +464,7 @@ def prove_all_on_gpu(
 
 def not_refused(edit: planted.Edit, program: Path) -> list[str]:
     """An objection where the runs of a proof that has the edit's data find nothing. Some mistakes
-    are within the tolerance for some random numbers; a proof has as many runs as here, or more."""
+    are within the tolerance for some random numbers, and a proof draws them for each run."""
     options = shlex.split(edit.options)
     data = "random"
     if "--data" in options:

@@ -188,6 +188,7 @@ def test_the_differences_are_pages(site):
     assert "<pre>kernels/02_smem_tiled.cuh</pre><pre>kernels/03_transposed_b.cuh</pre>" in text
     assert 'href="kernels/02_smem_tiled.cuh.html#__codelineno-0-15"' in text
     assert not (site / "source/diff_01.html").exists()
+    assert list(site.rglob("*zh-CN.yaml")) == []  # the scripts' own
 
 
 def sides(html, kind):
