@@ -51,15 +51,6 @@ def beyond(percents: Iterable[float]) -> str:
     return f"; {count} beyond {LEAST} and {MOST} drawn at the edge" if count else ""
 
 
-def percent_axis(canvas: Canvas, what: str) -> None:
-    canvas.title()
-    canvas.text(8, 42, what, "small soft")
-    for percent in LINES:
-        y = level(percent)
-        canvas.line(LEFT, y, RIGHT, y, "thick dash" if percent == 100 else "thin")
-        canvas.text(LEFT - 6, y + 4, str(percent), "small soft", "end")
-
-
 def percent_of_best(rows: list[Row], gpu: str) -> Figure:
     stages = stages_of(rows)
     if not stages:
@@ -67,7 +58,12 @@ def percent_of_best(rows: list[Row], gpu: str) -> Figure:
     stage = stages[-1]
     there = [r for r in rows if stage in r.stages]
     canvas = Canvas(f"{stage} over shapes, {gpu}")
-    percent_axis(canvas, "% of the fastest library, over M N K")
+    canvas.title()
+    canvas.text(8, 42, "% of the fastest library, over M N K", "small soft")
+    for percent in LINES:
+        y = level(percent)
+        canvas.line(LEFT, y, RIGHT, y, "thick dash" if percent == 100 else "thin")
+        canvas.text(LEFT - 6, y + 4, str(percent), "small soft", "end")
     volumes = [math.prod(sizes(r.shape)) for r in there]
     first, last = math.log10(min(volumes)), math.log10(max(volumes))
     step = (RIGHT - LEFT - 8) / max(last - first, 1e-9)
