@@ -20,6 +20,14 @@ void Mbarriers::init(uint64_t* barrier, uint32_t count, const Place& place) {
         "it ends at byte " + std::to_string(end) + " of " + std::to_string(block_.dynamic_bytes));
   if (count == 0) report_finding(place, "an mbarrier for no arrivals");
   auto& entry = all_[barrier];
+  if (entry != nullptr) {
+    if (!entry->waiting.empty() || entry->on_the_way > 0)
+      report_finding(place,
+                     "initialises an mbarrier that is in use: threads wait for it, or TMA counts "
+                     "at it",
+                     "", entry->initialised);
+    replaced_.push_back(std::move(entry));
+  }
   entry = std::make_unique<Mbarrier>();
   entry->count = entry->pending = std::max(count, 1u);
   entry->initialised = place;

@@ -75,7 +75,7 @@ class Mbarriers {
 
   bool any() const { return !all_.empty(); }
   void block_leaves();
-  void forget() { all_.clear(); }
+  void forget() { all_.clear(), replaced_.clear(); }
   // The state of the barrier that the thread waits for, or "".
   std::string waited_for_by(const Thread& thread) const;
 
@@ -95,6 +95,8 @@ class Mbarriers {
 
   Block& block_;
   std::unordered_map<uint64_t*, std::unique_ptr<Mbarrier>> all_;
+  // Initialised again since: threads may still wait for them, and copies count at them.
+  std::vector<std::unique_ptr<Mbarrier>> replaced_;
 };
 
 }  // namespace cpu_device

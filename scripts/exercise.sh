@@ -26,7 +26,7 @@ case " $* " in
     log=$(mktemp)
     [ -f build/exercises/libraries ] || say "building the grader, the first time"
     # Its messages are of interest where it fails. In a subshell, which is what die ends.
-    if ! (build ladder_exercises) >"$log" 2>&1 ||
+    if ! (build ladder_exercises ladder_exercise_yours) >"$log" 2>&1 ||
       { have_gpu && [ -f build/exercises/gpu_libraries ] && ! (build ladder_exercises_gpu) >"$log" 2>&1; }; then
       cat "$log" >&2
       die "the grader does not build"

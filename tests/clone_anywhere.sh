@@ -12,6 +12,10 @@ if [ -d "$1/.venv" ]; then ln -s "$1/.venv" "$clone/.venv"; fi
 cd "$clone"
 cp exercises/01_thread_mapping/solution.cuh exercises/01_thread_mapping/exercise.cuh
 ./scripts/exercise.sh 01
+touch cpu_device/mbarrier.h # as an update does: what is compiled ahead of solutions must follow
+./scripts/exercise.sh 01
+ahead=build/bench/exercises/CMakeFiles/ladder_exercise_yours.dir/cmake_pch.hxx.gch
+[ "$ahead" -nt cpu_device/mbarrier.h ]
 cmake --build build --parallel "$(nproc)" --target ladder_03_transposed_b_cpu >/dev/null
 ./ladder planted tests/planted_edits/03_transposed_b.yaml
 ./ladder add-stage 05f my_idea --parent 05b

@@ -248,6 +248,23 @@ TEST_F(Async, AnInitialisationThatTmaMayNotSee) {
   expect_found("no fence.mbarrier_init");
 }
 
+// While threads wait for it, and a box is on its way: they still get what they waited for.
+__global__ void initialised_again_kernel(CUtensorMap from) {
+  Shared& s = dynamic_shared<Shared>();
+  prepare(s, 1);
+  if (threadIdx.x != 30) {  // who comes behind them
+    ptx::mbarrier_wait_parity(&s.barriers[0], 0);
+  } else {
+    ptx::mbarrier_arrive_expect_tx(&s.barriers[0], BOX_BYTES);
+    ptx::tma_load(s.boxes[0], &from, 0, 0, &s.barriers[0]);
+    ptx::mbarrier_init(&s.barriers[0], 1);  // BUG
+  }
+}
+TEST_F(Async, AnMbarrierInitialisedWhileItIsInUse) {
+  launch(initialised_again_kernel, dim3(1), dim3(32), sizeof(Shared), nullptr, map_in_);
+  expect_found("initialises an mbarrier that is in use");
+}
+
 // Four warps read; one of them is not waited for. The last one reads twice.
 __global__ void one_reader_missing_kernel(int* out) {
   Shared& s = dynamic_shared<Shared>();

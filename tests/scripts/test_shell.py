@@ -254,11 +254,11 @@ say() { echo "== $*"; }
 find_cmake() { CMAKE=true && mkdir -p build; }
 run_tests() { echo "ctest $*"; }
 """
-ALL, QUICK = ["test.sh --all"], ["test.sh "]
-WITHOUT_PROOFS = ["test.sh --all -E ^proof_"]
+ALL, QUICK = ["test.sh --all -E ^scripts_of_the_lab$"], ["test.sh "]
+WITHOUT_PROOFS = ["test.sh --all -E ^(proof_|scripts_of_the_lab$)"]
 SLOW_SCRIPTS = [
     "test.sh -E ^scripts$",
-    "ctest build -R ^(scripts|fuzz_readers|clone_anywhere|traces)",
+    "ctest build -R ^(scripts|fuzz_readers|clone_anywhere|traces) -E ^scripts_of_the_lab$",
 ]
 
 
