@@ -3,9 +3,8 @@
 
 # own_harness_library(NAME CORE SOURCE...): the harness as a library, above the harness of all.
 function(own_harness_library name core)
-  if(LADDER_SANITIZE) # what parses and prints does it once, and compiles in 16 s and not in 28
-    set_source_files_properties(run.cpp PROPERTIES COMPILE_OPTIONS -O0)
-  endif()
+  # What parses and prints does it once.
+  set_source_files_properties(run.cpp PROPERTIES COMPILE_OPTIONS -O0)
   add_library(${name} STATIC ${ARGN})
   target_link_libraries(${name} PUBLIC ${core} fmt::fmt PRIVATE CLI11::CLI11 nlohmann_json::nlohmann_json)
   if(OpenMP_CXX_FOUND)

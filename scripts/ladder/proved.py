@@ -66,6 +66,7 @@ def text_of(stage: str) -> str:
     return "\n".join(headers(f"{stage}.cuh", set()))
 
 
+@cache
 def special(stage: str) -> list[str]:
     """What is assumed of this stage beside what is assumed of all."""
     return [said for word, said in ASSUMED.items() if re.search(word, text_of(stage))]
@@ -160,9 +161,9 @@ def on_gpu() -> dict[str, dict]:
     return {name: e for name, e in read_on_gpu().items() if e["kernel"] == kernel(name)}
 
 
-def state(stage: str) -> str:
+def state(stage: str, recorded: dict[str, dict]) -> str:
     """Of a stage, in a word or two."""
-    known = read().get(stage)
+    known = recorded.get(stage)
     if known is None:
         return "no"
     if known["kernel"] != kernel(stage):
@@ -172,4 +173,4 @@ def state(stage: str) -> str:
 
 def in_short(stage: str) -> str:
     """Likewise, and whether C was proved on a GPU."""
-    return state(stage) + ", GPU" * (stage in on_gpu())
+    return state(stage, read()) + ", GPU" * (stage in on_gpu())

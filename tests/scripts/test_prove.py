@@ -145,18 +145,18 @@ def test_what_is_recorded_is_of_the_kernel_as_it_was(tmp_path, monkeypatch):
             return ["01_naive.cuh:30"]
 
     monkeypatch.setattr(proved, "RECORD", tmp_path / "proved.jsonl")
-    assert proved.state("01_naive") == "no"
+    assert proved.state("01_naive", proved.read()) == "no"
     proved.record("02_smem_tiled", 11, [], Covered(), True)
     proved.record("01_naive", 11, ["1x1x1"], Covered(), False)
     assert [*proved.read()] == ["01_naive", "02_smem_tiled"]
     assert ["several_ways" in entry for entry in proved.read().values()] == [False, True]
-    assert proved.state("01_naive") == "in part"
-    assert proved.state("02_smem_tiled") == "yes"
+    assert proved.state("01_naive", proved.read()) == "in part"
+    assert proved.state("02_smem_tiled", proved.read()) == "yes"
     text = proved.text_of("02_smem_tiled")
     monkeypatch.setattr(proved, "text_of", lambda stage: f"  {text}\n")
-    assert proved.state("02_smem_tiled") == "yes"
+    assert proved.state("02_smem_tiled", proved.read()) == "yes"
     monkeypatch.setattr(proved, "text_of", lambda stage: text.replace("+=", "-="))
-    assert proved.state("02_smem_tiled") == "not since its last change"
+    assert proved.state("02_smem_tiled", proved.read()) == "not since its last change"
 
 
 def digest(**lines):

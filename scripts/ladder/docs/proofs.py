@@ -40,7 +40,7 @@ def proofs() -> str:
     assumed: dict[str, list[str]] = {said: [] for said in proved.ASSUMED.values()}
     shapes = 0
     for name, stage in manifest.of_one_gpu().items():
-        state = proved.state(name)
+        state = proved.state(name, recorded)
         labels.setdefault(state, []).append(stage.label)
         shapes += recorded[name]["shapes"] if state == "yes" else 0
         for said in proved.special(name):
