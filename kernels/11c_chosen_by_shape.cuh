@@ -236,8 +236,8 @@ inline int waves(const Gemm<half, half>& p, const Configuration& c) {
 
 inline void gemm_as(const Configuration& c, const Gemm<half, half>& p, bool all_blocks = false) {
   if (done_without_kernel(p)) return;
-  // No more blocks than it takes to be done in as many waves: where some multiprocessors idle, the
-  // clock is higher (128 of 132; H200, 4096^3).
+  // No more blocks than it takes to be done in as many waves: that is faster where some of the
+  // multiprocessors idle (128 of 132; H200, 4096^3).
   c.launch(p, all_blocks ? std::min(tiles(p, c), fitting(c)) : ceil_div(tiles(p, c), waves(p, c)));
 }
 
