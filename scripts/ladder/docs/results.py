@@ -314,7 +314,7 @@ def packed(stage: str) -> str:
         *names,
         "cuBLAS, 16 bits",
         f"{names[-1]}, % of cuBLAS",
-        "bytes per second, % of a copy's",
+        f"{names[-1]}, bytes per second, % of a copy's",
     ]
     return table(
         head,
