@@ -1,6 +1,6 @@
 #pragma once
 // 22c roles: attention, O = softmax(scale * Q * K^T) * V for each head, bf16 in and out.
-// Idea    a warp copies, and warpgroups start both products of a piece before they wait for either:
+// Idea    one thread copies; warpgroups start both products of a piece before they wait for either:
 //         the scores of the next piece, and the values by the weights of the last. While the tensor
 //         cores do the second, a warpgroup makes the next weights; and what one of them leaves
 //         idle, the other one takes.
