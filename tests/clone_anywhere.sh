@@ -14,8 +14,8 @@ cp exercises/01_thread_mapping/solution.cuh exercises/01_thread_mapping/exercise
 ./scripts/exercise.sh 01
 touch cpu_device/mbarrier.h # as an update does: what is compiled ahead of solutions must follow
 ./scripts/exercise.sh 01
-ahead=build/bench/exercises/CMakeFiles/ladder_exercise_yours.dir/cmake_pch.hxx.gch
-[ "$ahead" -nt cpu_device/mbarrier.h ]
+ahead=(build/bench/exercises/CMakeFiles/ladder_exercise_yours.dir/cmake_pch.hxx.?ch) # .gch of g++, .pch of Clang
+[ "${ahead[0]}" -nt cpu_device/mbarrier.h ]
 cmake --build build --parallel "$(nproc)" --target ladder_03_transposed_b_cpu >/dev/null
 ./ladder planted tests/planted_edits/03_transposed_b.yaml
 ./ladder add-stage 05f my_idea --parent 05b

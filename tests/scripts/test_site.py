@@ -90,7 +90,7 @@ def test_no_page_has_a_fault(site, browser):
         ),
     )
     for path in pages:
-        page.goto(path.as_uri(), wait_until="domcontentloaded")  # images are waited for below
+        page.goto(path.as_uri())
         if len(page.inner_text("article")) < 100 or page.title() == "":
             problems.append(f"{path.name}: hardly any text")
         for width in (DESKTOP, PHONE):
