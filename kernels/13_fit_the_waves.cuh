@@ -32,6 +32,9 @@
 #include "ptx/tensor_map.cuh"
 #include "ptx/tma.cuh"
 #include "ptx/wgmma.cuh"
+#ifndef __CUDACC_RTC__
+  #include "parts/even_rows.h"
+#endif
 
 namespace ladder::fit_the_waves {
 
@@ -96,41 +99,63 @@ struct Shared {
   using Tiles = fit_the_waves::Tiles<T, BM, BN, MAJOR_A, MAJOR_B>;
   // Rows of a piece: the longer, the fewer waits; but not at the price of a buffer.
   static constexpr int PIECE = buffers_beside<Tiles>(64) < buffers_beside<Tiles>(32) ? 32 : 64;
-  static constexpr int LAST_PIECE = BM - (BM - 1) / PIECE * PIECE;
+  // And of the last one of a tile of so many.
+  __host__ __device__ static constexpr int last_piece(int rows) {
+    return rows - (rows - 1) / PIECE * PIECE;
+  }
   static constexpr int PIPE = buffers_beside<Tiles>(PIECE);
   Tiles tiles[PIPE];
   T staged[CONSUMERS][STAGED][PIECE][BOX];  // on their way to C
   uint64_t full[PIPE];                      // completes when a tile has landed
   uint64_t empty[PIPE];  // completes when the consumers of the whole cluster have multiplied it
+
+  // That a step brings, of a tile that has `rows` of A.
+  __host__ __device__ static constexpr uint32_t bytes(int rows) {
+    return decltype(Tiles::A)::bytes(rows) + sizeof Tiles::B;
+  }
 };
 
 // This block's tile, when its cluster is at tile `index`.
 template <int BM, int BN, Pairs PAIRS>
-__device__ __forceinline__ Tile tile_of_block(int index, int M, int N) {
+__device__ __forceinline__ Tile tile_of_block(int index, int M, int N, int rows) {
   constexpr int DOWN = down_of(PAIRS), ACROSS = across_of(PAIRS);
   Tile tile = tile_of<DOWN * BM, ACROSS * BN>(index, M, N, band_height<BM, BN, DOWN>(N));
-  tile.m0 += blockIdx.x / ACROSS % DOWN * BM;
+  tile.m0 = (tile.m0 / BM + blockIdx.x / ACROSS % DOWN) * rows;
   tile.n0 += blockIdx.x % ACROSS * BN;
   return tile;
 }
+
+// What the producer reads, and how much of it a step of a tile is.
+struct Sources {
+  const CUtensorMap &map_A, &map_B;
+  uint32_t bytes;
+};
 
 // The producer's start, of one lane. It prepares each buffer's `full` and at once starts the copies
 // of the first `early` steps, one barrier after the other. All are for this block alone: the other
 // blocks of its cluster need not have any barriers yet. `matrix` is nothing, and in 21, where there
 // are several B's, the number of one.
 template <class Shared, class... Matrix>
-__device__ __forceinline__ void start(Shared& s, const CUtensorMap& map_A, const CUtensorMap& map_B,
-                                      Tile tile, int early, Matrix... matrix) {
+__device__ __forceinline__ void start(Shared& s, const Sources& from, Tile tile, int early,
+                                      Matrix... matrix) {
   if (!ptx::elect_one()) return;
 #pragma unroll
   for (int t = 0; t < Shared::PIPE; ++t) {
     ptx::mbarrier_init(&s.full[t], 1);
     ptx::fence_mbarrier_init();  // TMA sees it, too
     if (t >= early) continue;
-    ptx::mbarrier_arrive_expect_tx(&s.full[t], sizeof s.tiles[t]);
-    s.tiles[t].A.load(map_A, tile.m0, t * BK, &s.full[t]);
-    s.tiles[t].B.load(map_B, tile.n0, t * BK, &s.full[t], matrix...);
+    ptx::mbarrier_arrive_expect_tx(&s.full[t], from.bytes);
+    s.tiles[t].A.load(from.map_A, tile.m0, t * BK, &s.full[t]);
+    s.tiles[t].B.load(from.map_B, tile.n0, t * BK, &s.full[t], matrix...);
   }
+}
+
+// wgmma reads BM rows of A, and no copy brings those from `rows` on.
+template <class Shared>
+__device__ __forceinline__ void clear_below(Shared& s, int rows) {
+  for (auto& tiles : s.tiles) tiles.A.clear_below(rows, threadIdx.x, blockDim.x);
+  ptx::fence_proxy_async();  // wgmma sees it
+  __syncthreads();           // of all threads: a cluster's barrier, below, orders no writes
 }
 
 // The barriers that `users` consumers of each block arrive at; and no thread passes before all
@@ -157,9 +182,9 @@ __device__ __forceinline__ void prepare_others(Shared& s, int users) {
 // what TMA is told in uniform registers, one for the warp; in a branch of lane 0 it would have to
 // move it there.
 template <Pairs PAIRS, class Shared, class... Matrix>
-__device__ __forceinline__ void produce(Shared& s, const CUtensorMap& map_A,
-                                        const CUtensorMap& map_B, Tile tile, int t0, int tiles,
-                                        bool backwards, unsigned& step, Matrix... matrix) {
+__device__ __forceinline__ void produce(Shared& s, const Sources& from, Tile tile, int t0,
+                                        int tiles, bool backwards, unsigned& step,
+                                        Matrix... matrix) {
   constexpr int PIPE = Shared::PIPE, DOWN = down_of(PAIRS), ACROSS = across_of(PAIRS);
   const unsigned down = blockIdx.x / ACROSS % DOWN, across = blockIdx.x % ACROSS;
   for (int t = t0; t < tiles; ++t, ++step) {
@@ -168,26 +193,25 @@ __device__ __forceinline__ void produce(Shared& s, const CUtensorMap& map_A,
     // phase before the first, of parity 1, counts as complete.
     ptx::mbarrier_wait_parity(&s.empty[to], (step / PIPE + 1) % 2);
     if (!ptx::elect_one()) continue;
-    ptx::mbarrier_arrive_expect_tx(&s.full[to], sizeof s.tiles[to]);
+    ptx::mbarrier_arrive_expect_tx(&s.full[to], from.bytes);
     const int k0 = (backwards ? tiles - 1 - t : t) * BK;
     // What a pair shares its blocks bring in turn, each for both.
     if (ACROSS == 1)
-      s.tiles[to].A.load(map_A, tile.m0, k0, &s.full[to]);
+      s.tiles[to].A.load(from.map_A, tile.m0, k0, &s.full[to]);
     else if (step % 2 == across)
-      s.tiles[to].A.load_to(3 << ACROSS * down, map_A, tile.m0, k0, &s.full[to]);
+      s.tiles[to].A.load_to(3 << ACROSS * down, from.map_A, tile.m0, k0, &s.full[to]);
     if (DOWN == 1)
-      s.tiles[to].B.load(map_B, tile.n0, k0, &s.full[to], matrix...);
+      s.tiles[to].B.load(from.map_B, tile.n0, k0, &s.full[to], matrix...);
     else if (step % 2 == down)
-      s.tiles[to].B.load_to((1 | 1 << ACROSS) << across, map_B, tile.n0, k0, &s.full[to]);
+      s.tiles[to].B.load_to((1 | 1 << ACROSS) << across, from.map_B, tile.n0, k0, &s.full[to]);
   }
 }
 
 // And all tiles of this block, of which `early` steps are on their way. `tile_at(index)` is this
 // block's tile when its cluster is at tile `index`.
 template <Pairs PAIRS, class Shared, class TileAt>
-__device__ __forceinline__ void produce_all(Shared& s, const CUtensorMap& map_A,
-                                            const CUtensorMap& map_B, int tiles, int tiles_of_C,
-                                            int early, const TileAt& tile_at) {
+__device__ __forceinline__ void produce_all(Shared& s, const Sources& from, int tiles,
+                                            int tiles_of_C, int early, const TileAt& tile_at) {
   constexpr int PIPE = Shared::PIPE, CLUSTER = cluster_of(PAIRS);
   // Every other tile of C from the end of K: it is mostly in the band of those before, and what
   // they have read last of the band's rows of A is still in L2.
@@ -195,7 +219,7 @@ __device__ __forceinline__ void produce_all(Shared& s, const CUtensorMap& map_A,
   int t0 = early;
   unsigned step = early;
   for (int index = blockIdx.x / CLUSTER; index < tiles_of_C; index += gridDim.x / CLUSTER) {
-    produce<PAIRS>(s, map_A, map_B, tile_at(index), t0, tiles, backwards, step);
+    produce<PAIRS>(s, from, tile_at(index), t0, tiles, backwards, step);
     backwards = !backwards;
     t0 = 0;
   }
@@ -250,7 +274,8 @@ __device__ __forceinline__ unsigned multiply(Shared<T, BM, BN, MAJOR_A, MAJOR_B>
 
 template <class T, int BM, int BN, Pairs PAIRS, Major MAJOR_A, Major MAJOR_B, class Finish>
 __global__ void __launch_bounds__(THREADS, 1)
-    gemm_kernel(int M, int N, int K, int tiles_of_C, const __grid_constant__ CUtensorMap map_A,
+    gemm_kernel(int M, int N, int K, int rows, int tiles_of_C,
+                const __grid_constant__ CUtensorMap map_A,
                 const __grid_constant__ CUtensorMap map_B,
                 const __grid_constant__ CUtensorMap map_C,
                 const __grid_constant__ CUtensorMap map_C_last, T* C, int64_t ldc,
@@ -259,7 +284,8 @@ __global__ void __launch_bounds__(THREADS, 1)
   constexpr int CLUSTER = cluster_of(PAIRS);
   Shared& s = dynamic_shared<Shared>();
   const int tiles = ceil_div(K, BK);
-  const auto tile_at = [&](int index) { return tile_of_block<BM, BN, PAIRS>(index, M, N); };
+  const auto tile_at = [&](int index) { return tile_of_block<BM, BN, PAIRS>(index, M, N, rows); };
+  const Sources from{map_A, map_B, Shared::bytes(rows)};
   const bool is_producer = warp_of_block() == CONSUMERS * WARPGROUP / 32;
   // All buffers are filled before any thread waits for another; in a cluster two, for a copy that
   // is not shared asks more of L2.
@@ -267,18 +293,19 @@ __global__ void __launch_bounds__(THREADS, 1)
 
   ptx::let_next_grid_start();    // without Gemm::starts_early these two do nothing
   ptx::wait_for_grids_before();  // from here on, matrices are read and written
-  if (is_producer) start(s, map_A, map_B, tile_at(blockIdx.x / CLUSTER), early);
+  if (is_producer) start(s, from, tile_at(blockIdx.x / CLUSTER), early);
+  if (rows < BM) clear_below(s, rows);
   prepare_others<CLUSTER>(s, CONSUMERS);
 
   if (threadIdx.x >= CONSUMERS * WARPGROUP) {
     ptx::setmaxnreg_dec<PRODUCER_REGISTERS>();
-    if (is_producer) produce_all<PAIRS>(s, map_A, map_B, tiles, tiles_of_C, early, tile_at);
+    if (is_producer) produce_all<PAIRS>(s, from, tiles, tiles_of_C, early, tile_at);
   } else {
     ptx::setmaxnreg_inc<CONSUMER_REGISTERS>();
     constexpr int BOXES = BN / BOX / CONSUMERS;
     const int first_box = warpgroup_of_block() * BOXES;
     const int warp = threadIdx.x % WARPGROUP / 32;
-    const PiecesOfC<T> to{map_C, map_C_last, C, ldc, M, N};
+    const PiecesOfC<T> to{map_C, map_C_last, C, ldc, M, N, rows};
     unsigned step = 0, piece = 0;
     for (int index = blockIdx.x / CLUSTER; index < tiles_of_C; index += gridDim.x / CLUSTER) {
       const Tile tile = tile_at(index);
@@ -309,25 +336,33 @@ struct Configuration : Tiling {
   void (*launch)(const Gemm<T, T>&, int tiles_of_C, int clusters);
 };
 
+// Of A in a tile: as many in all. Of an A by columns BM, in boxes of 64, which begin on lines.
+template <int BM, Pairs PAIRS, Major MAJOR_A>
+int rows_of_tile(int M) {
+  return MAJOR_A == Major::K ? even_rows(M, BM, down_of(PAIRS)) : BM;
+}
+
 // Throws CudaError where there is no TMA. 13b has a kernel of its own with the same parameters.
 template <class T, int BM, int BN, Pairs PAIRS, Major MAJOR_A, Major MAJOR_B, class Kernel,
           class Finish>
-void launch_kernel(Kernel kernel, const Gemm<T, T>& p, int tiles_of_C, int clusters,
+void launch_kernel(Kernel kernel, const Gemm<T, T>& p, int rows, int tiles_of_C, int clusters,
                    const Finish& finish) {
   using Shared = fit_the_waves::Shared<T, BM, BN, MAJOR_A, MAJOR_B>;
   constexpr int CLUSTER = cluster_of(PAIRS);
   launch_clusters(CLUSTER, kernel, dim3(clusters * CLUSTER), dim3(THREADS), sizeof(Shared),
-                  {p.stream, p.starts_early}, p.M, p.N, p.K, tiles_of_C,
-                  Operand<T, BM, MAJOR_A>::map(p.A, p.M, p.K, p.lda),
+                  {p.stream, p.starts_early}, p.M, p.N, p.K, rows, tiles_of_C,
+                  Operand<T, BM, MAJOR_A>::map(p.A, p.M, p.K, p.lda, rows),
                   Operand<T, BN, MAJOR_B>::map(p.B, p.N, p.K, p.ldb),
                   ptx::tensor_map(p.C, p.M, p.N, p.ldc, Shared::PIECE),
-                  ptx::tensor_map(p.C, p.M, p.N, p.ldc, Shared::LAST_PIECE), p.C, p.ldc, finish);
+                  ptx::tensor_map(p.C, p.M, p.N, p.ldc, Shared::last_piece(rows)), p.C, p.ldc,
+                  finish);
 }
 template <class T, int BM, int BN, Pairs PAIRS, Major MAJOR_A = Major::K, Major MAJOR_B = Major::MN,
           class Finish>
 void launch_and_finish(const Gemm<T, T>& p, int tiles_of_C, int clusters, const Finish& finish) {
   launch_kernel<T, BM, BN, PAIRS, MAJOR_A, MAJOR_B>(
-      gemm_kernel<T, BM, BN, PAIRS, MAJOR_A, MAJOR_B, Finish>, p, tiles_of_C, clusters, finish);
+      gemm_kernel<T, BM, BN, PAIRS, MAJOR_A, MAJOR_B, Finish>, p,
+      rows_of_tile<BM, PAIRS, MAJOR_A>(p.M), tiles_of_C, clusters, finish);
 }
 template <class T, int BM, int BN, Pairs PAIRS>
 void launch_configuration(const Gemm<T, T>& p, int tiles_of_C, int clusters) {
@@ -411,6 +446,16 @@ const Configuration<T>& chosen(const Gemm<T, T>& p) {
 template <class T>
 void gemm_128x256(const Gemm<T, T>& p) {
   gemm_as(configuration<T, 128, 256>(), p);
+}
+// Always 64x128, and all tiles but the last have all 64 rows.
+template <class T>
+void gemm_uneven(const Gemm<T, T>& p) {
+  const auto launch_uneven = [](const Gemm<T, T>& p, int tiles_of_C, int blocks) {
+    launch_kernel<T, 64, 128, Pairs::NONE, Major::K, Major::MN>(
+        gemm_kernel<T, 64, 128, Pairs::NONE, Major::K, Major::MN, ProductAlone>, p, 64, tiles_of_C,
+        blocks, ProductAlone{});
+  };
+  gemm_as(Configuration<T>{{64, 128}, launch_uneven}, p);
 }
 template <LeftOut LEFT_OUT, class T>
 void gemm_without(const Gemm<T, T>& p) {

@@ -42,12 +42,14 @@ enum class Order { TOGETHER, STORES_IN_TURN, IN_TURN };
 // single one to find a tile in a patch takes 0.1 us. Clusters are dealt out to the groups of
 // multiprocessors in turn, so that neighbours in number are none.
 template <int BM, int BN, Pairs PAIRS>
-__device__ __forceinline__ Tile tile_of_block(int index, int M, int N, int tiles_of_C) {
+__device__ __forceinline__ Tile tile_of_block(int index, int M, int N, int rows, int tiles_of_C) {
   constexpr int DOWN = down_of(PAIRS), ACROSS = across_of(PAIRS);
+  Tile tile;
   if (PAIRS == Pairs::NONE && BN == 128 && BM >= BN && tiles_of_C > static_cast<int>(gridDim.x))
-    return tile_in_patch<BM, BN, ceil_div(BAND, BM), PATCH>(index, M, N);
-  Tile tile = tile_of<DOWN * BM, ACROSS * BN, ceil_div(BAND, DOWN * BM)>(index, M, N);
-  tile.m0 += blockIdx.x / ACROSS % DOWN * BM;
+    tile = tile_in_patch<BM, BN, ceil_div(BAND, BM), PATCH>(index, M, N);
+  else
+    tile = tile_of<DOWN * BM, ACROSS * BN, ceil_div(BAND, DOWN * BM)>(index, M, N);
+  tile.m0 = (tile.m0 / BM + blockIdx.x / ACROSS % DOWN) * rows;
   tile.n0 += blockIdx.x % ACROSS * BN;
   return tile;
 }
@@ -68,7 +70,8 @@ __device__ __forceinline__ void hand_turn_on(int group) {
 template <class T, int BM, int BN, Pairs PAIRS, Order ORDER, Major MAJOR_A, Major MAJOR_B,
           class Finish>
 __global__ void __launch_bounds__(THREADS, 1)
-    gemm_kernel(int M, int N, int K, int tiles_of_C, const __grid_constant__ CUtensorMap map_A,
+    gemm_kernel(int M, int N, int K, int rows, int tiles_of_C,
+                const __grid_constant__ CUtensorMap map_A,
                 const __grid_constant__ CUtensorMap map_B,
                 const __grid_constant__ CUtensorMap map_C,
                 const __grid_constant__ CUtensorMap map_C_last, T* C, int64_t ldc,
@@ -79,25 +82,27 @@ __global__ void __launch_bounds__(THREADS, 1)
   Shared& s = dynamic_shared<Shared>();
   const int tiles = ceil_div(K, BK);
   const auto tile_at = [&](int index) {
-    return tile_of_block<BM, BN, PAIRS>(index, M, N, tiles_of_C);
+    return tile_of_block<BM, BN, PAIRS>(index, M, N, rows, tiles_of_C);
   };
+  const Sources from{map_A, map_B, Shared::bytes(rows)};
   const bool is_producer = warp_of_block() == CONSUMERS * WARPGROUP / 32;
   const int early = min(tiles, CLUSTER == 1 ? Shared::PIPE : 2);
 
   ptx::let_next_grid_start();    // without Gemm::starts_early these two do nothing
   ptx::wait_for_grids_before();  // from here on, matrices are read and written
-  if (is_producer) start(s, map_A, map_B, tile_at(blockIdx.x / CLUSTER), early);
+  if (is_producer) start(s, from, tile_at(blockIdx.x / CLUSTER), early);
+  if (rows < BM) clear_below(s, rows);
   prepare_others<CLUSTER>(s, USERS);
 
   if (threadIdx.x >= CONSUMERS * WARPGROUP) {
     ptx::setmaxnreg_dec<PRODUCER_REGISTERS>();
-    if (is_producer) produce_all<PAIRS>(s, map_A, map_B, tiles, tiles_of_C, early, tile_at);
+    if (is_producer) produce_all<PAIRS>(s, from, tiles, tiles_of_C, early, tile_at);
   } else {
     ptx::setmaxnreg_inc<CONSUMER_REGISTERS>();
     constexpr int BOXES = BN / BOX / USERS;
     const int group = warpgroup_of_block(), warp = threadIdx.x % WARPGROUP / 32;
     const int first_box = USERS == 1 ? 0 : group * BOXES;
-    const PiecesOfC<T> to{map_C, map_C_last, C, ldc, M, N};
+    const PiecesOfC<T> to{map_C, map_C_last, C, ldc, M, N, rows};
     unsigned step = 0, piece = 0;
     int turn = 0;
     const int clusters = gridDim.x / CLUSTER;
@@ -132,8 +137,8 @@ template <class T, int BM, int BN, Pairs PAIRS, Order ORDER, Major MAJOR_A = Maj
           Major MAJOR_B = Major::MN, class Finish>
 void launch_and_finish(const Gemm<T, T>& p, int tiles_of_C, int clusters, const Finish& finish) {
   launch_kernel<T, BM, BN, PAIRS, MAJOR_A, MAJOR_B>(
-      gemm_kernel<T, BM, BN, PAIRS, ORDER, MAJOR_A, MAJOR_B, Finish>, p, tiles_of_C, clusters,
-      finish);
+      gemm_kernel<T, BM, BN, PAIRS, ORDER, MAJOR_A, MAJOR_B, Finish>, p,
+      rows_of_tile<BM, PAIRS, MAJOR_A>(p.M), tiles_of_C, clusters, finish);
 }
 template <class T, int BM, int BN, Pairs PAIRS, Order ORDER>
 void launch_configuration(const Gemm<T, T>& p, int tiles_of_C, int clusters) {

@@ -50,7 +50,7 @@ struct Walk {
     return group < groups;
   }
   __device__ __forceinline__ Tile tile(int index) const {
-    Tile tile = tile_of_block<BM, BN, Pairs::NONE>(index - first, end - begin, N);
+    Tile tile = tile_of_block<BM, BN, Pairs::NONE>(index - first, end - begin, N, BM);
     tile.m0 += begin;
     return tile;
   }
@@ -67,14 +67,13 @@ struct PiecesOfGroup : PiecesOfC<half> {
 // The producer's tiles, as in 13. A box of A may have rows of the next group, of which nothing is
 // stored; one of B has zeros behind the last row of its own matrix.
 template <class Shared, int BM, int BN>
-__device__ __forceinline__ void produce_all(Shared& s, const CUtensorMap& map_A,
-                                            const CUtensorMap& map_B, int tiles, int early,
+__device__ __forceinline__ void produce_all(Shared& s, const Sources& from, int tiles, int early,
                                             Walk<BM, BN>& walk) {
   bool backwards = false;
   int t0 = early;
   unsigned step = early;
   for (int index = blockIdx.x; walk.reach(index); index += gridDim.x) {
-    produce<Pairs::NONE>(s, map_A, map_B, walk.tile(index), t0, tiles, backwards, step, walk.group);
+    produce<Pairs::NONE>(s, from, walk.tile(index), t0, tiles, backwards, step, walk.group);
     backwards = !backwards;
     t0 = 0;
   }
@@ -94,14 +93,15 @@ __global__ void __launch_bounds__(THREADS, 1)
   const bool is_producer = warp_of_block() == CONSUMERS * WARPGROUP / 32;
   const int early = min(tiles, Shared::PIPE);
   Walk<BM, BN> walk{ends, max(1, groups), M, N};
+  const Sources from{map_A, map_B, Shared::bytes(BM)};
 
   if (!walk.reach(blockIdx.x)) return;  // there are more blocks than tiles
-  if (is_producer) start(s, map_A, map_B, walk.tile(blockIdx.x), early, walk.group);
+  if (is_producer) start(s, from, walk.tile(blockIdx.x), early, walk.group);
   prepare_others<CLUSTER>(s, CONSUMERS);
 
   if (threadIdx.x >= CONSUMERS * WARPGROUP) {
     ptx::setmaxnreg_dec<PRODUCER_REGISTERS>();
-    if (is_producer) produce_all(s, map_A, map_B, tiles, early, walk);
+    if (is_producer) produce_all(s, from, tiles, early, walk);
   } else {
     ptx::setmaxnreg_inc<CONSUMER_REGISTERS>();
     constexpr int BOXES = BN / BOX / CONSUMERS;
@@ -112,7 +112,7 @@ __global__ void __launch_bounds__(THREADS, 1)
     for (int index = blockIdx.x; walk.reach(index); index += gridDim.x) {
       const Tile tile = walk.tile(index);
       const int n0 = tile.n0 + first_box * BOX;
-      const PiecesOfGroup to{{map_C, map_C_last, C, ldc, walk.end, N}};
+      const PiecesOfGroup to{{map_C, map_C_last, C, ldc, walk.end, N, BM}};
       float acc[BOXES][BM / 2];
       const unsigned last = multiply<CLUSTER>(s, tiles, first_box, acc, step);
       ptx::wgmma_wait_group<0>();
@@ -139,7 +139,7 @@ void launch_configuration(const Gemm<half, half>& p, int blocks) {
          p.groups.count, p.M, p.N, p.K, Operand<half, BM, Major::K>::map(p.A, p.M, p.K, p.lda),
          ptx::tensor_map_of_several(p.B, std::max(1, p.groups.count), p.K, p.N, p.ldb, BK),
          ptx::tensor_map(p.C, p.M, p.N, p.ldc, Shared::PIECE),
-         ptx::tensor_map(p.C, p.M, p.N, p.ldc, Shared::LAST_PIECE), p.C, p.ldc);
+         ptx::tensor_map(p.C, p.M, p.N, p.ldc, Shared::last_piece(BM)), p.C, p.ldc);
 }
 template <int BM, int BN>
 constexpr Configuration configuration(double step = 1, double tile = 0) {

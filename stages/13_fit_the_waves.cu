@@ -14,6 +14,7 @@ int main(int argc, char** argv) {
           {"not_transposed", ladder::overlapped_stores::gemm},
           {"one_tile", gemm_128x256<half>},
           {"multiples_of_64", gemm_without<LeftOut::HEIGHTS, half>},
+          {"uneven_64x128", gemm_uneven<half>},
           {"no_pairs", gemm_without<LeftOut::PAIRS, half>},
           {"fit_the_waves", gemm<half>},
       },

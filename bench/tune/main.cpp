@@ -45,13 +45,18 @@ const std::vector<std::string> USUAL = {
 // Rows that divide by nothing at weights of public models, with which constants are calibrated.
 const std::vector<std::string> AS_USED = [] {
   std::vector<std::string> all;
-  for (const char* rows : {"4", "9", "23", "37", "59", "90", "130", "190", "257", "327", "420",
-                           "555", "777", "1337", "2111", "3001"})
-    for (const char* weights :
-         {"x4096x4096", "x14336x4096", "x4096x14336", "x2112x7168", "x7168x16384", "x5760x2880",
-          "x1024x8192", "x3584x18944", "x6144x4096", "x28672x8192", "x18944x3584", "x3584x14336",
-          "x5120x32768", "x5120x17920"})
-      all.push_back(std::string(rows) + weights);
+  const auto add = [&](std::initializer_list<int> rows,
+                       std::initializer_list<const char*> weights) {
+    for (const int m : rows)
+      for (const char* weight : weights) all.push_back(std::to_string(m) + weight);
+  };
+  add({4, 9, 23, 37, 59, 90, 130, 190, 257, 327, 420, 555, 777, 1337, 2111, 3001},
+      {"x4096x4096", "x14336x4096", "x4096x14336", "x2112x7168", "x7168x16384", "x5760x2880",
+       "x1024x8192", "x3584x18944", "x6144x4096", "x28672x8192", "x18944x3584", "x3584x14336",
+       "x5120x32768", "x5120x17920"});
+  add({1, 2, 3, 5, 7, 11, 17, 29, 43, 67, 101, 151, 227, 347, 523, 787, 1181, 1777, 2683, 4093},
+      {"x6144x4096", "x28672x8192", "x18944x3584", "x3584x14336", "x5120x32768", "x5120x17920",
+       "x2112x7168", "x5760x2880"});
   return all;
 }();
 
@@ -180,7 +185,7 @@ class Bench {
 
 constexpr double NS_PER_MS = 1e6;
 constexpr double SOME_MS = 0.05;  // before anything is known
-constexpr int FIRST_ROUNDS = 3;
+constexpr int FIRST_ROUNDS = 5;
 // Whoever is predicted to take this much longer than the first is not launched.
 constexpr double PREDICTED_FACTOR = 1.5;
 // Products as users have them are launched behind each other, and may then take longer than after a

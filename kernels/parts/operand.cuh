@@ -31,8 +31,14 @@ struct Operand {
   __host__ __device__ static constexpr uint32_t bytes_to(int first, int k) {
     return (first * BK + k) * sizeof(T);
   }
-  static CUtensorMap map(const T* matrix, int width, int K, int64_t ld) {
-    return ptx::tensor_map(matrix, width, K, ld, WIDTH);
+  // Of a tile that has `rows` of the WIDTH: what load() brings, and zeros in place of the others.
+  __host__ __device__ static constexpr uint32_t bytes(int rows) { return rows * BK * sizeof(T); }
+  __device__ __forceinline__ void clear_below(int rows, int thread, int threads) {
+    uint4* const below = reinterpret_cast<uint4*>(box[rows]);
+    for (int i = thread; i < (WIDTH - rows) * BK * int{sizeof(T)} / 16; i += threads) below[i] = {};
+  }
+  static CUtensorMap map(const T* matrix, int width, int K, int64_t ld, int rows = WIDTH) {
+    return ptx::tensor_map(matrix, width, K, ld, rows);
   }
 };
 
@@ -61,7 +67,11 @@ struct Operand<T, WIDTH, ptx::Major::MN> {
   __host__ __device__ static constexpr uint32_t bytes_to(int first, int k) {
     return (first * BK + k * BOX) * sizeof(T);
   }
-  static CUtensorMap map(const T* matrix, int width, int K, int64_t ld) {
+  // Boxes are of 64 rows, so a tile has all of its own.
+  __host__ __device__ static constexpr uint32_t bytes(int /* rows */) { return sizeof(Operand); }
+  __device__ __forceinline__ void clear_below(int /* rows */, int /* thread */, int /* threads */) {
+  }
+  static CUtensorMap map(const T* matrix, int width, int K, int64_t ld, int /* rows */ = WIDTH) {
     return ptx::tensor_map(matrix, K, width, ld, BK);
   }
 };

@@ -36,6 +36,7 @@ struct PiecesOfC {
   T* C;
   int64_t ldc;
   int M, N;
+  int rows;  // of C in a tile
 
   // Whether TMA would write past the end of a row, of a piece from column n on. (21 asks for the
   // row behind the piece, too.)
@@ -78,25 +79,28 @@ __device__ __forceinline__ void store_transposed(T (&places)[GROUPS][STAGED][PIE
   const int group = warpgroup_of_block();
   const int warp = threadIdx.x % WARPGROUP / 32, lane = threadIdx.x % 32;
   const bool sends = threadIdx.x % WARPGROUP == 0;
+  const int end = min(m0 + to.rows, to.M);
 #pragma unroll
   for (int w = 0; w < BOXES; ++w)
 #pragma unroll
-    for (int row0 = 0; row0 < BM; row0 += PIECE, ++piece) {
+    for (int row0 = 0; row0 < BM; row0 += PIECE) {
+      if (row0 >= to.rows) break;
       const int m = m0 + row0, n = n0 + w * COLS;
       finish.template piece<PIECE>(&acc[w][row0 / 2], row0, BM - row0, columns[w], m0,
-                                   n + warp * 16, to.M, to.N, lane);
+                                   n + warp * 16, end, to.N, lane);
       T(*const staged)[COLS] = places[group][piece % STAGED];
       wait_for_place<STAGED>(group);
       stage_transposed<PIECE>(staged, acc[w], row0, warp, lane);
       wait_for_warps(group);
-      if (to.is_cut(m0 + min(row0 + PIECE, BM), n))  // TMA would write past the end
+      if (to.is_cut(m0 + min(row0 + PIECE, to.rows), n))  // TMA would write past the end
         for (int row = warp * 8; row < PIECE && row0 + row < BM; row += WARPGROUP / 32 * 8)
-          store_staged<8>(&staged[row], to.C, to.ldc, m + row, n, to.M, to.N, lane);
+          store_staged<8>(&staged[row], to.C, to.ldc, m + row, n, end, to.N, lane);
       else if (sends)
-        ptx::tma_store(row0 + PIECE <= BM ? &to.pieces : &to.last_pieces, n, m, staged);
+        ptx::tma_store(row0 + PIECE <= to.rows ? &to.pieces : &to.last_pieces, n, m, staged);
       // A group for each piece, an empty one for what the warps have stored: the wait above counts
       // them.
       if (sends) ptx::bulk_commit_group();
+      ++piece;
     }
 }
 

@@ -33,10 +33,10 @@ inline constexpr Candidate MORE_HEIGHTS[] = {
     {Kernel::FIT_THE_WAVES, 88, 256, 1, 1, 1, 1},  {Kernel::FIT_THE_WAVES, 136, 256, 1, 1, 1, 1},
     {Kernel::FIT_THE_WAVES, 80, 128, 1, 1, 1, 1},  {Kernel::FIT_THE_WAVES, 120, 128, 1, 1, 1, 1},
     {Kernel::FIT_THE_WAVES, 232, 128, 1, 1, 1, 1}, {Kernel::FIT_THE_WAVES, 120, 256, 1, 1, 1, 1}};
-// And large tiles of 14 whose K a cluster divides: where they pay, it is products that take the
-// time.
+// And tiles of 14 whose K a cluster divides, and which the stage has not: large ones, where
+// products are what takes the time, and one for the first rows beyond 64.
 constexpr bool is_large(const Candidate& c) {
-  return c.split > 1 && c.BM > 64 && c.BN > 64;
+  return c.split > 1 && c.BM > 64 && (c.BN > 64 || c.BM == 72);
 }
 constexpr bool is_of_library(const Candidate& c) {
   for (const Candidate& more : MORE_HEIGHTS)

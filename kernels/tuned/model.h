@@ -61,7 +61,8 @@ constexpr double DRAWERS = 0.5;
 // use for C: so many ns more (fitted to the same sweep).
 constexpr double CUT_C = 600;
 // Rows of a tile that are below A: to fill them with zeros takes TMA time, too. As if a byte of
-// them were four tenths of one from memory (fitted to the choice at 427 shapes, H200).
+// them were four tenths of one from memory (fitted to the choice at 427 shapes, H200). Not where
+// tiles share A's rows evenly (parts/even_rows.h): there nothing is filled.
 constexpr double BELOW_A = 0.4;
 // Who has all of a multiprocessor's shared memory on its way takes longer for all bytes than 14,
 // which leaves some of it empty: so many times as long. Where fewer than half of all
@@ -223,7 +224,9 @@ Estimate estimate(const Gemm<In, Out>& p, const Candidate& c, const Constants& c
   const double later = constants.later * (c.kernel == Kernel::PING_PONG ? 1 + IN_TURN : 1);
   e.work = wave + static_cast<double>(e.waves - 1) * (constants.tile + later * wave);
   const double reads_of_B = 1 + READ_AGAIN * static_cast<double>(tiles_m - 1);
-  const double below_A = static_cast<double>(tiles_m) * c.BM * c.down - M;
+  const bool is_even =
+      (c.kernel == Kernel::FIT_THE_WAVES || c.kernel == Kernel::PING_PONG) && !p.transposed_a;
+  const double below_A = is_even ? 0 : static_cast<double>(tiles_m) * c.BM * c.down - M;
   const double bytes =
       (M * K + reads_of_B * K * N + BELOW_A * static_cast<double>(tiles_n) * below_A * K) *
           sizeof(In) +

@@ -22,7 +22,7 @@ struct Code {
   std::string cubin;
   std::string kernel;  // its name in there
   // Bytes of shared memory and threads of a block, and what else the launcher has to know of a
-  // tile: of 13, 13b and 18 the rows of a piece and of the last one, of 14 the buffers.
+  // tile: of 13, 13b and 18 the rows of a piece of C, of 14 the buffers.
   std::vector<int> numbers;
 };
 

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "../../launch.cuh"
+#include "../../parts/even_rows.h"
 #include "../../parts/no_kernel.cuh"
 #include "../../ptx/stream_value.cuh"
 #include "../../ptx/tensor_map.cuh"
@@ -134,22 +135,15 @@ void launch_tiles(const Loaded& kernel, Problem<T> p, const void* arguments) {
   int tiles = ceil_div(p.M, c.down * c.BM) * ceil_div(p.N, c.across * c.BN);
   const int waves = ceil_div(tiles, tuned::places(c, kernel.multiprocessors));
   const int blocks = ceil_div(tiles, waves) * c.cluster();
-  CUtensorMap map_A = operand_map(p.A, p.M, p.K, p.lda, !p.transposed_a, c.BM),
+  int rows = p.transposed_a ? c.BM : even_rows(p.M, c.BM, c.down);
+  const int piece = kernel.numbers[2], last_piece = rows - (rows - 1) / piece * piece;
+  CUtensorMap map_A = operand_map(p.A, p.M, p.K, p.lda, !p.transposed_a, rows),
               map_B = operand_map(p.B, p.N, p.K, p.ldb, p.transposed_b, c.BN),
-              map_C = ptx::tensor_map(p.C, p.M, p.N, p.ldc, kernel.numbers[2]),
-              map_C_last = ptx::tensor_map(p.C, p.M, p.N, p.ldc, kernel.numbers[3]);
+              map_C = ptx::tensor_map(p.C, p.M, p.N, p.ldc, piece),
+              map_C_last = ptx::tensor_map(p.C, p.M, p.N, p.ldc, last_piece);
   char none = 0;
-  void* parameters[] = {&p.M,
-                        &p.N,
-                        &p.K,
-                        &tiles,
-                        &map_A,
-                        &map_B,
-                        &map_C,
-                        &map_C_last,
-                        &p.C,
-                        &p.ldc,
-                        arguments_or(arguments, none)};
+  void* parameters[] = {&p.M,   &p.N,   &p.K,        &rows, &tiles, &map_A,
+                        &map_B, &map_C, &map_C_last, &p.C,  &p.ldc, arguments_or(arguments, none)};
   launch_kernel(kernel, dim3(static_cast<unsigned>(blocks)), {p.stream, p.starts_early},
                 parameters);
 }
