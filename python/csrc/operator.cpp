@@ -102,20 +102,24 @@ Tensor by_torch(const Tensor& a, const Tensor& b, const OptionalTensor& bias,
 
 void by_torch_into(const Tensor& a, const Tensor& b, const OptionalTensor& bias,
                    Activation activation, Tensor out) {
-  bias ? at::addmm_out(out, *bias, a, b) : at::mm_out(out, a, b);
+  if (a.dim() == 3)
+    bias ? at::baddbmm_out(out, *bias, a, b) : at::bmm_out(out, a, b);
+  else
+    bias ? at::addmm_out(out, *bias, a, b) : at::mm_out(out, a, b);
   if (activation != Activation::NONE) out.copy_(activated(out, activation));
 }
 
 // ---- By the library ----------------------------------------------------------------------------
 
-// C = activation(a * b + bias), each of which lies by rows or by columns, C by rows.
+// C = activation(a * b + bias), each of which lies by rows or by columns, C by rows; of batches the
+// first.
 template <class T>
 ladder::Gemm<T, T> problem(const Tensor& a, const Tensor& b, const OptionalTensor& bias,
                            Activation activation, const Tensor& c) {
   const auto of_a = stored(a), of_b = stored(b), of_c = lies(c, false);
   ladder::Gemm<T, T> p{};
-  p.M = static_cast<int>(a.size(0)), p.N = static_cast<int>(b.size(1));
-  p.K = static_cast<int>(a.size(1));
+  p.M = static_cast<int>(a.size(-2)), p.N = static_cast<int>(b.size(-1));
+  p.K = static_cast<int>(a.size(-1));
   p.A = static_cast<const T*>(a.const_data_ptr()), p.lda = of_a->ld;
   p.B = static_cast<const T*>(b.const_data_ptr()), p.ldb = of_b->ld;
   p.C = static_cast<T*>(c.mutable_data_ptr()), p.ldc = of_c->ld;
@@ -131,12 +135,15 @@ template <class T>
 void into(const Tensor& a, const Tensor& b, const OptionalTensor& bias, Activation activation,
           const Tensor& c) {
   ladder::Gemm<T, T> p = problem<T>(a, b, bias, activation, c);
+  ladder::GemmOptions options;
+  if (a.dim() == 3)
+    options.batch = {static_cast<int>(a.size(0)), a.stride(0), b.stride(0), c.stride(0)};
   Tensor workspace;  // the allocator gives it to others only on the same stream
-  if (const uint64_t bytes = ladder::workspace_bytes(p)) {
+  if (const uint64_t bytes = ladder::workspace_bytes(p, options)) {
     workspace = at::empty({static_cast<int64_t>(bytes)}, a.options().dtype(at::kByte));
     p.workspace = workspace.mutable_data_ptr(), p.workspace_bytes = bytes;
   }
-  ladder::gemm(p);
+  ladder::gemm(p, options);
 }
 
 void into(const Tensor& a, const Tensor& b, const OptionalTensor& bias, Activation activation,
@@ -152,11 +159,13 @@ void into(const Tensor& a, const Tensor& b, const OptionalTensor& bias, Activati
 }
 
 // The library copies rows that do not begin on 16 bytes; what it cannot name is copied here:
-// matrices of which neither rows nor columns are contiguous, and a C that is not by rows.
+// matrices of which neither rows nor columns are contiguous, and a C that is not by rows. So is a
+// batch of C's with gaps, which no single launch writes.
 void into_any(const Tensor& a, const Tensor& b, const OptionalTensor& bias, Activation activation,
               const Tensor& c) {
   const auto named = [](const Tensor& t) { return stored(t) ? t : t.contiguous(); };
-  const Tensor to = lies(c, false) ? c : at::empty(c.sizes(), c.options());
+  const bool is_named = c.dim() == 3 ? c.is_contiguous() : lies(c, false).has_value();
+  const Tensor to = is_named ? c : at::empty(c.sizes(), c.options());
   into(named(a), named(b), bias ? OptionalTensor(bias->contiguous()) : bias, activation, to);
   if (!to.is_same(c)) c.copy_(to);
 }
@@ -171,13 +180,10 @@ Tensor by(const Way& way, const Tensor& a, const Tensor& b, const OptionalTensor
           Activation activation) {
   const c10::cuda::CUDAGuard guard(a.device());
   if (way.by == Way::TORCH || !is_hopper(a)) return by_torch(a, b, bias, activation);
-  if (a.dim() == 2) {
-    const Tensor c = at::empty({a.size(0), b.size(1)}, a.options());
-    into_any(a, b, bias, activation, c);
-    return c;
-  }
-  const Tensor c = at::empty({a.size(0), a.size(1), b.size(2)}, a.options());
-  for (int64_t i = 0; i < a.size(0); ++i) into_any(a[i], b[i], bias, activation, c[i]);
+  auto sizes = a.sizes().vec();
+  sizes.back() = b.size(-1);
+  const Tensor c = at::empty(sizes, a.options());
+  into_any(a, b, bias, activation, c);
   return c;
 }
 
@@ -192,7 +198,7 @@ Tensor mm_on_cpu(const Tensor& a, const Tensor& b, const OptionalTensor& bias, N
 Tensor mm_on_gpu(const Tensor& a, const Tensor& b, const OptionalTensor& bias, Name name) {
   const Activation activation = activation_of(name);
   check(a, b, bias);
-  return by(way_of(a, b), a, b, bias, activation);
+  return by(way_of(a, b, !bias && !name), a, b, bias, activation);
 }
 
 // Whether or not copies pay, by the library.
@@ -260,12 +266,15 @@ void matmul_out(const Tensor& a, const Tensor& b, const OptionalTensor& bias, Na
     TORCH_CHECK(out.sizes() == sizes, "out has the shape ", out.sizes(), ", but the product has ",
                 sizes);
   };
-  if (a.is_cuda() && a.dim() == 2 && b.dim() == 2) {
+  const bool are_batches = a.dim() == 3 && b.dim() == 3 && a.size(0) == b.size(0);
+  if (a.is_cuda() && (are_batches || (a.dim() == 2 && b.dim() == 2))) {
     const Activation activation = activation_of(name);
     check(a, b, bias);
-    check_shape({a.size(0), b.size(1)});
+    auto sizes = a.sizes().vec();
+    sizes.back() = b.size(-1);
+    check_shape(sizes);
     const c10::cuda::CUDAGuard guard(a.device());
-    if (way_of(a, b).by == Way::TORCH || !is_hopper(a))
+    if (way_of(a, b, !bias && !name).by == Way::TORCH || !is_hopper(a))
       return by_torch_into(a, b, bias, activation, out);
     return into_any(a, b, bias, activation, out);
   }
@@ -353,6 +362,7 @@ std::string explain(const Tensor& a, const Tensor& b) {
     text += std::string(" on aligned copies of") + (way.copy_a ? " a" : "") +
             (way.copy_b ? " b" : "") + (way.copy_c ? " C" : "") + ": " + way.why;
   }
+  if (a.dim() == 3) text += is_one_launch(a, b) ? ", in one launch" : ", a launch for each product";
   return text;
 }
 

@@ -7,6 +7,7 @@ from torch.compiler import is_compiling
 _OPS = torch.ops.gemm_ladder
 # What an OpOverload calls after it has looked for arguments that only a trace can have, which takes
 # longer than the rest of the way to C++.
+_mm = _OPS.mm.default._op
 _matmul = _OPS.matmul.default._op
 _matmul_out = _OPS.matmul.out._op
 _linear = _OPS.linear.default._op
@@ -39,6 +40,19 @@ def matmul(
         return _matmul(a, b, bias, activation)
     _matmul_out(a, b, bias, activation, out=out)
     return out
+
+
+def bmm(a: Tensor, b: Tensor, out: Tensor | None = None) -> Tensor:
+    """a[i] @ b[i] for all i, of two batches of as many matrices, as torch.bmm: with the types, and
+    the errors, of matmul, but without broadcasting. `explain` says whether it is one launch."""
+    if a.dim() != 3 or b.dim() != 3 or a.shape[0] != b.shape[0]:
+        raise RuntimeError(
+            "bmm takes two batches of as many matrices, but a and b have the shapes "
+            f"{list(a.shape)} and {list(b.shape)}"
+        )
+    if out is not None:
+        return matmul(a, b, out=out)
+    return _OPS.mm.default(a, b) if is_compiling() else _mm(a, b)
 
 
 def linear(
