@@ -2,11 +2,12 @@
 """Times gemm_ladder.matmul against torch.matmul at 100 shapes in fp16 and bf16, a product with bias
 and GELU against torch.compile, linear layers against torch's, both at numbers of rows that divide
 by nothing, batches, weights of four bits against torch's kernel for them, a step of decoding with
-both kinds of weights, steps of training, numbers of eight bits against torch's, products in fp32,
-and what a call takes of the host. Needs a GPU.
+both kinds of weights, steps of training, results in fp32 from 16 bits, numbers of eight bits
+against torch's, products in fp32, and what a call takes of the host. Needs a GPU.
 
 usage: python/bench.py [--out FILE] [--types fp16 bf16] [--shapes N]
-                       [--only products fused layers rows bmm int4 decoding training fp8 fp32 host]
+                       [--only products fused layers rows bmm to_float int4 decoding training fp8
+                               fp32 host]
 
 Exit code: 0 done, 1 some result was wrong, 2 bad usage, 77 there is no GPU for it.
 """
@@ -65,11 +66,12 @@ BATCHES = (
 # Texts that a step trains on, and how many tokens each has.
 TRAINED = ((2, 131), (3, 333), (5, 211), (2, 777), (3, 587), (5, 409), (2, 1601), (7, 1013))
 TRAINED_LAYERS = 2
-# M, N, K of numbers of eight bits, and of fp32.
+# M, N, K of results in fp32 from 16 bits, of numbers of eight bits, and of fp32.
+TO_FLOAT = ((1, 32000, 4096), (33, 128256, 4096), (777, 32000, 4096), (2048, 4096, 4096))
 FP8 = ((4096, 4096, 4096), (8192, 8192, 8192), (512, 4096, 14336), (333, 4096, 4096))
 FP32 = ((512, 512, 512), (16, 4096, 4096), (1000, 1000, 1000), (2048, 2048, 2048), (4096,) * 3)
 PARTS = (
-    *("host", "fused", "layers", "rows", "products", "bmm"),
+    *("host", "fused", "layers", "rows", "products", "bmm", "to_float"),
     *("int4", "decoding", "training", "fp8", "fp32"),
 )
 SHAPE_MS, WARMUP_S = 60.0, 0.02
@@ -309,6 +311,37 @@ def bmm(types: list[str]) -> list[dict]:
         )
         rows.append(row)
         progress(f"{kind} {count} of {row['shape']}: {row['percent']:.1f} %, {row['by']}")
+    return rows
+
+
+def to_float(types: list[str]) -> list[dict]:
+    """Linear layers of 16 bits with a result in fp32, beside torch's, and beside ours whose result
+    is rounded to 16 bits."""
+    import torch
+
+    from gemm_ladder import linear
+
+    rows = []
+    for kind, (m, n, k) in itertools.product(types, TO_FLOAT):
+        dtype = {"fp16": torch.float16, "bf16": torch.bfloat16}[kind]
+        sets = [(a, b.view(n, k)) for a, b in operands((m, n, k), dtype)]
+        a, w = sets[0]
+        row = {"type": kind, "shape": f"{m}x{n}x{k}"}
+        got = linear(a, w, out_dtype=torch.float32)
+        row["wrong"] = wrong(got, a.float() @ w.float().t(), k)
+        row = timed(
+            row,
+            "torch",
+            {
+                "ladder": [lambda s=s: linear(*s, out_dtype=torch.float32) for s in sets],
+                "torch": [
+                    lambda s=s: torch.mm(s[0], s[1].t(), out_dtype=torch.float32) for s in sets
+                ],
+                "rounded": [lambda s=s: linear(*s) for s in sets],
+            },
+        )
+        rows.append(row)
+        progress(f"{kind} {row['shape']} in fp32: {row['percent']:.1f} % of torch's")
     return rows
 
 
@@ -653,6 +686,7 @@ def main(arguments: list[str]) -> int:
         "rows": lambda: rows_as_used(options.types),
         "products": lambda: products(options.types, options.shapes),
         "bmm": lambda: bmm(options.types),
+        "to_float": lambda: to_float(options.types),
         "int4": int4,
         "decoding": decoding,
         "training": training,

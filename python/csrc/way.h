@@ -3,6 +3,7 @@
 // copies, or by torch's own matmul. It depends on types, sizes and strides alone.
 #include <ATen/Context.h>
 #include <ATen/core/Tensor.h>
+#include <ATen/ops/empty.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -51,6 +52,13 @@ inline std::optional<Stored> stored(const at::Tensor& t) {
   if (by_rows && by_rows->aligned) return by_rows;
   const auto by_columns = lies(t, true);
   return by_rows && !(by_columns && by_columns->aligned) ? by_rows : by_columns;
+}
+
+// A new matrix each of whose rows starts at a multiple of 16 bytes.
+inline at::Tensor with_aligned_rows(int64_t rows, int64_t columns,
+                                    const at::TensorOptions& options) {
+  const int64_t unit = ROW_BYTES / static_cast<int64_t>(options.dtype().itemsize());
+  return at::empty({rows, (columns + unit - 1) / unit * unit}, options).narrow(1, 0, columns);
 }
 
 // How a new C lies: by rows, without anything between them.

@@ -27,10 +27,12 @@ def matmul(
     a and b: float16, bfloat16, float32 or float64, both the same; on one device. bias: a vector, as
     long as the product is wide. activation: "relu", "gelu", "gelu_tanh" or "silu", as in
     torch.nn.functional. out: of exactly the product's shape; without gradients, as everywhere in
-    torch. out_dtype: refused, for the product has the type of a and b. Raises RuntimeError, and
-    ValueError for an activation that is none of these and for an out_dtype.
+    torch. out_dtype: float32, where a and b are of 16 bits and b is a matrix; then without out, and
+    the bias and the activation are kernels of torch's. Raises RuntimeError, and ValueError for an
+    activation that is none of these and for another out_dtype.
     """
-    _refuse(out_dtype)
+    if out_dtype is not None:
+        return _to_float(a, b, bias, activation, out, out_dtype)
     if is_compiling():
         if out is None:
             return _OPS.matmul.default(a, b, bias, activation)
@@ -63,9 +65,10 @@ def linear(
     *,
     out_dtype: torch.dtype | None = None,
 ) -> Tensor:
-    """activation(input @ weight.T + bias), as torch.nn.functional.linear: weight is N x K. An
-    out_dtype is refused as by matmul."""
-    _refuse(out_dtype)
+    """activation(input @ weight.T + bias), as torch.nn.functional.linear: weight is N x K.
+    out_dtype is as in matmul."""
+    if out_dtype is not None:
+        return _to_float(input, weight.t(), bias, activation, None, out_dtype)
     if is_compiling():
         return _OPS.linear.default(input, weight, bias, activation)
     return _linear(input, weight, bias, activation)
@@ -77,12 +80,22 @@ def explain(a: Tensor, b: Tensor) -> str:
     return _OPS.explain(a, b)
 
 
-def _refuse(out_dtype: torch.dtype | None) -> None:
-    if out_dtype is not None:
+def _to_float(
+    a: Tensor,
+    b: Tensor,
+    bias: Tensor | None,
+    activation: str | None,
+    out: Tensor | None,
+    out_dtype: torch.dtype,
+) -> Tensor:
+    if out_dtype != torch.float32 or out is not None or b.dim() != 2:
         raise ValueError(
-            f"out_dtype is {out_dtype}, but the product has the type of a and b: no kernel of "
-            "gemm_ladder stores another"
+            f"out_dtype is {out_dtype}, but may only be torch.float32, without out and where b is "
+            "a matrix"
         )
+    rows = a.flatten(0, -2) if a.dim() > 1 else a.unsqueeze(0)
+    c = _OPS.mm_to_float.default(rows, b, bias, activation)
+    return c.reshape(*a.shape[:-1], b.shape[1])
 
 
 def _check(a: Tensor, b: Tensor) -> None:
@@ -106,6 +119,12 @@ def _check(a: Tensor, b: Tensor) -> None:
 def _(a, b, bias=None, activation=None):
     _check(a, b)
     return a.new_empty((*a.shape[:-1], b.shape[-1]))
+
+
+@torch.library.register_fake("gemm_ladder::mm_to_float")
+def _(a, b, bias=None, activation=None):
+    _check(a, b)
+    return a.new_empty((a.shape[0], b.shape[1]), dtype=torch.float32)
 
 
 @torch.library.register_fake("gemm_ladder::matmul.out")

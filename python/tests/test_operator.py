@@ -173,6 +173,68 @@ def test_a_batch_of_large_products_by_the_library():
     assert torch.equal(matmul(a, b[:1]), torch.matmul(a, b[:1]))
 
 
+# ---- fp32 of 16 bits ---------------------------------------------------------------------------
+
+HALVES = pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+
+
+@devices
+@HALVES
+@pytest.mark.parametrize("m, n, k", [(1, 8, 8), (33, 257, 131), (300, 520, 1048), (8, 3, 0)])
+def test_out_dtype_is_the_sums_as_they_are(m, n, k, dtype, device):
+    """Integers whose sums are exact in fp32, and not in 16 bits."""
+    a = torch.randint(-100, 101, (m, k), device=device)
+    b = torch.randint(-100, 101, (k, n), device=device)
+    expected = (a.double() @ b.double()).float()
+    a, b = a.to(dtype), b.to(dtype)
+    bias = uniform(n, dtype=dtype, device=device)
+    for left in (a, a.t().contiguous().t()):
+        for right in (b, b.t().contiguous().t()):
+            got = matmul(left, right, out_dtype=torch.float32)
+            assert got.dtype == torch.float32 and torch.equal(got, expected)
+    weight = b.t().contiguous()
+    got = linear(a.expand(2, m, k), weight, bias, "relu", out_dtype=torch.float32)
+    assert torch.equal(got, (expected + bias).relu().expand(2, m, n))
+    if m > 0 and k > 0:
+        assert torch.equal(matmul(a[0], b, out_dtype=torch.float32), expected[0])
+
+
+@devices
+@HALVES
+def test_gradients_of_out_dtype(dtype, device):
+    made = [uniform(*s, dtype=dtype, device=device) for s in ((3, 24, 64), (32, 64), (32,))]
+    ours, theirs = ([t.clone().requires_grad_() for t in made] for _ in range(2))
+    weights = uniform(3, 24, 32, device=device)
+    (linear(*ours, "gelu", out_dtype=torch.float32) * weights).sum().backward()
+    (functional.gelu(functional.linear(*(t.float() for t in theirs))) * weights).sum().backward()
+    for got, expected in zip(ours, theirs, strict=True):
+        assert_close(got.grad, expected.grad)
+
+
+@devices
+def test_out_dtype_under_autocast_and_compiled(device):
+    x, weight = uniform(4, 16, device=device), uniform(8, 16, device=device)
+    with torch.autocast(device, dtype=torch.bfloat16):
+        got = linear(x, weight, out_dtype=torch.float32)
+    assert_close(got, x.bfloat16().float() @ weight.bfloat16().float().t())
+    compiled = torch.compile(matmul, fullgraph=True, backend="aot_eager")
+    a, b = x.bfloat16(), weight.bfloat16().t()
+    assert_close(compiled(a, b, out_dtype=torch.float32), got)
+    torch.library.opcheck(OPS.mm_to_float.default, (a.clone().requires_grad_(), b))
+
+
+def test_out_dtype_is_refused_in_one_line():
+    a, b, batch = (torch.ones(s, dtype=HALF) for s in ((3, 4), (4, 5), (2, 4, 5)))
+    with pytest.raises(ValueError, match="but may only be"):
+        matmul(a, b, out_dtype=HALF)
+    with pytest.raises(ValueError, match="where b is a matrix"):
+        matmul(a, batch, out_dtype=torch.float32)
+    with pytest.raises(RuntimeError, match="is for matrices of Half and BFloat16, but a is 2-D of"):
+        matmul(a.float(), b.float(), out_dtype=torch.float32)
+    with pytest.raises(RuntimeError, match=r"cannot be multiplied \(3x4 and 5x4\)"):
+        matmul(a, b.t(), out_dtype=torch.float32)
+
+
 # ---- batches -----------------------------------------------------------------------------------
 
 BATCHES = [(3, 40, 64, 48), (64, 64, 128, 64), (5, 7, 24, 8), (2, 1, 8, 8), (3, 33, 21, 17)]

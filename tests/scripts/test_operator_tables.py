@@ -132,6 +132,16 @@ def test_batches_say_how_many_launches_they_are(results):
     ]
 
 
+def test_results_in_fp32_stand_beside_those_of_16_bits(results):
+    times = {"ladder_ms": 0.01, "torch_ms": 0.0105, "rounded_ms": 0.008, "percent": 105.0}
+    results()
+    assert operator.block("to_float") == "Not measured."
+    results(to_float=[{"shape": "1x64x128", "type": "bf16", "wrong": False} | times])
+    assert operator.block("to_float").splitlines()[2:] == [
+        "| 1x64x128 | bf16 | 10 | 10.5 | 8 | 105.0 |"
+    ]
+
+
 def test_training_is_told_in_tokens_per_second(results):
     names = ("torch", "ladder", "compiled", "ladder_compiled")
     steps = {f"{name}_ms": ms for name, ms in zip(names, (10.0, 8.0, 5.0, 4.0), strict=True)}
@@ -154,7 +164,7 @@ def test_the_committed_results_are_complete_and_right():
     assert {
         len({r["shape"] for r in found["products"] if r["type"] == t}) for t in ("fp16", "bf16")
     } == {100}
-    for part in ("products", "fused", "layers", "bmm", "int4", "training"):
+    for part in ("products", "fused", "layers", "bmm", "to_float", "int4", "training"):
         assert not any(r["wrong"] for r in found.get(part, []))
     # Sums of 14 bits are off by more than bench.py let through then.
     assert not any(r["wrong"] for r in found["fp8"] if not r["fast"])

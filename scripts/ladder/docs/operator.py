@@ -56,6 +56,10 @@ BENCH = {
         TIMED | {"batch": at_least_1, "shape": a_shape, "by": one_line, "torch_ms": positive},
         ...,
     ],
+    "to_float?": [
+        TIMED | {"shape": a_shape, "torch_ms": positive, "rounded_ms": positive},
+        ...,
+    ],
     "int4?": [
         {"shape": a_shape, "wrong": bool, "kernel": positive, "rounding": positive}
         | dict.fromkeys(("ladder_ms", "torch_ms", "torch_int4_ms", "percent"), positive),
@@ -237,6 +241,16 @@ def bmm() -> str:
     return table(head, lines) if lines else NOT_MEASURED
 
 
+def to_float() -> str:
+    """Results in fp32 beside torch's, and beside ours of 16 bits."""
+    lines = []
+    for row in results().get("to_float", []):
+        times = (number(1e3 * row[f"{name}_ms"]) for name in ("ladder", "torch", "rounded"))
+        lines.append([row["shape"], row["type"], *times, f"{row['percent']:.1f}"])
+    head = ["M x N x K", "type", "us", "torch, us", "result of 16 bits, us", "%"]
+    return table(head, lines) if lines else NOT_MEASURED
+
+
 def training() -> str:
     """Tokens per second of a transformer that trains."""
     lines = []
@@ -268,6 +282,7 @@ TABLES = {
     "fused": fused,
     "layers": layers,
     "bmm": bmm,
+    "to_float": to_float,
     "int4": int4,
     "fp8": fp8,
     "decoding": decoding,
