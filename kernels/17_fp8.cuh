@@ -132,8 +132,8 @@ __device__ __forceinline__ void wgmma(Sum<In> (&acc)[COUNT], uint64_t a, uint64_
     ptx::wgmma_m64k8_f32_tf32(acc, a, b, accumulate);
   else if constexpr (std::is_same_v<In, int8_t>)
     ptx::wgmma_m64k32_s32_s8(acc, a, b, accumulate);
-  else if constexpr (std::is_same_v<In, bf16>)
-    ptx::wgmma_m64k16_f32<bf16, ptx::Major::K, ptx::Major::K>(acc, a, b, accumulate);
+  else if constexpr (sizeof(In) == 2)
+    ptx::wgmma_m64k16_f32<In, ptx::Major::K, ptx::Major::K>(acc, a, b, accumulate);
   else
     ptx::wgmma_m64k32_f32_fp8<In>(acc, a, b, accumulate);
 }

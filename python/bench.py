@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Times gemm_ladder.matmul against torch.matmul at 100 shapes in fp16 and bf16, a product with bias
 and GELU against torch.compile, linear layers against torch's, both at numbers of rows that divide
-by nothing, weights of four bits against torch's kernel for them, a step of decoding with both kinds
-of weights, numbers of eight bits against torch's, products in fp32, and what a call takes of the
-host. Needs a GPU.
+by nothing, batches, weights of four bits against torch's kernel for them, a step of decoding with
+both kinds of weights, steps of training, results in fp32 from 16 bits, numbers of eight bits
+against torch's, products in fp32, and what a call takes of the host. Needs a GPU.
 
 usage: python/bench.py [--out FILE] [--types fp16 bf16] [--shapes N]
-                       [--only products fused layers rows int4 decoding fp8 fp32 host]
+                       [--only products fused layers rows bmm to_float int4 decoding training fp8
+                               fp32 host]
 
 Exit code: 0 done, 1 some result was wrong, 2 bad usage, 77 there is no GPU for it.
 """
@@ -49,10 +50,30 @@ HOST_CALLS, HOST_TURNS = 200, 60
 INT4_WEIGHTS = ((4096, 4096), (4096, 14336), (8192, 8192), (28672, 8192))
 INT4_ROWS = (1, 5, 16, 64, 333, 512, 4096)
 TEXTS, TEXT_LENGTH, DECODER_LAYERS = (1, 5, 16), 1000, 32
-# M, N, K of numbers of eight bits, and of fp32.
+# How many products, and M, N, K of each, by rows, of which fp16 is one launch.
+BATCHES = (
+    (1024, 64, 64, 64),
+    (256, 128, 128, 64),
+    (128, 40, 256, 512),
+    (96, 333, 128, 336),
+    (32, 1013, 128, 1016),
+    (64, 512, 512, 512),
+    (16, 1, 4096, 4096),
+    (8, 64, 7168, 4096),
+    (8, 777, 4096, 1024),
+    (4, 2048, 2048, 2048),
+)
+# Texts that a step trains on, and how many tokens each has.
+TRAINED = ((2, 131), (3, 333), (5, 211), (2, 777), (3, 587), (5, 409), (2, 1601), (7, 1013))
+TRAINED_LAYERS = 2
+# M, N, K of results in fp32 from 16 bits, of numbers of eight bits, and of fp32.
+TO_FLOAT = ((1, 32000, 4096), (33, 128256, 4096), (777, 32000, 4096), (2048, 4096, 4096))
 FP8 = ((4096, 4096, 4096), (8192, 8192, 8192), (512, 4096, 14336), (333, 4096, 4096))
 FP32 = ((512, 512, 512), (16, 4096, 4096), (1000, 1000, 1000), (2048, 2048, 2048), (4096,) * 3)
-PARTS = ("host", "fused", "layers", "rows", "products", "int4", "decoding", "fp8", "fp32")
+PARTS = (
+    *("host", "fused", "layers", "rows", "products", "bmm", "to_float"),
+    *("int4", "decoding", "training", "fp8", "fp32"),
+)
 SHAPE_MS, WARMUP_S = 60.0, 0.02
 
 
@@ -86,17 +107,17 @@ def progress(text: str) -> None:
 
 
 def operands(shape, dtype):
-    """Sets of a[M,K], b[K,N], contiguous, beyond the L2 cache together."""
+    """Sets of a[M,K], b[K,N], or of batches of them, contiguous, beyond the L2 cache together."""
     import torch
 
-    m, n, k = shape
-    bytes_ = (m * k + k * n + m * n) * dtype.itemsize
+    *batch, m, n, k = shape
+    bytes_ = math.prod(batch) * (m * k + k * n + m * n) * dtype.itemsize
     l2 = torch.cuda.get_device_properties("cuda").L2_cache_size
     count = max(1, min(math.ceil(2 * l2 / bytes_), 64))
     made = []
     for _ in range(count):
-        a = torch.rand(m, k, device="cuda", dtype=torch.float32).mul_(2).sub_(1).to(dtype)
-        b = torch.rand(k, n, device="cuda", dtype=torch.float32).mul_(2).sub_(1).to(dtype)
+        a = torch.rand(*batch, m, k, device="cuda", dtype=torch.float32).mul_(2).sub_(1).to(dtype)
+        b = torch.rand(*batch, k, n, device="cuda", dtype=torch.float32).mul_(2).sub_(1).to(dtype)
         made.append((a, b))
     return made
 
@@ -261,6 +282,66 @@ def rows_as_used(types: list[str]) -> list[dict]:
         )
         rows.append(row)
         progress(f"{kind} {what} {row['shape']}: {row['percent']:.1f} % of torch's")
+    return rows
+
+
+def bmm(types: list[str]) -> list[dict]:
+    """Batches. In bf16 small products are torch's own, and timed only if they are not."""
+    import torch
+
+    import gemm_ladder
+
+    rows = []
+    for kind, (count, m, n, k) in itertools.product(types, BATCHES):
+        dtype = {"fp16": torch.float16, "bf16": torch.bfloat16}[kind]
+        sets = operands((count, m, n, k), dtype)
+        row = {"type": kind, "batch": count, "shape": f"{m}x{n}x{k}"}
+        row["by"] = gemm_ladder.explain(*sets[0])
+        if row["by"].startswith("torch's own"):
+            continue
+        a, b = sets[0]
+        row["wrong"] = wrong(gemm_ladder.bmm(a, b), torch.bmm(a.float(), b.float()), k)
+        row = timed(
+            row,
+            "torch",
+            {
+                "ladder": [lambda s=s: gemm_ladder.bmm(*s) for s in sets],
+                "torch": [lambda s=s: torch.bmm(*s) for s in sets],
+            },
+        )
+        rows.append(row)
+        progress(f"{kind} {count} of {row['shape']}: {row['percent']:.1f} %, {row['by']}")
+    return rows
+
+
+def to_float(types: list[str]) -> list[dict]:
+    """Linear layers of 16 bits with a result in fp32, beside torch's, and beside ours whose result
+    is rounded to 16 bits."""
+    import torch
+
+    from gemm_ladder import linear
+
+    rows = []
+    for kind, (m, n, k) in itertools.product(types, TO_FLOAT):
+        dtype = {"fp16": torch.float16, "bf16": torch.bfloat16}[kind]
+        sets = [(a, b.view(n, k)) for a, b in operands((m, n, k), dtype)]
+        a, w = sets[0]
+        row = {"type": kind, "shape": f"{m}x{n}x{k}"}
+        got = linear(a, w, out_dtype=torch.float32)
+        row["wrong"] = wrong(got, a.float() @ w.float().t(), k)
+        row = timed(
+            row,
+            "torch",
+            {
+                "ladder": [lambda s=s: linear(*s, out_dtype=torch.float32) for s in sets],
+                "torch": [
+                    lambda s=s: torch.mm(s[0], s[1].t(), out_dtype=torch.float32) for s in sets
+                ],
+                "rounded": [lambda s=s: linear(*s) for s in sets],
+            },
+        )
+        rows.append(row)
+        progress(f"{kind} {row['shape']} in fp32: {row['percent']:.1f} % of torch's")
     return rows
 
 
@@ -454,6 +535,56 @@ def decoding() -> list[dict]:
     return rows
 
 
+def training() -> list[dict]:
+    """Forward and backward of a transformer in bf16, with torch's linear layers and ours, eager and
+    compiled. `off`: how far the gradients are from those in fp32, of their size."""
+    import copy
+
+    import torch
+    from transformer import VOCABULARY, Transformer, step
+
+    from gemm_ladder import replace_linears
+
+    torch.manual_seed(SEED)
+    with torch.device("cuda"):
+        torchs = Transformer(TRAINED_LAYERS).bfloat16()
+    exact = copy.deepcopy(torchs).float()
+    ladder = replace_linears(copy.deepcopy(torchs))
+    # Compiled once, for all shapes.
+    models = {
+        "ladder": ladder,
+        "torch": torchs,
+        "ladder_compiled": torch.compile(ladder, dynamic=True),
+        "compiled": torch.compile(torchs, dynamic=True),
+    }
+    rows = []
+    for texts, length in TRAINED:
+        tokens = torch.randint(VOCABULARY, (texts, length + 1), device="cuda")
+        loss, *gradients = step(exact, tokens)
+        size = sum(g.square().sum() for g in gradients)
+        off = {}
+        right = True
+        for name, model in models.items():
+            got, *found = step(model, tokens)
+            pairs = zip(found, gradients, strict=True)
+            off[name] = (sum((f - g).square().sum() for f, g in pairs) / size).sqrt().item()
+            right &= bool(abs(got - loss) <= loss * 2.0**-8)
+        right &= all(off[ours] <= 1.25 * off["torch"] for ours in ("ladder", "ladder_compiled"))
+        del gradients, found, pairs
+        row = timed(
+            {"texts": texts, "length": length, "off": off, "wrong": not right},
+            "torch",
+            {name: [lambda m=m, t=tokens: step(m, t)] for name, m in models.items()},
+        )
+        rows.append(row)
+        progress(
+            f"training, {texts} x {length}, gradients off by {off['ladder']:.4f} and "
+            f"{off['torch']:.4f}: "
+            + ", ".join(f"{n} {texts * length / row[f'{n}_ms'] * 1e3:.0f} tokens/s" for n in models)
+        )
+    return rows
+
+
 def host() -> list[dict]:
     """us a call, of calls that nobody waits for, in turns; the GPU is done before the next call."""
     import torch
@@ -512,12 +643,7 @@ def summary(found: dict) -> str:
             f"{call} at any rows, {kind}: {mean:.1f} % of torch's in geometric mean of "
             f"{len(percents)}, {below[95]} below 95 %, {below[90]} below 90 %; worst {worst}"
         )
-    bad = [
-        row
-        for part in ("products", "fused", "layers", "rows", "int4", "fp8", "fp32")
-        for row in found.get(part, [])
-        if row["wrong"]
-    ]
+    bad = [row for part in PARTS for row in found.get(part, []) if row.get("wrong")]
     lines += [f"WRONG: {row}" for row in bad]
     return "\n".join(lines)
 
@@ -559,8 +685,11 @@ def main(arguments: list[str]) -> int:
         "layers": lambda: layers(options.types),
         "rows": lambda: rows_as_used(options.types),
         "products": lambda: products(options.types, options.shapes),
+        "bmm": lambda: bmm(options.types),
+        "to_float": lambda: to_float(options.types),
         "int4": int4,
         "decoding": decoding,
+        "training": training,
         "fp8": fp8,
         "fp32": fp32,
     }

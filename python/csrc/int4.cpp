@@ -67,12 +67,6 @@ Tensor pack_int4(const Tensor& numbers, const Tensor& scales, const Tensor& zero
 
 // ---- The product -------------------------------------------------------------------------------
 
-// A new matrix each of whose rows starts at a multiple of 16 bytes.
-Tensor with_aligned_rows(int64_t rows, int64_t columns, const at::TensorOptions& options) {
-  const int64_t unit = ROW_BYTES / static_cast<int64_t>(options.dtype().itemsize());
-  return at::empty({rows, (columns + unit - 1) / unit * unit}, options).narrow(1, 0, columns);
-}
-
 template <class T>
 void into(const Tensor& a, const Tensor& packed, const Tensor& c) {
   ladder::FourBits<T> p{};

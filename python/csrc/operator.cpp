@@ -23,6 +23,7 @@
 #include <string>
 #include <vector>
 
+#include "to_float.h"
 #include "way.h"
 
 namespace gemm_ladder {
@@ -102,20 +103,24 @@ Tensor by_torch(const Tensor& a, const Tensor& b, const OptionalTensor& bias,
 
 void by_torch_into(const Tensor& a, const Tensor& b, const OptionalTensor& bias,
                    Activation activation, Tensor out) {
-  bias ? at::addmm_out(out, *bias, a, b) : at::mm_out(out, a, b);
+  if (a.dim() == 3)
+    bias ? at::baddbmm_out(out, *bias, a, b) : at::bmm_out(out, a, b);
+  else
+    bias ? at::addmm_out(out, *bias, a, b) : at::mm_out(out, a, b);
   if (activation != Activation::NONE) out.copy_(activated(out, activation));
 }
 
 // ---- By the library ----------------------------------------------------------------------------
 
-// C = activation(a * b + bias), each of which lies by rows or by columns, C by rows.
+// C = activation(a * b + bias), each of which lies by rows or by columns, C by rows; of batches the
+// first.
 template <class T>
 ladder::Gemm<T, T> problem(const Tensor& a, const Tensor& b, const OptionalTensor& bias,
                            Activation activation, const Tensor& c) {
   const auto of_a = stored(a), of_b = stored(b), of_c = lies(c, false);
   ladder::Gemm<T, T> p{};
-  p.M = static_cast<int>(a.size(0)), p.N = static_cast<int>(b.size(1));
-  p.K = static_cast<int>(a.size(1));
+  p.M = static_cast<int>(a.size(-2)), p.N = static_cast<int>(b.size(-1));
+  p.K = static_cast<int>(a.size(-1));
   p.A = static_cast<const T*>(a.const_data_ptr()), p.lda = of_a->ld;
   p.B = static_cast<const T*>(b.const_data_ptr()), p.ldb = of_b->ld;
   p.C = static_cast<T*>(c.mutable_data_ptr()), p.ldc = of_c->ld;
@@ -131,12 +136,15 @@ template <class T>
 void into(const Tensor& a, const Tensor& b, const OptionalTensor& bias, Activation activation,
           const Tensor& c) {
   ladder::Gemm<T, T> p = problem<T>(a, b, bias, activation, c);
+  ladder::GemmOptions options;
+  if (a.dim() == 3)
+    options.batch = {static_cast<int>(a.size(0)), a.stride(0), b.stride(0), c.stride(0)};
   Tensor workspace;  // the allocator gives it to others only on the same stream
-  if (const uint64_t bytes = ladder::workspace_bytes(p)) {
+  if (const uint64_t bytes = ladder::workspace_bytes(p, options)) {
     workspace = at::empty({static_cast<int64_t>(bytes)}, a.options().dtype(at::kByte));
     p.workspace = workspace.mutable_data_ptr(), p.workspace_bytes = bytes;
   }
-  ladder::gemm(p);
+  ladder::gemm(p, options);
 }
 
 void into(const Tensor& a, const Tensor& b, const OptionalTensor& bias, Activation activation,
@@ -152,11 +160,13 @@ void into(const Tensor& a, const Tensor& b, const OptionalTensor& bias, Activati
 }
 
 // The library copies rows that do not begin on 16 bytes; what it cannot name is copied here:
-// matrices of which neither rows nor columns are contiguous, and a C that is not by rows.
+// matrices of which neither rows nor columns are contiguous, and a C that is not by rows. So is a
+// batch of C's with gaps, which no single launch writes.
 void into_any(const Tensor& a, const Tensor& b, const OptionalTensor& bias, Activation activation,
               const Tensor& c) {
   const auto named = [](const Tensor& t) { return stored(t) ? t : t.contiguous(); };
-  const Tensor to = lies(c, false) ? c : at::empty(c.sizes(), c.options());
+  const bool is_named = c.dim() == 3 ? c.is_contiguous() : lies(c, false).has_value();
+  const Tensor to = is_named ? c : at::empty(c.sizes(), c.options());
   into(named(a), named(b), bias ? OptionalTensor(bias->contiguous()) : bias, activation, to);
   if (!to.is_same(c)) c.copy_(to);
 }
@@ -171,13 +181,10 @@ Tensor by(const Way& way, const Tensor& a, const Tensor& b, const OptionalTensor
           Activation activation) {
   const c10::cuda::CUDAGuard guard(a.device());
   if (way.by == Way::TORCH || !is_hopper(a)) return by_torch(a, b, bias, activation);
-  if (a.dim() == 2) {
-    const Tensor c = at::empty({a.size(0), b.size(1)}, a.options());
-    into_any(a, b, bias, activation, c);
-    return c;
-  }
-  const Tensor c = at::empty({a.size(0), a.size(1), b.size(2)}, a.options());
-  for (int64_t i = 0; i < a.size(0); ++i) into_any(a[i], b[i], bias, activation, c[i]);
+  auto sizes = a.sizes().vec();
+  sizes.back() = b.size(-1);
+  const Tensor c = at::empty(sizes, a.options());
+  into_any(a, b, bias, activation, c);
   return c;
 }
 
@@ -192,7 +199,7 @@ Tensor mm_on_cpu(const Tensor& a, const Tensor& b, const OptionalTensor& bias, N
 Tensor mm_on_gpu(const Tensor& a, const Tensor& b, const OptionalTensor& bias, Name name) {
   const Activation activation = activation_of(name);
   check(a, b, bias);
-  return by(way_of(a, b), a, b, bias, activation);
+  return by(way_of(a, b, !bias && !name), a, b, bias, activation);
 }
 
 // Whether or not copies pay, by the library.
@@ -200,6 +207,49 @@ Tensor copied_mm(const Tensor& a, const Tensor& b, const OptionalTensor& bias, N
   const Activation activation = activation_of(name);
   check(a, b, bias);
   return by(with_copies(a, b), a, b, bias, activation);
+}
+
+// As to_float.cuh reads it: rows that begin on 16 bytes.
+Tensor by_rows(const Tensor& t) {
+  const auto of_t = lies(t, false);
+  if (of_t && of_t->aligned && of_t->ld * t.element_size() < MOST_ROW_BYTES) return t;
+  return with_aligned_rows(t.size(0), t.size(1), t.options()).copy_(t);
+}
+template <class T>
+void to_float_into(const Tensor& a, const Tensor& b, const Tensor& c) {
+  ladder::Gemm<T, float> p{};
+  p.M = static_cast<int>(a.size(0)), p.N = static_cast<int>(b.size(0));
+  p.K = static_cast<int>(a.size(1));
+  p.A = static_cast<const T*>(a.const_data_ptr()), p.lda = lies(a, false)->ld;
+  p.B = static_cast<const T*>(b.const_data_ptr()), p.ldb = lies(b, false)->ld;
+  p.C = c.mutable_data_ptr<float>(), p.ldc = lies(c, false)->ld;
+  p.transposed_b = true;
+  p.stream = c10::cuda::getCurrentCUDAStream(a.get_device());
+  multiply(p);
+}
+
+// Of matrices of 16 bits the product in fp32, as are the bias' sum and the activation.
+Tensor mm_to_float(const Tensor& a, const Tensor& b, const OptionalTensor& bias, Name name) {
+  const Activation activation = activation_of(name);
+  check(a, b, bias);
+  const auto type = a.scalar_type();
+  TORCH_CHECK(a.dim() == 2 && (type == at::kHalf || type == at::kBFloat16),
+              "out_dtype=float32 is for matrices of Half and BFloat16, but a is ", a.dim(),
+              "-D of ", type);
+  const auto finished = [&](const Tensor& c) {
+    return activated(bias ? c + *bias : c, activation);
+  };
+  const int64_t M = a.size(0), K = a.size(1), N = b.size(1);
+  c10::cuda::OptionalCUDAGuard guard;
+  if (a.is_cuda()) guard.set_device(a.device());
+  if (!a.is_cuda() || !is_hopper(a) || std::min({M, N, K}) == 0 ||
+      std::max({M, N, K}) > MOST_ELEMENTS)
+    return finished(at::mm(a.to(at::kFloat), b.to(at::kFloat)));
+  const Tensor c = with_aligned_rows(M, N, a.options().dtype(at::kFloat));
+  const Tensor rows_of_a = by_rows(a), columns_of_b = by_rows(b.t());
+  type == at::kHalf ? to_float_into<half>(rows_of_a, columns_of_b, c)
+                    : to_float_into<__nv_bfloat16>(rows_of_a, columns_of_b, c);
+  return finished(c.contiguous());
 }
 
 using Signature = Tensor(const Tensor&, const Tensor&, const OptionalTensor&, Name);
@@ -210,6 +260,11 @@ Handle handle_of(const char* name) {
 
 Tensor mm(const Tensor& a, const Tensor& b, const OptionalTensor& bias, Name name) {
   static const Handle HANDLE = handle_of("gemm_ladder::mm");
+  return HANDLE.call(a, b, bias, name);
+}
+
+Tensor to_float(const Tensor& a, const Tensor& b, const OptionalTensor& bias, Name name) {
+  static const Handle HANDLE = handle_of("gemm_ladder::mm_to_float");
   return HANDLE.call(a, b, bias, name);
 }
 
@@ -260,12 +315,15 @@ void matmul_out(const Tensor& a, const Tensor& b, const OptionalTensor& bias, Na
     TORCH_CHECK(out.sizes() == sizes, "out has the shape ", out.sizes(), ", but the product has ",
                 sizes);
   };
-  if (a.is_cuda() && a.dim() == 2 && b.dim() == 2) {
+  const bool are_batches = a.dim() == 3 && b.dim() == 3 && a.size(0) == b.size(0);
+  if (a.is_cuda() && (are_batches || (a.dim() == 2 && b.dim() == 2))) {
     const Activation activation = activation_of(name);
     check(a, b, bias);
-    check_shape({a.size(0), b.size(1)});
+    auto sizes = a.sizes().vec();
+    sizes.back() = b.size(-1);
+    check_shape(sizes);
     const c10::cuda::CUDAGuard guard(a.device());
-    if (way_of(a, b).by == Way::TORCH || !is_hopper(a))
+    if (way_of(a, b, !bias && !name).by == Way::TORCH || !is_hopper(a))
       return by_torch_into(a, b, bias, activation, out);
     return into_any(a, b, bias, activation, out);
   }
@@ -314,6 +372,39 @@ Tensor mm_with_gradient(const Tensor& a, const Tensor& b, const OptionalTensor& 
   return mm(a, b, bias, name);
 }
 
+// The gradients are products of 16 bits, as those of mm.
+struct ProductToFloat : torch::autograd::Function<ProductToFloat> {
+  static constexpr bool is_traceable = true;
+
+  static Tensor forward(AutogradContext* context, const Tensor& a, const Tensor& b) {
+    const at::AutoDispatchBelowADInplaceOrView guard;
+    context->save_for_backward(
+        {b.requires_grad() ? a : Tensor(), a.requires_grad() ? b : Tensor()});
+    return to_float(a, b, std::nullopt, std::nullopt);
+  }
+
+  static variable_list backward(AutogradContext* context, variable_list gradients) {
+    const variable_list saved = context->get_saved_variables();
+    const Tensor c = gradients[0].to((saved[0].defined() ? saved[0] : saved[1]).scalar_type());
+    variable_list result(2);
+    if (saved[1].defined() && context->needs_input_grad(0))
+      result[0] = mm(c, saved[1].mT(), std::nullopt, std::nullopt);
+    if (saved[0].defined() && context->needs_input_grad(1))
+      result[1] = mm(saved[0].mT(), c, std::nullopt, std::nullopt);
+    return result;
+  }
+};
+
+Tensor to_float_with_gradient(const Tensor& a, const Tensor& b, const OptionalTensor& bias,
+                              Name name) {
+  if (needs_gradient(a, b, bias)) {
+    const Tensor c = ProductToFloat::apply(a, b);
+    return activated(bias ? c + *bias : c, activation_of(name));
+  }
+  const at::AutoDispatchBelowADInplaceOrView guard;
+  return to_float(a, b, bias, name);
+}
+
 void matmul_out_without_gradient(const Tensor& a, const Tensor& b, const OptionalTensor& bias,
                                  Name name, const Tensor& out) {
   TORCH_CHECK(!needs_gradient(a, b, bias) && !(at::GradMode::is_enabled() && out.requires_grad()),
@@ -353,6 +444,7 @@ std::string explain(const Tensor& a, const Tensor& b) {
     text += std::string(" on aligned copies of") + (way.copy_a ? " a" : "") +
             (way.copy_b ? " b" : "") + (way.copy_c ? " C" : "") + ": " + way.why;
   }
+  if (a.dim() == 3) text += is_one_launch(a, b) ? ", in one launch" : ", a launch for each product";
   return text;
 }
 
@@ -362,6 +454,7 @@ TORCH_LIBRARY(gemm_ladder, m) {
   const std::vector<at::Tag> tags{at::Tag::pt2_compliant_tag};
   m.def("mm(Tensor a, Tensor b, Tensor? bias=None, str? activation=None) -> Tensor", tags);
   m.def("copied_mm(Tensor a, Tensor b, Tensor? bias=None, str? activation=None) -> Tensor", tags);
+  m.def("mm_to_float(Tensor a, Tensor b, Tensor? bias=None, str? activation=None) -> Tensor", tags);
   m.def("matmul(Tensor a, Tensor b, Tensor? bias=None, str? activation=None) -> Tensor", tags);
   m.def(
       "matmul.out(Tensor a, Tensor b, Tensor? bias=None, str? activation=None, *, Tensor(a!) out)"
@@ -380,24 +473,29 @@ TORCH_LIBRARY_IMPL(gemm_ladder, CompositeExplicitAutograd, m) {
 }
 TORCH_LIBRARY_IMPL(gemm_ladder, CPU, m) {
   m.impl("mm", mm_on_cpu);
+  m.impl("mm_to_float", mm_to_float);
   m.impl("matmul.out", matmul_out);
 }
 TORCH_LIBRARY_IMPL(gemm_ladder, CUDA, m) {
   m.impl("mm", mm_on_gpu);
+  m.impl("mm_to_float", mm_to_float);
   m.impl("copied_mm", copied_mm);
   m.impl("matmul.out", matmul_out);
 }
 TORCH_LIBRARY_IMPL(gemm_ladder, Autograd, m) {
   m.impl("mm", mm_with_gradient);
+  m.impl("mm_to_float", to_float_with_gradient);
   m.impl("matmul.out", matmul_out_without_gradient);
 }
 TORCH_LIBRARY_IMPL(gemm_ladder, AutocastCUDA, m) {
   m.impl("mm", autocast<c10::DeviceType::CUDA, mm>);
+  m.impl("mm_to_float", autocast<c10::DeviceType::CUDA, to_float>);
   m.impl("matmul", autocast<c10::DeviceType::CUDA, matmul>);
   m.impl("linear", autocast<c10::DeviceType::CUDA, linear>);
 }
 TORCH_LIBRARY_IMPL(gemm_ladder, AutocastCPU, m) {
   m.impl("mm", autocast<c10::DeviceType::CPU, mm>);
+  m.impl("mm_to_float", autocast<c10::DeviceType::CPU, to_float>);
   m.impl("matmul", autocast<c10::DeviceType::CPU, matmul>);
   m.impl("linear", autocast<c10::DeviceType::CPU, linear>);
 }

@@ -3,6 +3,7 @@
 // copies, or by torch's own matmul. It depends on types, sizes and strides alone.
 #include <ATen/Context.h>
 #include <ATen/core/Tensor.h>
+#include <ATen/ops/empty.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -14,8 +15,10 @@ namespace gemm_ladder {
 constexpr int64_t ROW_BYTES = 16;
 // What TMA and gemm.h take. at::mm copies what it does not take itself.
 constexpr int64_t MOST_ELEMENTS = INT32_MAX - 1024, MOST_ROW_BYTES = int64_t{1} << 40;
-// A batch of smaller products keeps the GPU busier in one launch, which torch's own has.
+// A batch of smaller products keeps the GPU busier in one launch, which torch's own always has.
 constexpr int64_t LEAST_PRODUCTS_IN_BATCH = int64_t{1} << 33;
+// Up to which the library has one launch, too (plan.h's is_for_groups): C of a product, on an H200.
+constexpr int64_t MOST_ELEMENTS_IN_BATCH = 2 * 128 * 256 * 132;
 
 // How a matrix lies in memory: its rows `ld` elements apart, or its columns if transposed.
 struct Stored {
@@ -30,11 +33,13 @@ inline uintptr_t address(const at::Tensor& t) {
   return base + static_cast<uintptr_t>(t.storage_offset()) * t.element_size();
 }
 
-// As `count` rows, or columns, of `length` elements; nothing where these are not contiguous.
+// A matrix, or each of a batch, as `count` rows, or columns, of `length` elements; nothing where
+// these are not contiguous.
 inline std::optional<Stored> lies(const at::Tensor& t, bool transposed) {
   const int64_t unit = ROW_BYTES / t.element_size();
-  const int64_t count = t.size(transposed), length = t.size(!transposed);
-  const int64_t between = t.stride(transposed), within = t.stride(!transposed);
+  const int from = transposed ? -1 : -2, along = transposed ? -2 : -1;
+  const int64_t count = t.size(from), length = t.size(along);
+  const int64_t between = t.stride(from), within = t.stride(along);
   if (length > 1 && within != 1) return std::nullopt;
   // Nothing is beyond the only row: it may as well be as long as is needed.
   const int64_t ld = count > 1 ? between : (length + unit - 1) / unit * unit;
@@ -47,6 +52,13 @@ inline std::optional<Stored> stored(const at::Tensor& t) {
   if (by_rows && by_rows->aligned) return by_rows;
   const auto by_columns = lies(t, true);
   return by_rows && !(by_columns && by_columns->aligned) ? by_rows : by_columns;
+}
+
+// A new matrix each of whose rows starts at a multiple of 16 bytes.
+inline at::Tensor with_aligned_rows(int64_t rows, int64_t columns,
+                                    const at::TensorOptions& options) {
+  const int64_t unit = ROW_BYTES / static_cast<int64_t>(options.dtype().itemsize());
+  return at::empty({rows, (columns + unit - 1) / unit * unit}, options).narrow(1, 0, columns);
 }
 
 // How a new C lies: by rows, without anything between them.
@@ -88,7 +100,7 @@ struct Way {
 // Whether the library takes a matrix, or each of a batch, as it lies.
 inline bool is_taken(const at::Tensor& t) {
   const int64_t size = t.element_size();
-  const auto s = stored(t.dim() == 3 ? t[0] : t);
+  const auto s = stored(t);
   return s && s->aligned && s->ld * size < MOST_ROW_BYTES &&
          (t.dim() == 2 || t.stride(0) * size % ROW_BYTES == 0);
 }
@@ -102,11 +114,22 @@ inline Way with_copies(const at::Tensor& a, const at::Tensor& b) {
 }
 
 inline bool is_by_columns(const at::Tensor& t) {
-  const auto s = stored(t.dim() == 3 ? t[0] : t);
+  const auto s = stored(t);
   return s && s->transposed;
 }
 
-inline Way way_of(const at::Tensor& a, const at::Tensor& b) {
+// Whether the library has one launch for a whole batch, with a new C.
+inline bool is_one_launch(const at::Tensor& a, const at::Tensor& b) {
+  const auto fits = [](const at::Tensor& t) {
+    return t.is_contiguous() && t.size(2) % (ROW_BYTES / t.element_size()) == 0 &&
+           address(t) % ROW_BYTES == 0;
+  };
+  return a.dim() == 3 && a.scalar_type() == at::kHalf && fits(a) && fits(b) &&
+         a.size(0) * a.size(1) <= MOST_ELEMENTS && a.size(1) * b.size(2) <= MOST_ELEMENTS_IN_BATCH;
+}
+
+// Of a product alone, or with bias and activation, which no launch of a whole batch has.
+inline Way way_of(const at::Tensor& a, const at::Tensor& b, bool is_alone = true) {
   const auto torchs_own = [](const char* why) { return Way{Way::TORCH, why}; };
   if (a.is_cpu()) return torchs_own("the tensors are on the CPU");
   const auto type = a.scalar_type();
@@ -115,8 +138,10 @@ inline Way way_of(const at::Tensor& a, const at::Tensor& b) {
     return torchs_own("TF32 is allowed, which the library does not use");
   if (a.numel() == 0 || b.numel() == 0) return torchs_own("there is nothing to multiply");
   const int64_t M = a.size(-2), K = a.size(-1), N = b.size(-1);
-  if (std::max({M, N, K}) > MOST_ELEMENTS) return torchs_own("a dimension is 2^31 - 1024 or more");
-  if (a.dim() == 3 && double(M) * double(N) * double(K) < LEAST_PRODUCTS_IN_BATCH)
+  if (std::max({M, N, K, a.size(0)}) > MOST_ELEMENTS)
+    return torchs_own("a dimension is 2^31 - 1024 or more");
+  if (a.dim() == 3 && double(M) * double(N) * double(K) < LEAST_PRODUCTS_IN_BATCH &&
+      !(is_alone && is_one_launch(a, b)))
     return torchs_own("small products of a batch are faster in one launch");
   if (type == at::kFloat && (is_by_columns(a) || is_by_columns(b)))
     return torchs_own("of float32 the library would first transpose a copy");

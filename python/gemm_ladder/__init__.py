@@ -1,4 +1,4 @@
-"""Matrix products of the GEMM ladder as operators of PyTorch: `matmul` and `Linear`,
+"""Matrix products of the GEMM ladder as operators of PyTorch: `matmul`, `bmm` and `Linear`,
 `linear_int4`, whose weights have four bits, and `scaled_mm` of numbers of eight bits.
 
 They are torch.ops.gemm_ladder.mm, .matmul and .linear: with gradients, under autocast, in
@@ -24,18 +24,20 @@ except OSError as error:
 
 from gemm_ladder.fp8 import LinearFloat8, scaled_mm  # noqa: E402
 from gemm_ladder.int4 import Int4Weight, LinearInt4, linear_int4, pack_int4  # noqa: E402
-from gemm_ladder.modules import Linear  # noqa: E402
-from gemm_ladder.operators import explain, linear, matmul  # noqa: E402
+from gemm_ladder.modules import Linear, replace_linears  # noqa: E402
+from gemm_ladder.operators import bmm, explain, linear, matmul  # noqa: E402
 
 __all__ = [
     "Int4Weight",
     "Linear",
     "LinearFloat8",
     "LinearInt4",
+    "bmm",
     "explain",
     "linear",
     "linear_int4",
     "matmul",
     "pack_int4",
+    "replace_linears",
     "scaled_mm",
 ]

@@ -12,7 +12,7 @@ gemm_ladder = pytest.importorskip(
 )
 from torch.nn import functional  # noqa: E402
 
-from gemm_ladder import Linear, explain, linear, matmul  # noqa: E402
+from gemm_ladder import Linear, bmm, explain, linear, matmul, replace_linears  # noqa: E402
 
 OPS = torch.ops.gemm_ladder
 ACTIVATIONS = {
@@ -166,10 +166,201 @@ def test_views_of_all_kinds():
 @needs_gpu
 def test_a_batch_of_large_products_by_the_library():
     a, b = integers(2, 2048, 2048), integers(2, 2048, 2056)
-    assert explain(a, b) == "the library"
+    assert explain(a, b) == "the library, in one launch"
+    assert explain(a, b[:1].expand(2, -1, -1)) == "the library, a launch for each product"
     assert torch.equal(matmul(a, b), torch.matmul(a, b))
     assert torch.equal(matmul(a, b.mT.contiguous().mT), torch.matmul(a, b))
     assert torch.equal(matmul(a, b[:1]), torch.matmul(a, b[:1]))
+
+
+# ---- fp32 of 16 bits ---------------------------------------------------------------------------
+
+HALVES = pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+
+
+@devices
+@HALVES
+@pytest.mark.parametrize("m, n, k", [(1, 8, 8), (33, 257, 131), (300, 520, 1048), (8, 3, 0)])
+def test_out_dtype_is_the_sums_as_they_are(m, n, k, dtype, device):
+    """Integers whose sums are exact in fp32, and not in 16 bits."""
+    a = torch.randint(-100, 101, (m, k), device=device)
+    b = torch.randint(-100, 101, (k, n), device=device)
+    expected = (a.double() @ b.double()).float()
+    a, b = a.to(dtype), b.to(dtype)
+    bias = uniform(n, dtype=dtype, device=device)
+    for left in (a, a.t().contiguous().t()):
+        for right in (b, b.t().contiguous().t()):
+            got = matmul(left, right, out_dtype=torch.float32)
+            assert got.dtype == torch.float32 and torch.equal(got, expected)
+    weight = b.t().contiguous()
+    got = linear(a.expand(2, m, k), weight, bias, "relu", out_dtype=torch.float32)
+    assert torch.equal(got, (expected + bias).relu().expand(2, m, n))
+    if m > 0 and k > 0:
+        assert torch.equal(matmul(a[0], b, out_dtype=torch.float32), expected[0])
+
+
+@devices
+@HALVES
+def test_gradients_of_out_dtype(dtype, device):
+    made = [uniform(*s, dtype=dtype, device=device) for s in ((3, 24, 64), (32, 64), (32,))]
+    ours, theirs = ([t.clone().requires_grad_() for t in made] for _ in range(2))
+    weights = uniform(3, 24, 32, device=device)
+    (linear(*ours, "gelu", out_dtype=torch.float32) * weights).sum().backward()
+    (functional.gelu(functional.linear(*(t.float() for t in theirs))) * weights).sum().backward()
+    for got, expected in zip(ours, theirs, strict=True):
+        assert_close(got.grad, expected.grad)
+
+
+@devices
+def test_out_dtype_under_autocast_and_compiled(device):
+    x, weight = uniform(4, 16, device=device), uniform(8, 16, device=device)
+    with torch.autocast(device, dtype=torch.bfloat16):
+        got = linear(x, weight, out_dtype=torch.float32)
+    assert_close(got, x.bfloat16().float() @ weight.bfloat16().float().t())
+    compiled = torch.compile(matmul, fullgraph=True, backend="aot_eager")
+    a, b = x.bfloat16(), weight.bfloat16().t()
+    assert_close(compiled(a, b, out_dtype=torch.float32), got)
+    torch.library.opcheck(OPS.mm_to_float.default, (a.clone().requires_grad_(), b))
+
+
+def test_out_dtype_is_refused_in_one_line():
+    a, b, batch = (torch.ones(s, dtype=HALF) for s in ((3, 4), (4, 5), (2, 4, 5)))
+    with pytest.raises(ValueError, match="but may only be"):
+        matmul(a, b, out_dtype=HALF)
+    with pytest.raises(ValueError, match="where b is a matrix"):
+        matmul(a, batch, out_dtype=torch.float32)
+    with pytest.raises(RuntimeError, match="is for matrices of Half and BFloat16, but a is 2-D of"):
+        matmul(a.float(), b.float(), out_dtype=torch.float32)
+    with pytest.raises(RuntimeError, match=r"cannot be multiplied \(3x4 and 5x4\)"):
+        matmul(a, b.t(), out_dtype=torch.float32)
+
+
+# ---- batches -----------------------------------------------------------------------------------
+
+BATCHES = [(3, 40, 64, 48), (64, 64, 128, 64), (5, 7, 24, 8), (2, 1, 8, 8), (3, 33, 21, 17)]
+
+
+@devices
+@types
+@pytest.mark.parametrize("count, m, n, k", BATCHES)
+def test_bmm_is_that_of_torch(count, m, n, k, dtype, device):
+    made = {"dtype": dtype, "device": device}
+    for a in (uniform(count, m, k, **made), uniform(count, k, m, **made).mT):
+        for b in (uniform(count, k, n, **made), uniform(count, n, k, **made).mT):
+            expected = torch.bmm(a, b)
+            assert_close(bmm(a, b), expected)
+            for out in (
+                torch.empty_like(expected),
+                expected.new_empty(m, count, n).transpose(0, 1),
+            ):
+                assert bmm(a, b, out=out) is out
+                assert_close(out, expected)
+    assert_close(bmm(a, b[:1].expand(count, k, n)), torch.bmm(a, b[:1].expand(count, k, n)))
+
+
+@needs_gpu
+@types
+@pytest.mark.parametrize("layout", ["NN", "NT", "TN", "TT"])
+@pytest.mark.parametrize("count, m, n, k", BATCHES)
+def test_every_batch_by_the_library(count, m, n, k, layout, dtype):
+    a = integers(count, m, k, dtype=dtype)
+    b = integers(count, k, n, dtype=dtype)
+    expected = (a.double() @ b.double()).to(dtype)
+    a = a.mT.contiguous().mT if layout[0] == "T" else a
+    b = b.mT.contiguous().mT if layout[1] == "T" else b
+    bias = integers(n, dtype=dtype)
+    assert torch.equal(OPS.copied_mm(a, b), expected)
+    assert torch.equal(OPS.copied_mm(a, b, bias), (expected.double() + bias.double()).to(dtype))
+    apart = torch.full((count, m, n + 8), 7, dtype=dtype, device="cuda")
+    OPS.matmul.out(a, b, out=apart[..., :n])
+    assert torch.equal(apart[..., :n], expected) and (apart[..., n:] == 7).all()
+
+
+@needs_gpu
+def test_a_batch_is_one_launch():
+    a, b = integers(32, 64, 128), integers(32, 128, 256)
+    assert explain(a, b) == "the library, in one launch"
+    expected = torch.bmm(a.double(), b.double()).half()
+    bmm(a, b)
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
+        got = bmm(a, b)
+        torch.cuda.synchronize()
+    kernels = [event.name for event in profile.events() if "gemm_kernel" in event.name]
+    assert len(kernels) == 1 and "grouped" in kernels[0]
+    assert torch.equal(got, expected)
+
+
+def test_a_batch_is_one_launch_of_fp16_by_rows():
+    a, b = meta(32, 64, 128), meta(32, 128, 256)
+    assert explain(a, b) == "the library, in one launch"
+    own = "torch's own: small products of a batch are faster in one launch"
+    for small in (
+        (a, meta(32, 256, 128).mT),
+        (meta(32, 128, 64).mT, b),
+        (a, meta(1, 128, 256).expand(32, -1, -1)),
+        (meta(32, 64, 136)[..., 8:], b),
+        (meta(32, 64, 129)[..., 1:], b),
+        (meta(32, 64, 121), meta(32, 121, 256)),
+        (a, meta(32, 128, 250)),
+        (a.bfloat16(), b.bfloat16()),
+    ):
+        assert explain(*small) == own
+    each = "the library, a launch for each product"
+    large = meta(4, 2048, 4096)
+    assert explain(large, meta(4, 4096, 2048)) == "the library, in one launch"
+    assert explain(large, meta(4, 2048, 4096).mT) == each
+    assert explain(large.bfloat16(), meta(4, 4096, 2048, dtype=torch.bfloat16)) == each
+    assert explain(large, meta(4, 4096, 8192)) == each  # more than two waves
+
+
+@devices
+@types
+def test_gradients_of_bmm_are_those_of_torch(dtype, device):
+    made = [uniform(*s, dtype=dtype, device=device) for s in ((5, 24, 64), (5, 64, 32))]
+    ours, theirs = ([t.clone().requires_grad_() for t in made] for _ in range(2))
+    weights = uniform(5, 24, 32, dtype=dtype, device=device)
+    (bmm(*ours) * weights).sum().backward()
+    (torch.bmm(*theirs) * weights).sum().backward()
+    for got, expected in zip(ours, theirs, strict=True):
+        assert_close(got.grad, expected.grad)
+
+
+def test_gradients_of_bmm_in_double():
+    a, b = (uniform(*s, dtype=torch.float64, grad=True) for s in ((2, 3, 4), (2, 4, 5)))
+    assert torch.autograd.gradcheck(bmm, (a, b))
+    assert torch.autograd.gradgradcheck(bmm, (a, b))
+
+
+@devices
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_bmm_compiles_without_a_break(dynamic, device):
+    def scores(q, k):
+        return bmm(q, k.mT).softmax(-1)
+
+    backend = "inductor" if device == "cuda" else "aot_eager"
+    compiled = torch.compile(scores, fullgraph=True, dynamic=dynamic, backend=backend)
+    for rows in (8, 24):
+        q, k = (uniform(4, rows, 16, device=device, grad=True) for _ in range(2))
+        got = compiled(q, k)
+        assert_close(got, scores(q, k))
+        got.square().sum().backward()
+        assert q.grad is not None and k.grad is not None
+
+
+@devices
+@pytest.mark.parametrize(
+    "a, b, said",
+    [
+        ((2, 3, 4), (1, 4, 5), r"have the shapes \[2, 3, 4\] and \[1, 4, 5\]"),
+        ((3, 4), (4, 5), "two batches of as many matrices"),
+        ((2, 3, 4), (4, 5), "two batches of as many matrices"),
+        ((2, 3, 4), (2, 3, 5), r"cannot be multiplied \(3x4 and 3x5\)"),
+    ],
+)
+def test_bmm_refuses_in_one_line(a, b, said, device):
+    with pytest.raises(RuntimeError, match=said) as refused:
+        bmm(torch.ones(a, device=device), torch.ones(b, device=device))
+    assert "\n" not in str(refused.value)
 
 
 # ---- which way ---------------------------------------------------------------------------------
@@ -186,7 +377,6 @@ def test_the_way_is_the_librarys_where_rows_are_aligned():
     assert explain(a[:, 8:1032], b[:1024]) == "the library"
     assert explain(meta(1, 64), meta(64, 64)) == "the library"
     assert explain(meta(1, 61), meta(61, 64)) == "the library"  # the only row may end anywhere
-    assert explain(meta(2, 2048, 2048), meta(2, 2048, 2048)) == "the library"
 
 
 def test_copies_are_made_where_they_pay():
@@ -214,7 +404,6 @@ def test_the_way_is_torchs_where_the_library_has_none():
     assert explain(single, single) == "the library"
     assert explain(single, single.t()).startswith("torch's own: of float32")
     assert explain(meta(64, 0), meta(0, 64)).startswith("torch's own: there is nothing")
-    assert explain(meta(2, 64, 64), meta(2, 64, 64)).startswith("torch's own: small products")
     huge = meta(8, 1).expand(8, 2**31 - 512)
     assert explain(huge, huge.t()).startswith("torch's own: a dimension is")
     far = torch.as_strided(meta(1), (4096, 4096), (2**40, 1))
@@ -531,6 +720,26 @@ def test_linear_is_a_drop_in(device):
     assert copy.deepcopy(ours).weight is not ours.weight
     assert "activation=relu" in repr(Linear(2, 2, activation="relu"))
     assert ours.state_dict().keys() == theirs.state_dict().keys()
+
+
+@devices
+def test_replace_linears_keeps_all_else(device):
+    class Other(torch.nn.Linear):
+        pass
+
+    model = torch.nn.Sequential(
+        torch.nn.Linear(8, 16), torch.nn.ModuleDict({"a": torch.nn.Linear(16, 8)}), Other(8, 8)
+    ).to(device)
+    state, x = model.state_dict(), uniform(4, 8, device=device)
+    expected = model[1]["a"](model[0](x))
+    assert replace_linears(model) is model
+    assert [type(m) for m in (model[0], model[1]["a"], model[2])] == [Linear, Linear, Other]
+    assert_close(model[1]["a"](model[0](x)), expected)
+    for name, tensor in model.state_dict().items():
+        assert tensor.data_ptr() == state[name].data_ptr()
+    assert repr(model[0]) == "Linear(in_features=8, out_features=16, bias=True)"
+    alone = torch.nn.Linear(2, 2)
+    assert type(replace_linears(alone)) is Linear
 
 
 @devices

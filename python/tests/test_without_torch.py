@@ -78,10 +78,10 @@ def test_another_type_of_the_product_is_refused(operators, name):
     assert function("a", "b", out_dtype=None) == called.return_value
     called.assert_called_once_with("a", "b", None, None)
     with pytest.raises(ValueError) as error:
-        function("a", "b", out_dtype="torch.float32")
+        function("a", MagicMock(), out_dtype="torch.float16")
     assert str(error.value) == (
-        "out_dtype is torch.float32, but the product has the type of a and b: no kernel of "
-        "gemm_ladder stores another"
+        "out_dtype is torch.float16, but may only be torch.float32, without out and where b is a "
+        "matrix"
     )
     called.assert_called_once()
 

@@ -119,6 +119,41 @@ def test_numbers_of_eight_bits_stand_beside_those_of_torch(results):
     ]
 
 
+def test_batches_say_how_many_launches_they_are(results):
+    times = {"ladder_ms": 0.01, "torch_ms": 0.0105, "percent": 105.0, "type": "fp16"}
+    of = {"batch": 64, "shape": "8x64x128", "wrong": False} | times
+    results()
+    assert operator.block("bmm") == "Not measured."
+    each = of | {"by": "the library, a launch for each product", "batch": 4}
+    results(bmm=[of | {"by": "the library, in one launch"}, each])
+    assert operator.block("bmm").splitlines()[2:] == [
+        "| 64 of 8x64x128 | fp16 | 1 | 10 | 10.5 | 105.0 |",
+        "| 4 of 8x64x128 | fp16 | 4 | 10 | 10.5 | 105.0 |",
+    ]
+
+
+def test_results_in_fp32_stand_beside_those_of_16_bits(results):
+    times = {"ladder_ms": 0.01, "torch_ms": 0.0105, "rounded_ms": 0.008, "percent": 105.0}
+    results()
+    assert operator.block("to_float") == "Not measured."
+    results(to_float=[{"shape": "1x64x128", "type": "bf16", "wrong": False} | times])
+    assert operator.block("to_float").splitlines()[2:] == [
+        "| 1x64x128 | bf16 | 10 | 10.5 | 8 | 105.0 |"
+    ]
+
+
+def test_training_is_told_in_tokens_per_second(results):
+    names = ("torch", "ladder", "compiled", "ladder_compiled")
+    steps = {f"{name}_ms": ms for name, ms in zip(names, (10.0, 8.0, 5.0, 4.0), strict=True)}
+    off = {"off": dict.fromkeys(names, 0.01), "wrong": False, "percent": 125.0}
+    results()
+    assert operator.block("training") == "Not measured."
+    results(training=[{"texts": 3, "length": 333} | steps | off])
+    assert operator.block("training").splitlines()[2:] == [
+        "| 3 x 333 | 99,900 | 124,875 | 199,800 | 249,750 |"
+    ]
+
+
 def test_an_unknown_table_is_refused():
     with pytest.raises(BadInput, match="operator tea: there are products, "):
         operator.block("tea")
@@ -129,8 +164,8 @@ def test_the_committed_results_are_complete_and_right():
     assert {
         len({r["shape"] for r in found["products"] if r["type"] == t}) for t in ("fp16", "bf16")
     } == {100}
-    for part in ("products", "fused", "layers", "int4"):
-        assert not any(r["wrong"] for r in found[part])
+    for part in ("products", "fused", "layers", "bmm", "to_float", "int4", "training"):
+        assert not any(r["wrong"] for r in found.get(part, []))
     # Sums of 14 bits are off by more than bench.py let through then.
     assert not any(r["wrong"] for r in found["fp8"] if not r["fast"])
     for what in operator.TABLES:

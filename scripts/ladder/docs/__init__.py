@@ -43,7 +43,7 @@ Generated text stands between `<!-- KIND ARGUMENTS -->` and `<!-- end -->`. The 
                              what the compiler made of them
   library shapes|slow|contiguous|host    the library beside cuBLAS, as build/library timed them
   jit calls|shapes           kernels made to order: what calls take, and how good tuning is
-  operator products|rows|fused|layers|int4|fp8|decoding|host|versions
+  operator products|rows|fused|layers|bmm|to_float|int4|fp8|decoding|training|host|versions
                              times of python/, beside torch's own
   diagnosis tree             the questions of ./ladder diagnose; thresholds: a table of its limits
 

@@ -26,7 +26,15 @@ DECODERS = {
     "torch_int4": "torch, four bits",
     "ladder_int4": "`LinearInt4`",
 }
+# What trains, likewise.
+TRAINED = {
+    "torch": "`nn.Linear`",
+    "ladder": "`Linear`",
+    "compiled": "`nn.Linear`, compiled",
+    "ladder_compiled": "`Linear`, compiled",
+}
 SLOWEST = 10
+NOT_MEASURED = "Not measured."
 
 
 def layer(value: object) -> bool:
@@ -44,6 +52,14 @@ BENCH = {
     "products?": [TIMED | {"shape": a_shape, "by": one_line, "torch_ms": positive}],
     "fused?": [LAYER | {"compiled_ms": positive, "eager_ms": positive}],
     "layers?": [LAYER | {"torch_ms": positive}],
+    "bmm?": [
+        TIMED | {"batch": at_least_1, "shape": a_shape, "by": one_line, "torch_ms": positive},
+        ...,
+    ],
+    "to_float?": [
+        TIMED | {"shape": a_shape, "torch_ms": positive, "rounded_ms": positive},
+        ...,
+    ],
     "int4?": [
         {"shape": a_shape, "wrong": bool, "kernel": positive, "rounding": positive}
         | dict.fromkeys(("ladder_ms", "torch_ms", "torch_int4_ms", "percent"), positive),
@@ -52,6 +68,12 @@ BENCH = {
     "decoding?": [
         {"texts": at_least_1, "length": at_least_1, "percent": positive}
         | dict.fromkeys((f"{name}_ms" for name in DECODERS), positive),
+        ...,
+    ],
+    "training?": [
+        {"texts": at_least_1, "length": at_least_1, "wrong": bool, "percent": positive}
+        | {"off": dict.fromkeys(TRAINED, positive)}
+        | dict.fromkeys((f"{name}_ms" for name in TRAINED), positive),
         ...,
     ],
     "fp8?": [
@@ -207,6 +229,38 @@ def decoding() -> str:
     return table(["texts", *DECODERS.values()], lines)
 
 
+def bmm() -> str:
+    """Batches beside torch's."""
+    lines = []
+    for row in results().get("bmm", []):
+        launches = "1" if row["by"].endswith("in one launch") else str(row["batch"])
+        times = (number(1e3 * row[f"{name}_ms"]) for name in ("ladder", "torch"))
+        batch = f"{row['batch']} of {row['shape']}"
+        lines.append([batch, row["type"], launches, *times, f"{row['percent']:.1f}"])
+    head = ["products", "type", "launches", "us", "torch, us", "%"]
+    return table(head, lines) if lines else NOT_MEASURED
+
+
+def to_float() -> str:
+    """Results in fp32 beside torch's, and beside ours of 16 bits."""
+    lines = []
+    for row in results().get("to_float", []):
+        times = (number(1e3 * row[f"{name}_ms"]) for name in ("ladder", "torch", "rounded"))
+        lines.append([row["shape"], row["type"], *times, f"{row['percent']:.1f}"])
+    head = ["M x N x K", "type", "us", "torch, us", "result of 16 bits, us", "%"]
+    return table(head, lines) if lines else NOT_MEASURED
+
+
+def training() -> str:
+    """Tokens per second of a transformer that trains."""
+    lines = []
+    for row in results().get("training", []):
+        tokens = row["texts"] * row["length"]
+        rates = (f"{1e3 * tokens / row[f'{name}_ms']:,.0f}" for name in TRAINED)
+        lines.append([f"{row['texts']} x {row['length']}", *rates])
+    return table(["texts x tokens", *TRAINED.values()], lines) if lines else NOT_MEASURED
+
+
 def host() -> str:
     lines = []
     for row in results()["host"]:
@@ -227,9 +281,12 @@ TABLES = {
     "slowest": slowest_rows,
     "fused": fused,
     "layers": layers,
+    "bmm": bmm,
+    "to_float": to_float,
     "int4": int4,
     "fp8": fp8,
     "decoding": decoding,
+    "training": training,
     "host": host,
     "versions": versions,
 }
