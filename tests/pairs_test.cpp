@@ -7,8 +7,10 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <set>
 #include <string>
 
+#include "bench/probes/tensor_pairs.cuh"
 #include "cpu_device/findings.h"
 #include "launch.cuh"
 
@@ -147,6 +149,86 @@ TEST_F(Pairs, ATreeOfHalvesHasFewerRequestsAndNoConflicts) {
   EXPECT_EQ(strided.wavefronts, 1200);
   EXPECT_EQ(halves.shared_requests, 360);
   EXPECT_EQ(halves.wavefronts, 360);
+}
+
+TEST_F(Pairs, AColumnHasTheSameOutputsInBlocksOfAnySize) {
+  constexpr int COLUMNS = 300;  // the last block is not full
+  const auto product = [&](int i) {
+    double sum = 0;
+    for (int step = 0; step < STEPS; ++step)
+      sum += double{in_[step * COLUMNS + i % COLUMNS]} * double{in_[step * OUTPUTS + i / COLUMNS]};
+    return sum;
+  };
+  for (const int threads : {128, 512, 896}) {
+    run(any_block_kernel, ladder::ceil_div(COLUMNS, threads), threads, in_, in4(), COLUMNS, out_);
+    checked(OUTPUTS * COLUMNS, 1e-4, product);
+  }
+  run(blocks_kernel<4>, 2, 256, in_, in4(), COLUMNS, out_);
+  checked(OUTPUTS * COLUMNS, 1e-4, product);
+}
+
+TEST_F(Pairs, AProductOfFragmentsIsThatOfItsMatrices) {
+  constexpr int ACROSS = 2, STEPS_OF_K = 4, K = 16 * STEPS_OF_K, N = ACROSS * SUMS_N;
+  half* halves = nullptr;  // A, then B
+  constexpr int OF_A = SUMS_M * K, OF_B = N * K;
+  LADDER_CUDA_CHECK(cudaMalloc(&halves, (OF_A + OF_B) * sizeof(half)));
+  for (int i = 0; i < OF_A + OF_B; ++i) halves[i] = __float2half(in_[i]);
+  const auto* const a = reinterpret_cast<const Fragment*>(halves);
+  run(sums_kernel<SumsInFp32>, ACROSS, 256, a, a + OF_A / 8, ACROSS, STEPS_OF_K, out_);
+  checked(SUMS_M * N, 1e-4, [&](int i) {
+    double sum = 0;
+    for (int k = 0; k < K; ++k)
+      sum += double{__half2float(halves[place_in_a(i / N, k, STEPS_OF_K)])} *
+             double{__half2float(halves[OF_A + place_in_b(i % N, k, STEPS_OF_K)])};
+    return sum;
+  });
+  cudaFree(halves);
+}
+
+TEST_F(Pairs, EveryPlaceInFragmentsIsOneElements) {
+  constexpr int ROWS = 32, STEPS_OF_K = 3;
+  std::set<int> of_a, of_b;
+  for (int row = 0; row < ROWS; ++row)
+    for (int k = 0; k < 16 * STEPS_OF_K; ++k) {
+      of_a.insert(place_in_a(row, k, STEPS_OF_K));
+      of_b.insert(place_in_b(row, k, STEPS_OF_K));
+    }
+  EXPECT_EQ(of_a.size(), ROWS * 16 * STEPS_OF_K);
+  EXPECT_EQ(*of_a.rbegin() + 1, ROWS * 16 * STEPS_OF_K);
+  EXPECT_EQ(of_a, of_b);
+}
+
+// In fragments of 16x16, which are all that the CPU device has.
+TEST_F(Pairs, EightColumnsInFragmentsOf16TakeAsManyFragmentsAs16) {
+  const auto product = [&](int columns) {
+    return [=](int i) {
+      double sum = 0;
+      for (int k = 0; k < WMMA_DEPTH; ++k)
+        sum += double{__half2float(__float2half(in_[i / columns * WMMA_DEPTH + k]))} *
+               double{__half2float(__float2half(in_[k * columns + i % columns]))};
+      return WMMA_REPEATS * sum;
+    };
+  };
+  const auto fragments = [](int columns) {  // of A and of B, of all warps
+    return uint64_t{4 * WMMA_REPEATS * (WMMA_DEPTH / 16)} * (2 + columns / 16);
+  };
+  cpu_device::take_memory_lines();
+  const auto loads_of_16_bytes = [&] {
+    uint64_t requests = 0, wavefronts = 0;
+    for (const cpu_device::MemoryLine& line : cpu_device::take_memory_lines())
+      if (line.space == cpu_device::Space::SHARED && line.bytes == 16) {
+        requests += line.requests;
+        wavefronts += line.cost;
+      }
+    EXPECT_EQ(wavefronts, 4 * requests);  // no conflicts
+    return requests;
+  };
+  run(wmma_kernel<half, 16, 64>, 1, 128, in_, in_, out_);
+  EXPECT_EQ(loads_of_16_bytes(), fragments(64));
+  checked(WMMA_ROWS * 64, 1e-2, product(64));
+  run(wmma_kernel<half, 16, 8>, 1, 128, in_, in_, out_);
+  EXPECT_EQ(loads_of_16_bytes(), fragments(16));
+  checked(WMMA_ROWS * 8, 1e-2, product(8));
 }
 
 TEST_F(Pairs, TheRestComputeWhatTheyShould) {

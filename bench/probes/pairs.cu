@@ -11,6 +11,7 @@
 #include <cmath>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,7 @@
 #include "harness/report.h"
 #include "harness/timer.h"
 #include "pairs.cuh"
+#include "tensor_pairs.cuh"
 
 namespace {
 
@@ -34,10 +36,21 @@ constexpr int COUNT = 8192 * 8192, QUADS = COUNT / 4, ROUNDS = 30;
 constexpr int FIRST_SMALL = 1 << 20, LARGE_SMALL = 6 << 20;  // floats: 4 MB and 25 MB
 constexpr int ITEMS = 4096, STREAMS = 8;
 constexpr float BIAS = 0.25f, FACTOR = 1.5f;
+constexpr int SIDE = 4096, SIDE_STEPS = SIDE / 16;  // of products, in steps of 16 along K
+
+// What the compiler and a launch made of a kernel.
+struct Facts {
+  int registers, spilled_bytes;  // of a thread
+  int threads;                   // of a block
+  int warps;                     // that fit on a multiprocessor
+};
 
 struct Variant {
   std::string name;
   std::function<void()> launch;
+  std::optional<Facts> facts{};
+  double tolerance = 0;  // if it is not the pair's
+  double error = 0;      // root of the mean square, as a part of the results'
   Timing timing{};
 };
 
@@ -50,6 +63,8 @@ struct Pair {
   std::function<double(int)> expected;
   std::vector<Variant> variants;
   size_t kept_in_l2 = 0;  // bytes set aside for the window
+  double scale = 1;       // a difference of `tolerance` of it is allowed, and of the value
+  bool tells_error = false;
 };
 
 struct Stream {
@@ -64,12 +79,23 @@ struct Data {
   std::vector<float> host = std::vector<float>(COUNT);
   DeviceBuffer<float> in{COUNT}, out{COUNT};
   DeviceBuffer<int> next{1};
+  // A and B of products, in fragments: the first numbers in fp16, and the same without signs.
+  DeviceBuffer<half> with_signs{2 * SIDE * SIDE}, without{2 * SIDE * SIDE};
   std::array<Stream, STREAMS> streams;
   Data() {
     for (size_t i = 0; i < COUNT; ++i) host[i] = random_uniform(1, harness::Stream::A, i);
     in.upload(host);
+    std::vector<half> halves(2 * SIDE * SIDE);
+    for (const bool is_signed : {true, false}) {
+      for (size_t i = 0; i < halves.size(); ++i)
+        halves[i] = __float2half(is_signed ? host[i] : std::abs(host[i]));
+      (is_signed ? with_signs : without).upload(halves);
+    }
   }
   double value(int i) const { return host[static_cast<size_t>(i)]; }
+  double in_fp16(int i) const {
+    return double{__half2float(__float2half(host[static_cast<size_t>(i)]))};
+  }
   double sum(int first, int count, int stride) const {
     double sum = 0;
     for (int k = 0; k < count; ++k) sum += value(first + k * stride);
@@ -92,6 +118,123 @@ void launch_with_window(const float4* in, const float4* small, int quads, float4
   config.attrs = &window;
   config.numAttrs = 1;
   LADDER_CUDA_CHECK(cudaLaunchKernelEx(&config, small_matrix_kernel<false>, in, small, quads, out));
+}
+
+template <class Kernel>
+Facts facts_of(Kernel* kernel, int threads) {
+  cudaFuncAttributes attributes{};
+  LADDER_CUDA_CHECK(cudaFuncGetAttributes(&attributes, kernel));
+  int blocks = 0;
+  LADDER_CUDA_CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, threads, 0));
+  return {attributes.numRegs, static_cast<int>(attributes.localSizeBytes), threads,
+          blocks * threads / 32};
+}
+
+template <class Kernel, class... Arguments>
+Variant with_facts(const std::string& name, Kernel* kernel, int blocks, int threads,
+                   Arguments... arguments) {
+  return {name, [=] { launch(kernel, dim3(blocks), dim3(threads), 0, nullptr, arguments...); },
+          facts_of(kernel, threads)};
+}
+
+void add_occupancy(std::vector<Pair>& all, Data& data) {
+  constexpr int COLUMNS = COUNT / STEPS;
+  const float* const in = data.in.get();
+  const auto* const weights = reinterpret_cast<const float4*>(in);
+  const auto product = [&](int i) {
+    double sum = 0;
+    for (int step = 0; step < STEPS; ++step)
+      sum += data.value(step * COLUMNS + i % COLUMNS) * data.value(step * OUTPUTS + i / COLUMNS);
+    return sum;
+  };
+  const auto variant = [&](const std::string& name, auto* kernel, int threads) {
+    return with_facts(name, kernel, ceil_div(COLUMNS, threads), threads, in, weights, COLUMNS,
+                      data.out.get());
+  };
+  int least_blocks = 0, threads = 0;
+  LADDER_CUDA_CHECK(
+      cudaOccupancyMaxPotentialBlockSize(&least_blocks, &threads, any_block_kernel, 0, 0));
+  all.push_back({"block_size",
+                 0,
+                 OUTPUTS * COLUMNS,
+                 8191,
+                 1e-5,
+                 product,
+                 {variant("guessed_512", any_block_kernel, 512),
+                  variant("guessed_128", any_block_kernel, 128),
+                  variant("of_the_api", any_block_kernel, threads)}});
+  all.push_back(
+      {"registers",
+       0,
+       OUTPUTS * COLUMNS,
+       8191,
+       1e-5,
+       product,
+       {variant("one_block", blocks_kernel<1>, 256), variant("four_blocks", blocks_kernel<4>, 256),
+        variant("eight_blocks", blocks_kernel<8>, 256)}});
+}
+
+void add_sums(std::vector<Pair>& all, Data& data) {
+  for (const bool is_signed : {true, false}) {
+    const auto* const a =
+        reinterpret_cast<const Fragment*>((is_signed ? data.with_signs : data.without).get());
+    const auto variant = [&](const std::string& name, auto* kernel) {
+      return with_facts(name, kernel, SIDE / SUMS_M * (SIDE / SUMS_N), 256, a, a + SIDE * SIDE / 8,
+                        SIDE / SUMS_N, SIDE_STEPS, data.out.get());
+    };
+    Pair pair{is_signed ? "sums" : "sums_without_signs",
+              0,
+              SIDE * SIDE,
+              8191,
+              1e-4,
+              [=, &data](int i) {
+                double sum = 0;
+                for (int k = 0; k < SIDE; ++k) {
+                  const int of_b = SIDE * SIDE + place_in_b(i % SIDE, k, SIDE_STEPS);
+                  const double product =
+                      data.in_fp16(place_in_a(i / SIDE, k, SIDE_STEPS)) * data.in_fp16(of_b);
+                  sum += is_signed ? product : std::abs(product);
+                }
+                return sum;
+              },
+              {variant("fp32", sums_kernel<SumsInFp32>), variant("fp16", sums_kernel<SumsInFp16>)}};
+    pair.variants[1].tolerance = 0.1;
+    pair.scale = std::sqrt(SIDE) / 3;  // what sums of numbers with signs are like
+    pair.tells_error = true;
+    all.push_back(pair);
+  }
+}
+
+using WmmaKernel = void(const float*, const float*, float*);
+using WmmaKernels = std::vector<std::pair<std::string, WmmaKernel*>>;
+Pair wmma_pair(const std::string& name, int columns, double tolerance, const WmmaKernels& kernels,
+               Data& data) {
+  const int blocks = 16 * device_attribute(cudaDevAttrMultiProcessorCount);
+  const float* const in = data.in.get();
+  const auto product = [=, &data](int i) {
+    double sum = 0;
+    for (int k = 0; k < WMMA_DEPTH; ++k)
+      sum += data.value(i / columns * WMMA_DEPTH + k) * data.value(k * columns + i % columns);
+    return WMMA_REPEATS * sum;
+  };
+  Pair pair{name, 0, blocks * WMMA_ROWS * columns, 8191, tolerance, product, {}};
+  for (const auto& [of, kernel] : kernels)
+    pair.variants.push_back(with_facts(of, kernel, blocks, 128, in, in, data.out.get()));
+  pair.scale = WMMA_REPEATS * std::sqrt(WMMA_DEPTH) / 3;
+  pair.tells_error = true;
+  return pair;
+}
+void add_wmma(std::vector<Pair>& all, Data& data) {
+  const WmmaKernels shapes = {{"16x16x16", wmma_kernel<half, 16, 64>},
+                              {"32x8x16", wmma_kernel<half, 32, 64>}};
+  const WmmaKernels shapes_of_8 = {{"16x16x16", wmma_kernel<half, 16, 8>},
+                                   {"32x8x16", wmma_kernel<half, 32, 8>}};
+  const WmmaKernels types = {{"bf16", wmma_kernel<__nv_bfloat16, 16, 64>},
+                             {"bf16_from_shared", wmma_kernel<__nv_bfloat16, 16, 64, true>},
+                             {"fp16", wmma_kernel<half, 16, 64>}};
+  all.push_back(wmma_pair("wmma_shape", 64, 2e-3, shapes, data));
+  all.push_back(wmma_pair("wmma_eight_columns", 8, 2e-3, shapes_of_8, data));
+  all.push_back(wmma_pair("wmma_bf16", 64, 2e-2, types, data));
 }
 
 std::vector<Pair> all_pairs(Data& data) {
@@ -275,11 +418,16 @@ std::vector<Pair> all_pairs(Data& data) {
                  },
                  {{"ptx", run(ring_ptx_kernel, RINGS / 256, 256, in4, out)},
                   {"library", run(ring_library_kernel, RINGS / 256, 256, in4, out)}}});
+  add_occupancy(all, data);
+  add_sums(all, data);
+  add_wmma(all, data);
   return all;
 }
 
-void check(const Pair& pair, Data& data) {
-  for (const Variant& variant : pair.variants) {
+void check(Pair& pair, Data& data) {
+  for (Variant& variant : pair.variants) {
+    const double tolerance = variant.tolerance > 0 ? variant.tolerance : pair.tolerance;
+    double off = 0, all = 0;
     data.out.fill(0xFF, nullptr);
     variant.launch();
     std::vector<float> got(static_cast<size_t>(pair.results));
@@ -287,10 +435,13 @@ void check(const Pair& pair, Data& data) {
         cudaMemcpy(got.data(), data.out.get(), got.size() * sizeof(float), cudaMemcpyDeviceToHost));
     for (int i = 0; i < pair.results; i += pair.step) {
       const double value = pair.expected(i), of_gpu = got[static_cast<size_t>(i)];
-      if (!(std::abs(of_gpu - value) <= pair.tolerance * (1 + std::abs(value))))
+      if (!(std::abs(of_gpu - value) <= tolerance * (pair.scale + std::abs(value))))
         throw std::runtime_error(fmt::format("{}/{}: element {} is {}, not {}", pair.name,
                                              variant.name, i, of_gpu, value));
+      off += (of_gpu - value) * (of_gpu - value);
+      all += value * value;
     }
+    variant.error = std::sqrt(off / all);
   }
 }
 
@@ -309,9 +460,15 @@ void time(Pair& pair) {
   for (size_t i = 0; i < timings.size(); ++i) pair.variants[i].timing = timings[i];
 }
 
-void run(const std::string& json) {
+void run(const std::string& json, bool only_check) {
   const Device device = select_device(0, 90, false);
   Data data;
+  if (only_check) {
+    std::vector<Pair> all = all_pairs(data);
+    for (Pair& pair : all) check(pair, data);
+    fmt::print("{} pairs are right\n", all.size());
+    return;
+  }
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
   fmt::print("{}: {} launches of each variant of a pair in turn\n", device.name, ROUNDS);
   fmt::print("{:<26} {:<16} {:>9} {:>9} {:>9} {:>7}\n", "pair", "variant", "ms", "p10", "p90",
@@ -319,16 +476,32 @@ void run(const std::string& json) {
   for (Pair& pair : all_pairs(data)) {
     check(pair, data);
     time(pair);
-    for (const auto& [name, launch, timing] : pair.variants) {
+    for (const Variant& variant : pair.variants) {
+      const Timing& timing = variant.timing;
       const double gb_per_s = pair.bytes / timing.median * 1e-6;
-      fmt::print("{:<26} {:<16} {:>9.4f} {:>9.4f} {:>9.4f} {:>7}\n", pair.name, name, timing.median,
-                 timing.p10, timing.p90, pair.bytes > 0 ? fmt::format("{:.0f}", gb_per_s) : "");
+      fmt::print("{:<26} {:<16} {:>9.4f} {:>9.4f} {:>9.4f} {:>7}", pair.name, variant.name,
+                 timing.median, timing.p10, timing.p90,
+                 pair.bytes > 0 ? fmt::format("{:.0f}", gb_per_s) : "");
       rows.push_back({{"pair", pair.name},
-                      {"variant", name},
+                      {"variant", variant.name},
                       {"ms", timing.median},
                       {"p10_ms", timing.p10},
                       {"p90_ms", timing.p90}});
       if (pair.bytes > 0) rows.back()["gb_per_s"] = gb_per_s;
+      if (variant.facts) {
+        const auto [registers, spilled_bytes, threads, warps] = *variant.facts;
+        fmt::print(" {} registers, {} bytes spilled, blocks of {}, {} warps fit", registers,
+                   spilled_bytes, threads, warps);
+        rows.back().update({{"registers", registers},
+                            {"spilled_bytes", spilled_bytes},
+                            {"threads", threads},
+                            {"warps", warps}});
+      }
+      if (pair.tells_error) {
+        fmt::print(", error {:.2e}", variant.error);
+        rows.back()["error"] = variant.error;
+      }
+      fmt::print("\n");
     }
   }
   const nlohmann::ordered_json whole = {
@@ -337,10 +510,12 @@ void run(const std::string& json) {
 }
 
 // Serves --help. Whether there is something to measure.
-bool parse(int argc, char** argv, std::string& json) {
+bool parse(int argc, char** argv, std::string& json, bool& only_check) {
   CLI::App app("Checks and times techniques as pairs of kernels, a slow one and a faster one.",
                "pairs");
-  add_output_file(app, "--json", json, "writes the results to this file, too");
+  auto* const times = add_output_file(app, "--json", json, "writes the results to this file, too");
+  app.add_flag("--check", only_check, "launches each variant once and times none, as for ncu")
+      ->excludes(times);
   app.footer(
       "Exit codes: 0 all right; 1 a wrong result or a CUDA error; 2 bad input; 77 no usable GPU "
       "(it needs compute capability 9.0).");
@@ -354,6 +529,7 @@ bool parse(int argc, char** argv, std::string& json) {
 int main(int argc, char** argv) {
   return run_program("pairs", [&] {
     std::string json;
-    if (parse(argc, argv, json)) run(json);
+    bool only_check = false;
+    if (parse(argc, argv, json, only_check)) run(json, only_check);
   });
 }

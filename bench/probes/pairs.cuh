@@ -198,6 +198,46 @@ __global__ void items_kernel(const float* in, int items, bool uneven, int* next,
   }
 }
 
+// --- How many warps fit --------------------------------------------------------------------------
+
+// A matrix of OUTPUTS x STEPS weights times one of STEPS x columns: a thread has a column, and its
+// sums stay in registers. It has one load on its way at a time; other warps have to hide the wait.
+constexpr int STEPS = 64, OUTPUTS = 48;
+__device__ inline void outputs_of_a_column(const float* in, const float4* weights, int columns,
+                                           float* out) {
+  __shared__ float4 shared[STEPS][OUTPUTS / 4];
+  for (int i = threadIdx.x; i < STEPS * OUTPUTS / 4; i += blockDim.x)
+    shared[i / (OUTPUTS / 4)][i % (OUTPUTS / 4)] = weights[i];
+  __syncthreads();
+  const int column = blockIdx.x * blockDim.x + threadIdx.x;
+  if (column >= columns) return;
+  float sums[OUTPUTS] = {};
+#pragma unroll 1
+  for (int step = 0; step < STEPS; ++step) {
+    const float x = in[step * columns + column];
+#pragma unroll
+    for (int j = 0; j < OUTPUTS; j += 4) {
+      const float4 w = shared[step][j / 4];
+      sums[j] = fmaf(x, w.x, sums[j]);
+      sums[j + 1] = fmaf(x, w.y, sums[j + 1]);
+      sums[j + 2] = fmaf(x, w.z, sums[j + 2]);
+      sums[j + 3] = fmaf(x, w.w, sums[j + 3]);
+    }
+  }
+#pragma unroll
+  for (int j = 0; j < OUTPUTS; ++j) out[j * columns + column] = sums[j];
+}
+// Blocks of any size: the compiler does not know how many threads have to share the registers.
+__global__ void any_block_kernel(const float* in, const float4* weights, int columns, float* out) {
+  outputs_of_a_column(in, weights, columns, out);
+}
+// Blocks of up to 256 threads, of which at least BLOCKS have to fit on a multiprocessor.
+template <int BLOCKS>
+__global__ void __launch_bounds__(256, BLOCKS)
+    blocks_kernel(const float* in, const float4* weights, int columns, float* out) {
+  outputs_of_a_column(in, weights, columns, out);
+}
+
 // --- A ring of copies ----------------------------------------------------------------------------
 
 constexpr int RING = 4, RING_STEPS = 64;

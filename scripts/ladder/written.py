@@ -24,7 +24,9 @@ PROGRAM = (
     {"workloads": [{"groups": [int, ...]} | CONTENDERS, ...]},
     dict.fromkeys(("tokens", "width", "hidden"), at_least_1) | CONTENDERS,
 )
-PAIR = {"pair": one_line, "variant": one_line, "ms": positive, "gb_per_s?": positive}
+OF_KERNEL = {"registers?": at_least_1, "spilled_bytes?": int, "warps?": at_least_1}
+PAIR = {"pair": one_line, "variant": one_line, "ms": positive} | OF_KERNEL
+PAIR |= {"threads?": at_least_1, "gb_per_s?": positive, "error?": positive}
 ATTENTION = {
     "device?": one_line,
     **dict.fromkeys(("batch", "heads", "kv_heads", "queries", "keys", "width"), at_least_1),

@@ -52,7 +52,7 @@ from ladder import (
 )
 from ladder import counters as counted
 from ladder.docs import counters as counter_tables
-from ladder.docs import operator, pictures, products, proofs, sources, twins
+from ladder.docs import operator, pictures, products, proofs, sources, triton_rows, twins
 from ladder.docs import results as result_tables
 from ladder.exercises.mistakes import read_mistakes
 from ladder.figures import measured, timelines
@@ -590,6 +590,11 @@ READERS = {
     ),
     "triton": Reader(
         sample(ROOT / "docs/results/triton.jsonl"), "triton.jsonl", blocks(twins.FILE, twins.TABLES)
+    ),
+    "triton rows": Reader(
+        sample(ROOT / "docs/results/triton_rows.jsonl"),
+        "triton_rows.jsonl",
+        blocks(triton_rows.FILE, triton_rows.TABLES),
     ),
     "tuned": Reader(json.dumps(TUNED).encode(), "tune.json", read_tuned),
     "tune": Reader(lines_of(RESULTS / "tune.jsonl", "{", 3), "tune.jsonl", read_tuned),

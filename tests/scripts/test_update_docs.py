@@ -472,6 +472,15 @@ def test_a_pair_is_compared_with_its_first_variant(project):
     assert "| `tree` | `slow` | 3 | 1.00 | 1,200 |" in text
     assert "| `tree` | `fast` | 2 | 1.50 |  |" in text
     assert "| `ring` | `fast` | 2 | 0.50 |  |" in text
+    assert "error" not in text
+    rows[0] |= {"registers": 136, "warps": 8, "threads": 256, "spilled_bytes": 0, "error": 2.5e-3}
+    rows[1] |= {"registers": 32, "warps": 64, "threads": 256, "spilled_bytes": 144}
+    (project / "results/programs/pairs.json").write_text(json.dumps({"pairs": rows}))
+    text = written("pairs")
+    assert "| GB/s | registers | bytes spilled | warps that fit | error |" in text
+    assert "| 1.00 | 1,200 | 136 |  | 8 | 2.5e-03 |" in text
+    assert "| 1.50 |  | 32 | 144 | 64 |  |" in text
+    assert "| `ring` | `fast` | 2 | 0.50 |  |  |  |  |  |" in text
 
 
 def test_the_library_is_shown_by_kind_and_where_it_is_slow(project):

@@ -41,6 +41,7 @@ Generated text stands between `<!-- KIND ARGUMENTS -->` and `<!-- end -->`. The 
   contenders FILE ...        what build/groups or build/feed_forward timed, by workload
   triton twins|compiled|ragged|tried|refused|versions   the kernels in Triton: speed and lines, and
                              what the compiler made of them
+  tritonrows times|compiled|versions   the same of those that work on rows, beside 23 and PyTorch
   library shapes|slow|contiguous|host    the library beside cuBLAS, as build/library timed them
   jit calls|shapes           kernels made to order: what calls take, and how good tuning is
   operator products|rows|fused|layers|bmm|to_float|int4|fp8|decoding|training|host|versions
@@ -79,6 +80,7 @@ from ladder.docs import (
     road,
     source,
     sources,
+    triton_rows,
     twins,
 )
 from ladder.docs.text import from_page
@@ -124,6 +126,7 @@ KINDS = {
     "exercises": catalogue.table,
     "grader": learner.printed,
     "triton": twins.block,
+    "tritonrows": triton_rows.block,
     "library": products.library,
     "jit": products.jit,
     "operator": operator.block,

@@ -253,15 +253,29 @@ def around() -> str:
     return table(["exercise", "variant", "ms", "GB/s", "of copy", "of best read"], rows)
 
 
+OF_SOME_PAIRS = {
+    "registers": "registers",
+    "spilled_bytes": "bytes spilled",
+    "warps": "warps that fit",
+    "error": "error",
+}
+
+
 def pairs() -> str:
-    """Each variant of a pair with its time, as a part of the first one's."""
+    """Each variant of a pair with its time, as a part of the first one's. What is known only of
+    some has a column if there are such."""
     rows, first = [], {}
-    for one in written.read(sources.GPUS[sources.reference()], "programs/pairs")["pairs"]:
+    measured = written.read(sources.GPUS[sources.reference()], "programs/pairs")["pairs"]
+    more = [key for key in OF_SOME_PAIRS if any(one.get(key) for one in measured)]
+    for one in measured:
         slow = first.setdefault(one["pair"], one["ms"])
         rate = f"{one['gb_per_s']:,.0f}" if "gb_per_s" in one else ""
+        known = [one.get(key, 0) for key in more]
+        known = [(f"{x:.1e}" if isinstance(x, float) else f"{x}") if x else "" for x in known]
         name, variant = f"`{one['pair']}`", f"`{one['variant']}`"
-        rows.append([name, variant, number(one["ms"]), f"{slow / one['ms']:.2f}", rate])
-    return table(["pair", "variant", "ms", "times as fast as the first", "GB/s"], rows)
+        rows.append([name, variant, number(one["ms"]), f"{slow / one['ms']:.2f}", rate, *known])
+    head = ["pair", "variant", "ms", "times as fast as the first", "GB/s"]
+    return table([*head, *(OF_SOME_PAIRS[key] for key in more)], rows)
 
 
 def attention(stage: str, *shapes: str) -> str:
