@@ -29,9 +29,9 @@ namespace ladder::grouped {
 using namespace fit_the_waves;  // 13 is where most of it is
 
 // A block's way through the tiles of all groups, which are numbered group after group. It only
-// goes forwards, and so looks at each group once. Without ends all groups have as many rows. Ends
-// that only the device knows nobody has checked: behind row M nothing may be stored, nor before
-// row 0.
+// goes forwards, and so looks at each group once. Without ends all groups have as many rows, and it
+// need not look at those between. Ends that only the device knows nobody has checked: behind row M
+// nothing may be stored, nor before row 0.
 template <int BM, int BN>
 struct Walk {
   const int* ends;
@@ -41,10 +41,16 @@ struct Walk {
 
   // To tile `index`, which is not before the last one. Whether there is such a tile.
   __device__ __forceinline__ bool reach(int index) {
+    if (ends == nullptr) {
+      const int rows = M / groups;
+      tiles = ceil_div(rows, BM) * ceil_div(N, BN);
+      group = index / max(1, tiles), first = group * tiles;
+      begin = group * rows, end = begin + rows;
+    }
     while (index >= first + tiles && ++group < groups) {
       first += tiles;
       begin = end;
-      end = ends ? max(begin, min(ends[group], M)) : begin + M / groups;
+      end = max(begin, min(ends[group], M));
       tiles = ceil_div(end - begin, BM) * ceil_div(N, BN);
     }
     return group < groups;
@@ -147,9 +153,12 @@ constexpr Configuration configuration(double step = 1, double tile = 0) {
 }
 // Some of 13's.
 inline constexpr Configuration CONFIGURATIONS[] = {
-    configuration<64, 128>(233.5, 431),   configuration<64, 256>(367.1, 1058),
-    configuration<104, 256>(561.3, 1001), configuration<128, 256>(676.1, 1038),
-    configuration<152, 256>(799.4, 1640), configuration<176, 256>(922.5, 1664)};
+    configuration<64, 128>(232.1, 399),   configuration<96, 128>(290.6, 545),
+    configuration<128, 128>(340.3, 568),  configuration<64, 256>(342.4, 1090),
+    configuration<88, 256>(469.8, 1154),  configuration<104, 256>(543.1, 1154),
+    configuration<120, 256>(617.6, 1198), configuration<128, 256>(660.5, 1255),
+    configuration<136, 256>(690.2, 2404), configuration<152, 256>(774.0, 2272),
+    configuration<160, 256>(813.6, 2467), configuration<176, 256>(890.5, 1778)};
 
 // Of all groups; where only the device knows their ends, as if all had the mean number of rows.
 inline int tiles(const Gemm<half, half>& p, const Configuration& c) {

@@ -127,30 +127,24 @@ class Bench {
     }
   }
 
-  // ms of a launch of each: `in_a_row` at a time, `rounds` times. One takes about `estimates` ms.
+  // Each launched `rounds` times, of which one takes about `estimates` ms.
   std::vector<harness::Timing> race(const std::vector<Contender>& contenders,
-                                    std::vector<double> estimates, int rounds, int in_a_row) {
-    for (double& ms : estimates) ms *= in_a_row;
+                                    const std::vector<double>& estimates, int rounds) {
     std::vector<harness::LaunchOn> launches;
     for (const Contender& contender : contenders) {
       std::vector<Problem> problems;
       for (int set = 0; set < arena_.sets(contender.shape); ++set)
         problems.push_back(with_layout(arena_.gemm(contender.shape, set, 0, stream_),
                                        candidates_[contender.candidate].b_by_columns));
-      const auto& gemm = candidates_[contender.candidate].gemm;
-      launches.push_back([problems, in_a_row, &gemm](int turn) {
-        for (int i = 0; i < in_a_row; ++i)
-          gemm(problems[(static_cast<size_t>(turn) * in_a_row + i) % problems.size()]);
+      launches.push_back([problems, &gemm = candidates_[contender.candidate].gemm](int set) {
+        gemm(problems[static_cast<size_t>(set) % problems.size()]);
       });
     }
     if (meter_) meter_->begin();
-    auto ms = race_.run(launches, estimates, rounds, random_);
+    const auto ms = race_.run(launches, estimates, rounds, random_);
     if (meter_) meter_->end();
     std::vector<harness::Timing> timings;
-    for (auto& of_one : ms) {
-      for (double& of_all : of_one) of_all /= in_a_row;
-      timings.push_back(harness::summarize(of_one));
-    }
+    for (const auto& of_one : ms) timings.push_back(harness::summarize(of_one));
     return timings;
   }
 
@@ -185,18 +179,9 @@ class Bench {
 
 constexpr double NS_PER_MS = 1e6;
 constexpr double SOME_MS = 0.05;  // before anything is known
-constexpr int FIRST_ROUNDS = 5;
+constexpr int FIRST_ROUNDS = 7;
 // Whoever is predicted to take this much longer than the first is not launched.
 constexpr double PREDICTED_FACTOR = 1.5;
-// Products as users have them are launched behind each other, and may then take longer than after a
-// rest (151x5120x32768, H200: 154 us where 117 are expected). With more in a row a burst would have
-// more commands than a stream takes.
-constexpr int IN_A_ROW = 4;
-// What a launch by itself takes longer than one in a row: as long as an empty one.
-constexpr double EMPTY_LAUNCH_NS = 3500;
-double by_itself_ns(const harness::Timing& in_a_row) {
-  return in_a_row.median * NS_PER_MS + EMPTY_LAUNCH_NS * (IN_A_ROW - 1) / IN_A_ROW;
-}
 
 struct Measured {
   std::vector<Constants> constants;  // by candidate
@@ -218,7 +203,7 @@ std::vector<harness::Timing> race(Bench& bench, const std::vector<Roughly>& all,
     contenders.push_back({r.candidate, shape});
     ms.push_back(r.ns / NS_PER_MS);
   }
-  return bench.race(contenders, ms, rounds, IN_A_ROW);
+  return bench.race(contenders, ms, rounds);
 }
 
 double least_ns(const std::vector<Roughly>& all) {
@@ -246,7 +231,7 @@ std::vector<Roughly> roughly(Bench& bench, const std::vector<Tunable>& candidate
                              Roughly{0, {}, PREDICTED_FACTOR * all[0].predicted, 0}, by_predicted),
             all.end());
   const auto times = race(bench, all, shape, FIRST_ROUNDS);
-  for (size_t i = 0; i < all.size(); ++i) all[i].ns = by_itself_ns(times[i]);
+  for (size_t i = 0; i < all.size(); ++i) all[i].ns = times[i].median * NS_PER_MS;
   return all;
 }
 
@@ -316,10 +301,10 @@ Measured measure(Bench& bench, const std::vector<Tunable>& candidates, int multi
           {c, shape_of(candidates[c].candidate, static_cast<Probe>(probe), multiprocessors)});
 
   std::vector<double> estimates(contenders.size(), SOME_MS);
-  const auto first = bench.race(contenders, estimates, FIRST_ROUNDS, 1);
+  const auto first = bench.race(contenders, estimates, FIRST_ROUNDS);
   for (size_t i = 0; i < first.size(); ++i) estimates[i] = first[i].median;
   bench.clocks();  // those of the warm-up
-  const auto times = bench.race(contenders, estimates, rounds, 1);
+  const auto times = bench.race(contenders, estimates, rounds);
 
   std::vector<ProbeTimes> ns(candidates.size());
   for (size_t i = 0; i < times.size(); ++i)
@@ -413,7 +398,7 @@ Json try_shape(Bench& bench, const std::vector<Tunable>& candidates, const Measu
   json["chosen"] = json["candidates"][0]["name"];
   json["fastest"] = json["candidates"][best]["name"];
   json["percent_of_fastest"] = 100 * times[best].median / times[0].median;
-  json["error_percent"] = 100 * (all[0].predicted / by_itself_ns(times[0]) - 1);
+  json["error_percent"] = 100 * (all[0].predicted / (times[0].median * NS_PER_MS) - 1);
   return json;
 }
 

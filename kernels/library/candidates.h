@@ -33,7 +33,9 @@ inline constexpr Candidate TILES[] = {
     of_13b(32, 64),        of_13b(56, 64),        of_13b(64, 64),        of_13b(72, 64),
     of_13b(128, 64),       of_13b(64, 128),       of_13b(96, 128),       of_13b(104, 128),
     of_13b(128, 128),      of_13b(144, 128),      of_13b(152, 128),      of_13b(160, 128),
-    of_13b(168, 128),      of_13b(176, 128),      of_13b(128, 192),      of_13b(160, 128, 1, 2)};
+    of_13b(168, 128),      of_13b(176, 128),      of_13b(72, 192),       of_13b(80, 192),
+    of_13b(88, 192),       of_13b(96, 192),       of_13b(104, 192),      of_13b(112, 192),
+    of_13b(120, 192),      of_13b(128, 192),      of_13b(160, 128, 1, 2)};
 // The tiles that 16 has, and those that 18's layouts have where A is by columns, each a candidate
 // of 13's or 13b's: they are expected to take as long.
 inline constexpr Candidate FUSED_TILES[] = {of_13(64, 128),  of_13(104, 256), of_13(128, 256),

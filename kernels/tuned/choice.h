@@ -27,12 +27,17 @@ inline std::string remark(const std::string& name) {
 
 // What the library has and no stage. More heights of 13: without the first four products as users
 // have them take 1.6% longer in geometric mean (224 shapes, H100); the others are for numbers of
-// rows that fit none of these (327x5120x32768: 165 us with 120 rows, 238 with 128).
+// rows that fit none of these (327x5120x32768: 165 us with 120 rows, 238 with 128). And of 13b with
+// 192 columns, of which a third of the usual weights have a multiple.
 inline constexpr Candidate MORE_HEIGHTS[] = {
     {Kernel::FIT_THE_WAVES, 88, 128, 1, 1, 1, 1},  {Kernel::FIT_THE_WAVES, 112, 128, 1, 1, 1, 1},
     {Kernel::FIT_THE_WAVES, 88, 256, 1, 1, 1, 1},  {Kernel::FIT_THE_WAVES, 136, 256, 1, 1, 1, 1},
     {Kernel::FIT_THE_WAVES, 80, 128, 1, 1, 1, 1},  {Kernel::FIT_THE_WAVES, 120, 128, 1, 1, 1, 1},
-    {Kernel::FIT_THE_WAVES, 232, 128, 1, 1, 1, 1}, {Kernel::FIT_THE_WAVES, 120, 256, 1, 1, 1, 1}};
+    {Kernel::FIT_THE_WAVES, 232, 128, 1, 1, 1, 1}, {Kernel::FIT_THE_WAVES, 120, 256, 1, 1, 1, 1},
+    {Kernel::PING_PONG, 72, 192, 1, 1, 1, 1},      {Kernel::PING_PONG, 80, 192, 1, 1, 1, 1},
+    {Kernel::PING_PONG, 88, 192, 1, 1, 1, 1},      {Kernel::PING_PONG, 96, 192, 1, 1, 1, 1},
+    {Kernel::PING_PONG, 104, 192, 1, 1, 1, 1},     {Kernel::PING_PONG, 112, 192, 1, 1, 1, 1},
+    {Kernel::PING_PONG, 120, 192, 1, 1, 1, 1}};
 // And tiles of 14 whose K a cluster divides, and which the stage has not: large ones, where
 // products are what takes the time, and one for the first rows beyond 64.
 constexpr bool is_large(const Candidate& c) {

@@ -278,7 +278,7 @@ def test_every_batch_by_the_library(count, m, n, k, layout, dtype):
 
 @needs_gpu
 def test_a_batch_is_one_launch():
-    a, b = integers(32, 64, 128), integers(32, 128, 256)
+    a, b = integers(32, 64, 512), integers(32, 512, 256)
     assert explain(a, b) == "the library, in one launch"
     expected = torch.bmm(a.double(), b.double()).half()
     bmm(a, b)
@@ -291,18 +291,20 @@ def test_a_batch_is_one_launch():
 
 
 def test_a_batch_is_one_launch_of_fp16_by_rows():
-    a, b = meta(32, 64, 128), meta(32, 128, 256)
+    a, b = meta(32, 64, 512), meta(32, 512, 256)
     assert explain(a, b) == "the library, in one launch"
     own = "torch's own: small products of a batch are faster in one launch"
     for small in (
-        (a, meta(32, 256, 128).mT),
-        (meta(32, 128, 64).mT, b),
-        (a, meta(1, 128, 256).expand(32, -1, -1)),
-        (meta(32, 64, 136)[..., 8:], b),
-        (meta(32, 64, 129)[..., 1:], b),
-        (meta(32, 64, 121), meta(32, 121, 256)),
-        (a, meta(32, 128, 250)),
+        (a, meta(32, 256, 512).mT),
+        (meta(32, 512, 64).mT, b),
+        (a, meta(1, 512, 256).expand(32, -1, -1)),
+        (meta(32, 64, 520)[..., 8:], b),
+        (meta(32, 64, 513)[..., 1:], b),
+        (meta(32, 64, 521), meta(32, 521, 256)),
+        (meta(32, 64, 520), meta(32, 520, 260)),
         (a.bfloat16(), b.bfloat16()),
+        (meta(32, 56, 1024), meta(32, 1024, 256)),
+        (meta(32, 64, 504), meta(32, 504, 256)),
     ):
         assert explain(*small) == own
     each = "the library, a launch for each product"
