@@ -6,8 +6,9 @@
 // vs 11b  the kernel for any tile of 8i rows by 128 or 256 columns; sums that stmatrix turns back,
 //         in pieces that a warpgroup stages together (parts/store_pieces.cuh); pairs of blocks that
 //         share A, B or both; the choice of the tile, and no more blocks than are done in as many
-//         waves, both as in 11c; copies that start before any thread waits for another; no barrier
-//         at the end; a warpgroup number that ptxas sees as one for a warp; fp16 or bf16, as T.
+//         waves, both as in 11c; A's rows shared evenly among tiles below each other; copies that
+//         start before any thread waits for another; no barrier at the end; a warpgroup number that
+//         ptxas sees as one for a warp; fp16 or bf16, as T.
 // Step    a tile of any height is useless without the choice of it.
 // Limit   the clock, where the waves are full: at 8192 the tensor pipe is busy in 94% of all. With
 //         few steps along K the tiles' stores, during which nothing is multiplied: 13b.

@@ -44,11 +44,10 @@ enum class Order { TOGETHER, STORES_IN_TURN, IN_TURN };
 template <int BM, int BN, Pairs PAIRS>
 __device__ __forceinline__ Tile tile_of_block(int index, int M, int N, int rows, int tiles_of_C) {
   constexpr int DOWN = down_of(PAIRS), ACROSS = across_of(PAIRS);
-  Tile tile;
-  if (PAIRS == Pairs::NONE && BN == 128 && BM >= BN && tiles_of_C > static_cast<int>(gridDim.x))
-    tile = tile_in_patch<BM, BN, ceil_div(BAND, BM), PATCH>(index, M, N);
-  else
-    tile = tile_of<DOWN * BM, ACROSS * BN, ceil_div(BAND, DOWN * BM)>(index, M, N);
+  const bool in_patch =
+      PAIRS == Pairs::NONE && BN == 128 && BM >= BN && tiles_of_C > static_cast<int>(gridDim.x);
+  Tile tile = in_patch ? tile_in_patch<BM, BN, ceil_div(BAND, BM), PATCH>(index, M, N)
+                       : tile_of<DOWN * BM, ACROSS * BN, ceil_div(BAND, DOWN * BM)>(index, M, N);
   tile.m0 = (tile.m0 / BM + blockIdx.x / ACROSS % DOWN) * rows;
   tile.n0 += blockIdx.x % ACROSS * BN;
   return tile;

@@ -41,16 +41,10 @@ struct Walk {
 
   // To tile `index`, which is not before the last one. Whether there is such a tile.
   __device__ __forceinline__ bool reach(int index) {
-    if (ends == nullptr) {
-      const int rows = M / groups;
-      tiles = ceil_div(rows, BM) * ceil_div(N, BN);
-      group = index / max(1, tiles), first = group * tiles;
-      begin = group * rows, end = begin + rows;
-    }
     while (index >= first + tiles && ++group < groups) {
-      first += tiles;
-      begin = end;
-      end = max(begin, min(ends[group], M));
+      const int passed = ends || tiles == 0 ? 0 : (index - first) / tiles - 1;  // all alike
+      group += passed, first += tiles + passed * tiles, begin = end + passed * (M / groups);
+      end = ends ? max(begin, min(ends[group], M)) : begin + M / groups;
       tiles = ceil_div(end - begin, BM) * ceil_div(N, BN);
     }
     return group < groups;
@@ -93,13 +87,13 @@ __global__ void __launch_bounds__(THREADS, 1)
                 const __grid_constant__ CUtensorMap map_C,
                 const __grid_constant__ CUtensorMap map_C_last, half* C, int64_t ldc) {
   using Shared = fit_the_waves::Shared<half, BM, BN>;
-  constexpr int CLUSTER = 1;
+  constexpr int CLUSTER = 1, rows = BM;
   Shared& s = dynamic_shared<Shared>();
   const int tiles = ceil_div(K, BK);
+  const Sources from{map_A, map_B, Shared::bytes(rows)};
   const bool is_producer = warp_of_block() == CONSUMERS * WARPGROUP / 32;
   const int early = min(tiles, Shared::PIPE);
   Walk<BM, BN> walk{ends, max(1, groups), M, N};
-  const Sources from{map_A, map_B, Shared::bytes(BM)};
 
   if (!walk.reach(blockIdx.x)) return;  // there are more blocks than tiles
   if (is_producer) start(s, from, walk.tile(blockIdx.x), early, walk.group);
@@ -118,7 +112,7 @@ __global__ void __launch_bounds__(THREADS, 1)
     for (int index = blockIdx.x; walk.reach(index); index += gridDim.x) {
       const Tile tile = walk.tile(index);
       const int n0 = tile.n0 + first_box * BOX;
-      const PiecesOfGroup to{{map_C, map_C_last, C, ldc, walk.end, N, BM}};
+      const PiecesOfGroup to{{map_C, map_C_last, C, ldc, walk.end, N, rows}};
       float acc[BOXES][BM / 2];
       const unsigned last = multiply<CLUSTER>(s, tiles, first_box, acc, step);
       ptx::wgmma_wait_group<0>();

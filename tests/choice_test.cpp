@@ -12,6 +12,7 @@
 #include <set>
 
 #include "library/plan.h"
+#include "parts/even_rows.h"
 #include "tune/probes.h"
 #include "tune/tunables.h"
 
@@ -45,7 +46,8 @@ bool is_of_a_stage(const Json& c) {
   const int BM = c.at("BM"), BN = c.at("BN"),
             pairs = c.at("down").get<int>() * c.at("across").get<int>();
   const std::string stage = c.at("stage");
-  if (stage == "14") return c.at("split") == 1 || BM <= 64 || BN == 64;
+  if (stage == "14") return BM != 72 && (c.at("split") == 1 || BM <= 64 || BN == 64);
+  if (stage == "13b") return BN != 192 || BM == 128;
   const std::set<std::pair<int, int>> more = {{88, 128}, {112, 128}, {88, 256},  {136, 256},
                                               {80, 128}, {120, 128}, {232, 128}, {120, 256}};
   return stage != "13" || pairs > 1 || more.count({BM, BN}) == 0;
@@ -99,7 +101,9 @@ double nanoseconds(const Json& c, Shape s, int multiprocessors) {
   const double work =
       (1 + (waves - 1) * of("later") * longer_later) * steps * step + (waves - 1) * of("tile_ns");
   const double reads_of_b = 0.9 + 0.1 * std::ceil(s.m / rows);
-  const double across = std::ceil(s.n / columns), below = std::ceil(s.m / rows) * rows - s.m;
+  const bool is_even = stage == "13" || stage == "13b";
+  const double across = std::ceil(s.n / columns),
+               below = is_even ? 0 : std::ceil(s.m / rows) * rows - s.m;
   const double bytes = 2.0 * s.m * s.k + 2.0 * reads_of_b * s.k * s.n + 0.8 * across * below * s.k +
                        2.0 * s.m * s.n + 224 * s.m * std::ceil(s.n / of("BN"));
   const double drawn = std::min(1.0, 2 * tiles * cluster / multiprocessors);
@@ -118,7 +122,9 @@ double nanoseconds(const Json& c, Shape s, int multiprocessors) {
   };
   const double change = power("by_busy", tiles / (waves * at_once)) +
                         power("by_steps", steps / 32) + power("by_rows", std::ceil(s.m / rows));
-  const double times = of("times") * std::exp(std::max(-0.2, std::min(0.2, change)));
+  const bool is_as_used = s.m > 8 && 2.0 * s.k * s.n > 8e6;
+  const double times =
+      is_as_used ? of("times") * std::exp(std::max(-0.2, std::min(0.2, change))) : 1;
   return times * (around + first + together + cut);
 }
 
@@ -168,6 +174,21 @@ void expect_cheapest(const Table& table, Shape s, int multiprocessors) {
   if (!tuned::is_of_library(plan.tile->candidate)) {
     EXPECT_EQ(tuned::name(chosen), tuned::name(plan.tile->candidate));
   }
+}
+
+// Of no tile more rows than it can have, of none of them no row, and all rows are in one.
+TEST(EvenRows, AreAllRows) {
+  for (const int BM : {32, 64, 72, 152, 256})
+    for (const int down : {1, 2})
+      for (int M = 1; M < 6000; ++M) {
+        const int rows = even_rows(M, BM, down);
+        const int tiles = (M + down * BM - 1) / (down * BM) * down;
+        ASSERT_TRUE(rows > 0 && rows <= BM) << M << " " << BM;
+        ASSERT_GE(tiles * rows, M) << M << " " << BM;
+        ASSERT_TRUE(rows == BM || (tiles - 1) * rows < M) << M << " " << BM;
+      }
+  EXPECT_EQ(even_rows(130, 64, 1), 44);
+  EXPECT_EQ(even_rows(8192, 176, 1), 175);
 }
 
 TEST(Choice, IsTheCheapest) {

@@ -190,11 +190,11 @@ TEST_F(LayoutsTest, AUsersEpilogueKnowsItsElement) {
   using Shared = fit_the_waves::Shared<half, BM, BN, Major::MN, Major::K>;
   launch(fit_the_waves::gemm_kernel<half, BM, BN, fit_the_waves::Pairs::NONE, Major::MN, Major::K,
                                     jit::Finish>,
-         dim3(2), dim3(THREADS), sizeof(Shared), nullptr, M, N, K, 4,
+         dim3(2), dim3(THREADS), sizeof(Shared), nullptr, M, N, K, BM, 4,
          Operand<half, BM, Major::MN>::map(A.get(), M, K, M),
          Operand<half, BN, Major::K>::map(B.get(), N, K, K),
          ptx::tensor_map(C.get(), M, N, N, Shared::PIECE),
-         ptx::tensor_map(C.get(), M, N, N, Shared::LAST_PIECE), C.get(), N, jit::Finish{});
+         ptx::tensor_map(C.get(), M, N, N, Shared::last_piece(BM)), C.get(), N, jit::Finish{});
   LADDER_CUDA_CHECK(cudaDeviceSynchronize());
   std::vector<half> found(M * N);
   C.download(found);

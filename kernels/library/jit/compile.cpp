@@ -78,8 +78,7 @@ Source of_tiles(const Candidate& c, const Operands& o, const std::string& ns,
   return {"",
           ns + "gemm_kernel<" + tile + ", " + ns + "Pairs::" + PAIRS[c.down - 1][c.across - 1] +
               ", " + order + forms + ", " + finish + ">",
-          "ladder::jit::numbers<sizeof(" + shared + "), " + ns + "THREADS, " + shared +
-              "::PIECE>"};
+          "ladder::jit::numbers<sizeof(" + shared + "), " + ns + "THREADS, " + shared + "::PIECE>"};
 }
 Source of_few_rows(const Candidate& c, const Operands& o, const std::string& finish) {
   const std::string ns = "ladder::few_rows::",
