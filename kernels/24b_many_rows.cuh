@@ -5,7 +5,7 @@
 //         the scales multiply the numbers, and what wgmma adds up stays in its accumulators.
 // vs 24   scaled numbers, rounded to T once more. Tiles of 64, 128 or 192 rows, steps of one group,
 //         tiles in bands.
-// Limit   the tensor cores, and what a warpgroup unpacks while the other one does so, too.
+// Limit   the tensor cores. With tiles of 64 rows, what else a group takes (unpacking) adds to it.
 #include "24_four_bits.cuh"
 
 namespace ladder::many_rows {
