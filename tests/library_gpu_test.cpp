@@ -780,28 +780,31 @@ TEST_F(LibraryTest, TheFirstCallIsCapturedInAGraph) {
 // A chain in one graph, each product from the one before and into the operand that the one before
 // has read. Who starts early and does not wait for the end of that one reads too soon, or writes.
 TEST_F(LibraryTest, AKernelThatStartsEarlyWaits) {
-  constexpr int SIZES[] = {16, 100, 256, 768, 1000, 1536}, WIDTH = 1024, LAUNCHES = 60;
+  constexpr int LAUNCHES = 60;
   cudaStream_t stream = nullptr;
   LADDER_CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
-  // A permutation: products are exact, however long the chain is.
-  std::vector<half> permutation(WIDTH * WIDTH, half(0.0f));
-  for (size_t i = 0; i < WIDTH; ++i) permutation[i * WIDTH + (i * 5 + 1) % WIDTH] = half(1.0f);
-  harness::DeviceBuffer<half> by(permutation.size());
-  by.upload(permutation);
-  for (const int m : SIZES)
+  const std::pair<int, int> SIZES[] = {{16, 1024},   {100, 1024},  {256, 1024}, {768, 1024},
+                                       {1000, 1024}, {1536, 1024}, {48, 2048}};
+  for (const auto& [m, width] : SIZES)
     for (const bool transposed : {false, true}) {
-      std::vector<half> numbers(static_cast<size_t>(m) * WIDTH);
+      // A permutation: products are exact, however long the chain is.
+      const auto K = static_cast<size_t>(width);
+      std::vector<half> permutation(K * K, half(0.0f));
+      for (size_t i = 0; i < K; ++i) permutation[i * K + (i * 5 + 1) % K] = half(1.0f);
+      harness::DeviceBuffer<half> by(permutation.size());
+      by.upload(permutation);
+      std::vector<half> numbers(static_cast<size_t>(m) * K);
       for (size_t i = 0; i < numbers.size(); ++i)
         numbers[i] = half(static_cast<float>(i * 37 % 1021));
-      const auto chain = [&](bool early) {
+      const auto chain = [&, m = m, width = width](bool early) {
         harness::DeviceBuffer<half> one(numbers.size()), other(numbers.size());
         one.upload(numbers), other.upload(numbers);
         launch_as_graph(stream, [&] {
           for (int i = 0; i < LAUNCHES; ++i) {
             const auto& from = i % 2 ? other : one;
             const auto& to = i % 2 ? one : other;
-            Gemm<half, half> p{m,        WIDTH, WIDTH,    from.get(), WIDTH,
-                               by.get(), WIDTH, to.get(), WIDTH,      stream};
+            Gemm<half, half> p{m,        width, width,    from.get(), width,
+                               by.get(), width, to.get(), width,      stream};
             p.transposed_b = transposed;
             p.starts_early = early;
             gemm(p);
