@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from types import ModuleType
 
 import torch
@@ -39,9 +40,9 @@ HOPPER = 90
 TYPES = {"fp32": torch.float32, "fp16": torch.float16}
 
 
-def load_kernels() -> ModuleType:
+def load_kernels(path: Path = KERNELS) -> ModuleType:
     """By its path: a folder that is called triton must not be looked for modules."""
-    spec = importlib.util.spec_from_file_location("triton_ladder_kernels", KERNELS)
+    spec = importlib.util.spec_from_file_location("triton_ladder_kernels", path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module

@@ -2,7 +2,6 @@
 compiler returns. The rules are those of bench/rows."""
 
 import ctypes
-import importlib.util
 import math
 import statistics
 from collections.abc import Callable
@@ -22,6 +21,7 @@ from ladder.triton_gpu import (
     HOPPER,
     compiling_for,
     facts,
+    load_kernels,
     need_gpu,
     need_triton,
     progress,
@@ -34,14 +34,6 @@ CHECKED_WIDTHS = (1, 7, 130, 1000, 1024, 4097)
 COMPILED_AT = (8192, 4096)
 # What a rounding to bf16 is off by, at most; and fp32's, of which a tree adds up some.
 ROUNDOFF, OF_SUMS = 2.0**-8, 2.0**-19
-
-
-def load_kernels(path: Path) -> ModuleType:
-    """By its path: a folder that is called triton must not be looked for modules."""
-    spec = importlib.util.spec_from_file_location("triton_ladder_rows", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 # ---- data --------------------------------------------------------------------------------------
