@@ -100,10 +100,6 @@ struct Shared {
   using Tiles = fit_the_waves::Tiles<T, BM, BN, MAJOR_A, MAJOR_B>;
   // Rows of a piece: the longer, the fewer waits; but not at the price of a buffer.
   static constexpr int PIECE = buffers_beside<Tiles>(64) < buffers_beside<Tiles>(32) ? 32 : 64;
-  // And of the last one of a tile of so many.
-  __host__ __device__ static constexpr int last_piece(int rows) {
-    return rows - (rows - 1) / PIECE * PIECE;
-  }
   static constexpr int PIPE = buffers_beside<Tiles>(PIECE);
   Tiles tiles[PIPE];
   T staged[CONSUMERS][STAGED][PIECE][BOX];  // on their way to C
@@ -355,8 +351,8 @@ void launch_kernel(Kernel kernel, const Gemm<T, T>& p, int rows, int tiles_of_C,
                   Operand<T, BM, MAJOR_A>::map(p.A, p.M, p.K, p.lda, rows),
                   Operand<T, BN, MAJOR_B>::map(p.B, p.N, p.K, p.ldb),
                   ptx::tensor_map(p.C, p.M, p.N, p.ldc, Shared::PIECE),
-                  ptx::tensor_map(p.C, p.M, p.N, p.ldc, Shared::last_piece(rows)), p.C, p.ldc,
-                  finish);
+                  ptx::tensor_map(p.C, p.M, p.N, p.ldc, last_piece(rows, Shared::PIECE)), p.C,
+                  p.ldc, finish);
 }
 template <class T, int BM, int BN, Pairs PAIRS, Major MAJOR_A = Major::K, Major MAJOR_B = Major::MN,
           class Finish>

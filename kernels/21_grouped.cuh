@@ -139,7 +139,7 @@ void launch_configuration(const Gemm<half, half>& p, int blocks) {
          p.groups.count, p.M, p.N, p.K, Operand<half, BM, Major::K>::map(p.A, p.M, p.K, p.lda),
          ptx::tensor_map_of_several(p.B, std::max(1, p.groups.count), p.K, p.N, p.ldb, BK),
          ptx::tensor_map(p.C, p.M, p.N, p.ldc, Shared::PIECE),
-         ptx::tensor_map(p.C, p.M, p.N, p.ldc, Shared::last_piece(BM)), p.C, p.ldc);
+         ptx::tensor_map(p.C, p.M, p.N, p.ldc, last_piece(BM, Shared::PIECE)), p.C, p.ldc);
 }
 template <int BM, int BN>
 constexpr Configuration configuration(double step = 1, double tile = 0) {

@@ -194,7 +194,8 @@ TEST_F(LayoutsTest, AUsersEpilogueKnowsItsElement) {
          Operand<half, BM, Major::MN>::map(A.get(), M, K, M),
          Operand<half, BN, Major::K>::map(B.get(), N, K, K),
          ptx::tensor_map(C.get(), M, N, N, Shared::PIECE),
-         ptx::tensor_map(C.get(), M, N, N, Shared::last_piece(BM)), C.get(), N, jit::Finish{});
+         ptx::tensor_map(C.get(), M, N, N, last_piece(BM, Shared::PIECE)), C.get(), N,
+         jit::Finish{});
   LADDER_CUDA_CHECK(cudaDeviceSynchronize());
   std::vector<half> found(M * N);
   C.download(found);

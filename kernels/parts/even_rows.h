@@ -13,4 +13,9 @@ constexpr int even_rows(int M, int BM, int down) {
   return (tiles - 1) * rows < M ? rows : BM;
 }
 
+// And of the last piece of such a tile's C, where a piece has `piece` rows.
+constexpr int last_piece(int rows, int piece) {
+  return rows - (rows - 1) / piece * piece;
+}
+
 }  // namespace ladder

@@ -109,7 +109,7 @@ struct Constants {
 constexpr double MOST_CHANGE = 0.2;
 // And it counts from nine rows on, and where B has so many bytes. Below, the choice is better
 // without: of 1 to 8 rows by 0.3% (108 products in a row, H200); a small B was not measured, and at
-// 1000x1000x1000 the choice took 9.9 us with it and 7.0 without.
+// 1000x1000x1000 the choice took 9.9 us with it, and 7.0 by an older table that had no such factor.
 constexpr int FEW_ROWS_AS_USED = 8;
 constexpr double SMALL_B = 8e6;
 

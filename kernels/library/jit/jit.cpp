@@ -136,11 +136,11 @@ void launch_tiles(const Loaded& kernel, Problem<T> p, const void* arguments) {
   const int waves = ceil_div(tiles, tuned::places(c, kernel.multiprocessors));
   const int blocks = ceil_div(tiles, waves) * c.cluster();
   int rows = p.transposed_a ? c.BM : even_rows(p.M, c.BM, c.down);
-  const int piece = kernel.numbers[2], last_piece = rows - (rows - 1) / piece * piece;
+  const int piece = kernel.numbers[2];
   CUtensorMap map_A = operand_map(p.A, p.M, p.K, p.lda, !p.transposed_a, rows),
               map_B = operand_map(p.B, p.N, p.K, p.ldb, p.transposed_b, c.BN),
               map_C = ptx::tensor_map(p.C, p.M, p.N, p.ldc, piece),
-              map_C_last = ptx::tensor_map(p.C, p.M, p.N, p.ldc, last_piece);
+              map_C_last = ptx::tensor_map(p.C, p.M, p.N, p.ldc, last_piece(rows, piece));
   char none = 0;
   void* parameters[] = {&p.M,   &p.N,   &p.K,        &rows, &tiles, &map_A,
                         &map_B, &map_C, &map_C_last, &p.C,  &p.ldc, arguments_or(arguments, none)};
