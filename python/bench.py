@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """Times gemm_ladder.matmul against torch.matmul at 100 shapes in fp16 and bf16, a product with bias
 and GELU against torch.compile, linear layers against torch's, both at numbers of rows that divide
-by nothing, batches, weights of four bits against torch's kernel for them, a step of decoding with
-both kinds of weights, steps of training, results in fp32 from 16 bits, numbers of eight bits
-against torch's, products in fp32, and what a call takes of the host. Needs a GPU.
+by nothing, the gradients of such layers, batches, weights of four bits against torch's kernel for
+them, a step of decoding with both kinds of weights, steps of training, results in fp32 from 16
+bits, numbers of eight bits against torch's, products in fp32, and what a call takes of the host.
+Needs a GPU.
 
 usage: python/bench.py [--out FILE] [--types fp16 bf16] [--shapes N]
-                       [--only products fused layers rows bmm to_float int4 decoding training fp8
-                               fp32 host]
+                       [--only products fused layers rows gradients bmm to_float int4 decoding
+                               training fp8 fp32 host]
 
 Exit code: 0 done, 1 some result was wrong, 2 bad usage, 77 there is no GPU for it.
 """
@@ -66,12 +67,14 @@ BATCHES = (
 # Texts that a step trains on, and how many tokens each has.
 TRAINED = ((2, 131), (3, 333), (5, 211), (2, 777), (3, 587), (5, 409), (2, 1601), (7, 1013))
 TRAINED_LAYERS = 2
+# Tokens of which the gradients of linear layers are sums.
+GRADIENT_ROWS = (259, 787, 1777, 4093, 7091)
 # M, N, K of results in fp32 from 16 bits, of numbers of eight bits, and of fp32.
 TO_FLOAT = ((1, 32000, 4096), (33, 128256, 4096), (777, 32000, 4096), (2048, 4096, 4096))
 FP8 = ((4096, 4096, 4096), (8192, 8192, 8192), (512, 4096, 14336), (333, 4096, 4096))
 FP32 = ((512, 512, 512), (16, 4096, 4096), (1000, 1000, 1000), (2048, 2048, 2048), (4096,) * 3)
 PARTS = (
-    *("host", "fused", "layers", "rows", "products", "bmm", "to_float"),
+    *("host", "fused", "layers", "rows", "products", "gradients", "bmm", "to_float"),
     *("int4", "decoding", "training", "fp8", "fp32"),
 )
 SHAPE_MS, WARMUP_S = 60.0, 0.02
@@ -282,6 +285,39 @@ def rows_as_used(types: list[str]) -> list[dict]:
         )
         rows.append(row)
         progress(f"{kind} {what} {row['shape']}: {row['percent']:.1f} % of torch's")
+    return rows
+
+
+def gradients(types: list[str]) -> list[dict]:
+    """Both gradients of linear layers, that of the weight, whose A is by columns, and that of the
+    input."""
+    import torch
+
+    from gemm_ladder import matmul
+
+    cases = list(itertools.product(types, WEIGHTS.values(), GRADIENT_ROWS, ("weight", "input")))
+    random.Random(SEED).shuffle(cases)
+    rows = []
+    for kind, (n, k), m, of in cases:
+        dtype = {"fp16": torch.float16, "bf16": torch.bfloat16}[kind]
+        # dY and X, or dY and W.
+        if of == "weight":
+            sets = [(a.view(m, n).t(), b) for a, b in operands((n, k, m), dtype)]
+        else:
+            sets = operands((m, k, n), dtype)
+        a, b = sets[0]
+        row = {"type": kind, "shape": f"{a.shape[0]}x{b.shape[1]}x{b.shape[0]}", "of": of}
+        row["wrong"] = wrong(matmul(a, b), a.float() @ b.float(), b.shape[0])
+        row = timed(
+            row,
+            "torch",
+            {
+                "ladder": [lambda s=s: matmul(*s) for s in sets],
+                "torch": [lambda s=s: torch.matmul(*s) for s in sets],
+            },
+        )
+        rows.append(row)
+        progress(f"{kind} gradient of the {of}, {row['shape']}: {row['percent']:.1f} % of torch's")
     return rows
 
 
@@ -630,18 +666,19 @@ def summary(found: dict) -> str:
             f"{kind}: {mean:.1f} % of torch.matmul in geometric mean of {len(rows)} shapes, worst "
             f"{worst['percent']:.1f} % at {worst['shape']}"
         )
-    used = sorted({(row["type"], row["call"]) for row in found.get("rows", [])})
-    for kind, call in used:
+    called = [(f"{row['call']} at any rows", row) for row in found.get("rows", [])]
+    called += [(f"gradient of the {row['of']}", row) for row in found.get("gradients", [])]
+    for call, kind in sorted({(call, row["type"]) for call, row in called}):
         percents = sorted(
             (row["percent"], row["shape"])
-            for row in found["rows"]
-            if (row["type"], row["call"]) == (kind, call)
+            for name, row in called
+            if (name, row["type"]) == (call, kind)
         )
         mean = statistics.geometric_mean(percent for percent, _ in percents)
         below = {limit: sum(percent < limit for percent, _ in percents) for limit in (95, 90)}
         worst = ", ".join(f"{percent:.0f} % at {shape}" for percent, shape in percents[:10])
         lines.append(
-            f"{call} at any rows, {kind}: {mean:.1f} % of torch's in geometric mean of "
+            f"{call}, {kind}: {mean:.1f} % of torch's in geometric mean of "
             f"{len(percents)}, {below[95]} below 95 %, {below[90]} below 90 %; worst {worst}"
         )
     bad = [row for part in PARTS for row in found.get(part, []) if row.get("wrong")]
@@ -686,6 +723,7 @@ def main(arguments: list[str]) -> int:
         "layers": lambda: layers(options.types),
         "rows": lambda: rows_as_used(options.types),
         "products": lambda: products(options.types, options.shapes),
+        "gradients": lambda: gradients(options.types),
         "bmm": lambda: bmm(options.types),
         "to_float": lambda: to_float(options.types),
         "int4": int4,

@@ -201,20 +201,26 @@ TEST(Library, TakesTheWeightsOfALinearLayer) {
   EXPECT_EQ(Way::LAYOUT, plan_of(p).way);
 }
 
-// Either layout has constants of its own, and a choice that was remembered is the layout's.
+// Each layout has constants of its own, and a choice that was remembered is the layout's. With both
+// by columns the constants are those of A by columns, and of the H100 nobody has measured these.
 TEST(Library, RemembersTheLayout) {
-  const tuned::Gpu& table = tuned::H100;
-  const Gpu h100{table.name, 90, 132, true, true, true};
+  const tuned::Gpu& table = tuned::H200;
   Problem by_rows = problem(16, 4096, 4096);
   by_rows.epilogue.activation = Activation::GELU;
+  Problem a_by_columns = by_rows;
+  a_by_columns.transposed_a = true, a_by_columns.lda = 16;
   const auto is_in = [](const tuned::Row* row, const tuned::Row* rows, size_t count) {
     return row >= rows && row < rows + count;
   };
   for (int i = 0; i < 2; ++i) {
-    EXPECT_TRUE(is_in(plan_of(by_rows, h100).tile, table.rows, table.count));
-    EXPECT_TRUE(is_in(plan_of(transposed_b(by_rows), h100).tile, table.b_by_columns,
-                      table.count_by_columns));
+    EXPECT_TRUE(is_in(plan_of(by_rows).tile, table.rows, table.count));
+    EXPECT_TRUE(
+        is_in(plan_of(transposed_b(by_rows)).tile, table.b_by_columns, table.count_by_columns));
+    for (const Problem& p : {a_by_columns, transposed_b(a_by_columns)})
+      EXPECT_TRUE(is_in(plan_of(p).tile, table.a_by_columns, table.count_a_by_columns));
   }
+  const Gpu h100{tuned::H100.name, 90, 132, true, true, true};
+  EXPECT_TRUE(is_in(plan_of(a_by_columns, h100).tile, tuned::H100.rows, tuned::H100.count));
 }
 
 TEST(Library, StartsEarlyOnlyWhereThatPays) {

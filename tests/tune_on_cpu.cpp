@@ -50,8 +50,8 @@ std::vector<Tunable> tunables() {
   return all;
 }
 std::vector<Tunable> tunables_of_library() {
-  std::vector<Tunable> all = {tunables().back()};
-  all.back().b_by_columns = true;
+  std::vector<Tunable> all(2, tunables().back());
+  all[0].layout = Layout::NT, all[1].layout = Layout::TN;
   return all;
 }
 Candidate choose(const Gemm<half, half>&, const std::string&, int) {

@@ -12,6 +12,8 @@ expect '^14 16x64 split 2 resident 2 .* \(99\|100\)\.[0-9] .* [45][0-9][0-9] *[0
 expect '^1024x512x512 *13b .* 100.0% *13b'
 expect '^333x512x512 *13b .* 13 128x256$'  # the model is wrong there, and that is said
 expect '^14 16x64 split 2 resident 2, B by columns '
+expect '^14 16x64 split 2 resident 2, A by columns '
+[ "$(grep -c '^333x512x512 ' "$folder/out")" = 3 ]  # once a layout
 PYTHONPATH=$scripts python3 - "$folder" <<'PYTHON'
 import sys
 from pathlib import Path
@@ -21,6 +23,9 @@ folder = Path(sys.argv[1])
 (folder / "kernels/tuned").mkdir(parents=True)
 sys.exit(tune.main(["--adopt", "h200", str(folder / "tune.json")], folder))
 PYTHON
+for rows in ROWS B_BY_COLUMNS A_BY_COLUMNS; do
+  grep -A3 "Row H200_$rows\[\]" "$folder/kernels/tuned/h200.h" | grep -q '^    {{Kernel::'
+done
 grep -q 'Kernel::FEW_ROWS, 16, 64, 1, 1, 2, 2}' "$folder/kernels/tuned/h200.h"
 
 "$1" --explain --shapes 7x8x9 --gpu X >"$folder/out"

@@ -10,14 +10,15 @@
 
 namespace ladder::peers {
 
-// The elements of one set of a shape, each matrix on a line of L2.
+// The elements of one set of a shape, each matrix on a line of L2, and operands by rows or by
+// columns.
 template <class In, class Out>
 struct SetSize {
   int64_t a, b, c;
 
   explicit SetSize(harness::Shape s)
-      : a(rounded(s.m * harness::leading_dimension<In>(s.k))),
-        b(rounded(s.k * harness::leading_dimension<In>(s.n))),
+      : a(operand(s.m, s.k)),
+        b(operand(s.k, s.n)),
         c(rounded(s.m * harness::leading_dimension<Out>(s.n) + harness::GUARD)) {}
   double bytes() const {
     return static_cast<double>(a + b) * sizeof(In) + static_cast<double>(c) * sizeof(Out);
@@ -30,6 +31,10 @@ struct SetSize {
   }
 
  private:
+  static int64_t operand(int rows, int columns) {
+    return rounded(std::max(rows * harness::leading_dimension<In>(columns),
+                            columns * harness::leading_dimension<In>(rows)));
+  }
   static int64_t rounded(int64_t elements) {
     constexpr int64_t LINE = 512;
     return (elements + LINE - 1) / LINE * LINE;

@@ -1,4 +1,4 @@
-// The library's own kernels: those for a B by columns, and tiles that no stage has.
+// The library's own kernels: those for an A or a B by columns, and tiles that no stage has.
 #include "14_few_rows.cuh"
 #include "library/launch.h"
 #include "library/plan.h"
@@ -38,13 +38,16 @@ std::vector<Tunable> tunables_of_library() {
   std::vector<Tunable> all;
   for (const Candidate& c : library::TILES)
     all.push_back(
-        {c, [c](const Gemm<half, half>& p) { library::launch_b_by_columns(c, p); }, true});
+        {c, [c](const Gemm<half, half>& p) { library::launch_b_by_columns(c, p); }, Layout::NT});
+  for (const Candidate& c : library::A_BY_COLUMNS)
+    all.push_back(
+        {c, [c](const Gemm<half, half>& p) { library::launch_a_by_columns(c, p); }, Layout::TN});
   for (const Candidate& c : tuned::MORE_HEIGHTS)
     all.push_back({c, [c](const Gemm<half, half>& p) { library::launch_product(c, p); }});
   for (const Candidate& c :
        linear_candidates(std::make_index_sequence<std::size(library::LINEAR_TILES)>())) {
     const auto gemm = [c](const Gemm<half, half>& p) { library::launch_linear(c, p); };
-    all.push_back({c, gemm, true});
+    all.push_back({c, gemm, Layout::NT});
     if (tuned::is_large(c)) all.push_back({c, gemm});
   }
   return all;

@@ -60,17 +60,29 @@ const std::vector<std::string> AS_USED = [] {
   return all;
 }();
 
+// And the gradients of such weights, of which the rows are K: those that A is by columns for.
+const std::vector<std::string> GRADIENTS_AS_USED = [] {
+  std::vector<std::string> all;
+  for (const char* weight :
+       {"4096x4096", "14336x4096", "2112x7168", "5760x2880", "3584x18944", "6144x4096",
+        "28672x8192", "18944x3584", "3584x14336", "5120x17920", "32000x4096", "1024x1024"})
+    for (const int k : {555, 787, 999, 1055, 1554, 1761, 2045, 3202, 4093, 7091})
+      all.push_back(std::string(weight) + "x" + std::to_string(k));
+  return all;
+}();
+
 struct Options {
-  std::vector<std::string> shapes, calibrate = AS_USED;
+  std::vector<std::string> shapes, calibrate;
   std::string json, gpu;
   int rounds = 100, device = 0, multiprocessors = 132;
   uint64_t seed = 1;
   bool list = false, explain = false;
 };
 
-Problem with_layout(Problem p, bool b_by_columns) {
-  p.transposed_b = b_by_columns;
-  if (b_by_columns) p.ldb = harness::leading_dimension<half>(p.K);
+Problem with_layout(Problem p, Layout layout) {
+  p.transposed_a = layout == Layout::TN, p.transposed_b = layout == Layout::NT;
+  if (p.transposed_a) p.lda = harness::leading_dimension<half>(p.M);
+  if (p.transposed_b) p.ldb = harness::leading_dimension<half>(p.K);
   return p;
 }
 // Without matrices, for those who only look at sizes.
@@ -86,6 +98,9 @@ Problem problem_of(Shape s) {
           harness::leading_dimension<half>(s.n)};
 }
 
+const char* name_of(Layout layout) {
+  return LAYOUT_NAMES[static_cast<int>(layout)];
+}
 Json to_json(const Tunable& tunable) {
   const tuned::Candidate& c = tunable.candidate;
   return {{"stage", tuned::STAGES[static_cast<int>(c.kernel)]},
@@ -95,11 +110,12 @@ Json to_json(const Tunable& tunable) {
           {"across", c.across},
           {"split", c.split},
           {"resident", c.resident},
-          {"layout", tunable.b_by_columns ? "NT" : "NN"}};
+          {"layout", name_of(tunable.layout)}};
 }
 
 std::string name_of(const Tunable& tunable) {
-  return tuned::name(tunable.candidate) + (tunable.b_by_columns ? ", B by columns" : "");
+  constexpr const char* MORE[] = {"", ", B by columns", ", A by columns"};
+  return tuned::name(tunable.candidate) + MORE[static_cast<int>(tunable.layout)];
 }
 std::vector<Tunable> all_tunables() {
   std::vector<Tunable> all = tunables();
@@ -135,7 +151,7 @@ class Bench {
       std::vector<Problem> problems;
       for (int set = 0; set < arena_.sets(contender.shape); ++set)
         problems.push_back(with_layout(arena_.gemm(contender.shape, set, 0, stream_),
-                                       candidates_[contender.candidate].b_by_columns));
+                                       candidates_[contender.candidate].layout));
       launches.push_back([problems, &gemm = candidates_[contender.candidate].gemm](int set) {
         gemm(problems[static_cast<size_t>(set) % problems.size()]);
       });
@@ -215,11 +231,11 @@ double least_ns(const std::vector<Roughly>& all) {
 // more is expected than of the first are left out. The first is the first.
 std::vector<Roughly> roughly(Bench& bench, const std::vector<Tunable>& candidates,
                              const std::vector<Constants>& constants, int multiprocessors,
-                             Shape shape, bool b_by_columns) {
+                             Shape shape, Layout layout) {
   std::vector<Roughly> all;
   for (size_t c = 0; c < candidates.size(); ++c)
-    if (candidates[c].b_by_columns == b_by_columns) {
-      const Estimate e = tuned::estimate(with_layout(problem_of(shape), b_by_columns),
+    if (candidates[c].layout == layout) {
+      const Estimate e = tuned::estimate(with_layout(problem_of(shape), layout),
                                          candidates[c].candidate, constants[c], multiprocessors);
       all.push_back({c, e, e.total, e.total});
     }
@@ -235,9 +251,26 @@ std::vector<Roughly> roughly(Bench& bench, const std::vector<Tunable>& candidate
   return all;
 }
 
-bool has(const std::vector<Tunable>& candidates, bool b_by_columns) {
+bool has(const std::vector<Tunable>& candidates, Layout layout) {
   return std::any_of(candidates.begin(), candidates.end(),
-                     [&](const Tunable& c) { return c.b_by_columns == b_by_columns; });
+                     [&](const Tunable& c) { return c.layout == layout; });
+}
+
+struct AsUsed {
+  Layout layout;
+  Shape shape;
+};
+// Of the layouts that there are candidates for: the shapes given, or the project's own.
+std::vector<AsUsed> as_used(const std::vector<Tunable>& candidates,
+                            const std::vector<std::string>& given) {
+  std::vector<AsUsed> all;
+  for (const Layout layout : LAYOUTS) {
+    const auto& own = layout == Layout::TN ? GRADIENTS_AS_USED : AS_USED;
+    if (has(candidates, layout))
+      for (const std::string& text : given.empty() ? own : given)
+        all.push_back({layout, peers::parse_shape(text)});
+  }
+  return all;
 }
 
 // What a candidate takes of what the model says, as a logarithm: `times` and the powers, by least
@@ -281,19 +314,18 @@ class Calibration {
 
 void calibrate(Bench& bench, const std::vector<Tunable>& candidates,
                std::vector<Constants>& constants, int multiprocessors,
-               const std::vector<Shape>& shapes) {
+               const std::vector<AsUsed>& as_used) {
   std::vector<Calibration> all(candidates.size());
-  for (const bool b_by_columns : {false, true})
-    for (const Shape shape : has(candidates, b_by_columns) ? shapes : std::vector<Shape>{}) {
-      const std::vector<Roughly> took =
-          roughly(bench, candidates, constants, multiprocessors, shape, b_by_columns);
-      for (const Roughly& r : took) all[r.candidate].add(r, least_ns(took));
-    }
+  for (const auto& [layout, shape] : as_used) {
+    const std::vector<Roughly> took =
+        roughly(bench, candidates, constants, multiprocessors, shape, layout);
+    for (const Roughly& r : took) all[r.candidate].add(r, least_ns(took));
+  }
   for (size_t c = 0; c < candidates.size(); ++c) all[c].say(constants[c]);
 }
 
 Measured measure(Bench& bench, const std::vector<Tunable>& candidates, int multiprocessors,
-                 const std::vector<Shape>& as_used, int rounds) {
+                 const std::vector<AsUsed>& as_used, int rounds) {
   std::vector<Contender> contenders;
   for (size_t c = 0; c < candidates.size(); ++c)
     for (int probe = 0; probe < PROBES; ++probe)
@@ -371,10 +403,10 @@ size_t fastest(const std::vector<harness::Timing>& times) {
 
 // By the model with the constants that were measured just now.
 Json try_shape(Bench& bench, const std::vector<Tunable>& candidates, const Measured& measured,
-               int multiprocessors, Shape shape, bool b_by_columns, int rounds) {
+               int multiprocessors, Shape shape, Layout layout, int rounds) {
   std::vector<Roughly> all =
-      roughly(bench, candidates, measured.constants, multiprocessors, shape, b_by_columns);
-  Json json = {{"shape", name(shape)}, {"layout", b_by_columns ? "NT" : "NN"}};
+      roughly(bench, candidates, measured.constants, multiprocessors, shape, layout);
+  Json json = {{"shape", name(shape)}, {"layout", name_of(layout)}};
   const auto named = [&](const Roughly& r) {
     return tuned::name(candidates[r.candidate].candidate);
   };
@@ -403,16 +435,14 @@ Json try_shape(Bench& bench, const std::vector<Tunable>& candidates, const Measu
 }
 
 Json try_shapes(Bench& bench, const std::vector<Tunable>& candidates, const Measured& measured,
-                int multiprocessors, const std::vector<Shape>& shapes, bool b_by_columns,
-                int rounds) {
-  fmt::print("\n{}\n", b_by_columns ? "B by columns" : "by rows");
+                int multiprocessors, const std::vector<Shape>& shapes, Layout layout, int rounds) {
+  fmt::print("\n{}\n", name_of(layout));
   fmt::print("{:<16} {:<36} {:>9} {:>7} {:>8}  {}\n", "shape", "chosen", "us", "error", "of best",
              "fastest");
   Json all = Json::array();
   double logarithms = 0;
   for (const Shape shape : shapes) {
-    all.push_back(
-        try_shape(bench, candidates, measured, multiprocessors, shape, b_by_columns, rounds));
+    all.push_back(try_shape(bench, candidates, measured, multiprocessors, shape, layout, rounds));
     const Json& json = all.back();
     const double percent = json["percent_of_fastest"];
     logarithms += std::log(percent);
@@ -439,9 +469,9 @@ void tune(const Options& options, const std::vector<Shape>& shapes) {
   if (!options.json.empty()) harness::require_writable("--json", options.json);
   const harness::Device device = harness::select_device(options.device, 90, /*no_other*/ true);
   const std::vector<Tunable> candidates = all_tunables();
-  std::vector<Shape> all(shapes), as_used;
-  for (const std::string& text : options.calibrate) as_used.push_back(peers::parse_shape(text));
-  all.insert(all.end(), as_used.begin(), as_used.end());
+  const std::vector<AsUsed> used = as_used(candidates, options.calibrate);
+  std::vector<Shape> all(shapes);
+  for (const AsUsed& one : used) all.push_back(one.shape);
   for (const Tunable& candidate : candidates)
     for (int probe = 0; probe < PROBES; ++probe)
       all.push_back(
@@ -449,7 +479,7 @@ void tune(const Options& options, const std::vector<Shape>& shapes) {
   Bench bench(candidates, all, device.l2_bytes, options.seed);
 
   const Measured measured =
-      measure(bench, candidates, device.multiprocessors, as_used, options.rounds);
+      measure(bench, candidates, device.multiprocessors, used, options.rounds);
   fmt::print("{}, {} multiprocessors, driver {}\n", device.name, device.multiprocessors,
              device.driver);
   if (!tuned::remark(device.name).empty()) fmt::print("{}\n", tuned::remark(device.name));
@@ -463,10 +493,10 @@ void tune(const Options& options, const std::vector<Shape>& shapes) {
                {"rounds", options.rounds},
                {"count", candidates.size()},
                {"candidates", measured.json}};
-  for (const bool b_by_columns : {false, true}) {
-    if (shapes.empty() || !has(candidates, b_by_columns)) continue;
+  for (const Layout layout : LAYOUTS) {
+    if (shapes.empty() || !has(candidates, layout)) continue;
     for (const Json& found : try_shapes(bench, candidates, measured, device.multiprocessors, shapes,
-                                        b_by_columns, std::min(options.rounds, 30)))
+                                        layout, std::min(options.rounds, 30)))
       json["shapes"].push_back(found);
   }
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
@@ -501,7 +531,7 @@ std::optional<Options> parse(int argc, char** argv) {
   auto* const shapes =
       app.add_option("--shapes", o.shapes, "MxNxK, or N, or \"usual\": how good the choice is");
   app.add_option("--calibrate", o.calibrate, "MxNxK, or N: shapes as they are used")
-      ->default_str("rows that divide by nothing at weights of public models");
+      ->default_str("rows that divide by nothing at weights of public models, and gradients");
   app.add_option("--rounds", o.rounds, "launches of each")
       ->check(CLI::Range(1, 10000))
       ->capture_default_str();

@@ -12,11 +12,16 @@
 
 namespace ladder::tune {
 
-// A configuration that is chosen among, forced; for matrices by rows, or for B by columns.
+// Which matrices are by columns: none, B, or A.
+enum class Layout { NN, NT, TN };
+inline constexpr Layout LAYOUTS[] = {Layout::NN, Layout::NT, Layout::TN};
+inline constexpr const char* LAYOUT_NAMES[] = {"NN", "NT", "TN"};
+
+// A configuration that is chosen among, forced, for matrices of a layout.
 struct Tunable {
   tuned::Candidate candidate;
   std::function<void(const Gemm<half, half>&)> gemm;
-  bool b_by_columns = false;
+  Layout layout = Layout::NN;
 };
 // What the launcher chooses among, and what the library does beside it.
 std::vector<Tunable> tunables();

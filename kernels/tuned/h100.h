@@ -272,6 +272,7 @@ inline constexpr Row H100_B_BY_COLUMNS[] = {
 inline constexpr Gpu H100 = {
     "NVIDIA H100 80GB HBM3", /*multiprocessors*/ 132,
     H100_ROWS, sizeof H100_ROWS / sizeof *H100_ROWS,
-    H100_B_BY_COLUMNS, sizeof H100_B_BY_COLUMNS / sizeof *H100_B_BY_COLUMNS};
+    H100_B_BY_COLUMNS, sizeof H100_B_BY_COLUMNS / sizeof *H100_B_BY_COLUMNS,
+    nullptr, 0};
 
 }  // namespace ladder::tuned

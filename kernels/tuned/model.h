@@ -126,6 +126,8 @@ struct Gpu {
   size_t count;
   const Row* b_by_columns;  // measured with B alone by columns; null: nobody has
   size_t count_by_columns;
+  const Row* a_by_columns;  // measured with A alone by columns; null: nobody has
+  size_t count_a_by_columns;
 };
 
 struct Rows {
@@ -137,6 +139,7 @@ struct Rows {
 // Those for a problem's layout.
 template <class In, class Out>
 Rows rows_of(const Gpu& gpu, const Gemm<In, Out>& p) {
+  if (p.transposed_a && gpu.a_by_columns) return {gpu.a_by_columns, gpu.count_a_by_columns};
   if (p.transposed_b && !p.transposed_a && gpu.b_by_columns)
     return {gpu.b_by_columns, gpu.count_by_columns};
   return {gpu.rows, gpu.count};

@@ -71,8 +71,10 @@ def measured(value: object) -> bool:
     return positive(value)
 
 
+# Layouts with a matrix by columns, and what an array of theirs is called.
+BY_COLUMNS = {"NT": "B_BY_COLUMNS", "TN": "A_BY_COLUMNS"}
 CANDIDATE = (
-    {"stage": tuple(KERNELS), "layout": ("NN", "NT")}
+    {"stage": tuple(KERNELS), "layout": ("NN", *BY_COLUMNS)}
     | dict.fromkeys(SHAPE, at_least_1)
     | dict.fromkeys(CONSTANTS, measured)
     | {"tile_ns": not_negative}
@@ -130,7 +132,8 @@ COLUMNS = (
 def header(name: str, table: dict) -> str:
     upper = name.upper()
     by_layout = {
-        layout: [c for c in table["candidates"] if c["layout"] == layout] for layout in ("NN", "NT")
+        layout: [c for c in table["candidates"] if c["layout"] == layout]
+        for layout in ("NN", *BY_COLUMNS)
     }
 
     def rows(array: str, candidates: list[dict]) -> list[str]:
@@ -139,7 +142,10 @@ def header(name: str, table: dict) -> str:
     def counted(array: str) -> str:
         return f"{array}, sizeof {array} / sizeof *{array}"
 
-    by_columns = f"{upper}_B_BY_COLUMNS"
+    arrays = {layout: f"{upper}_{what}" for layout, what in BY_COLUMNS.items() if by_layout[layout]}
+    counts = [
+        counted(arrays[layout]) if layout in arrays else "nullptr, 0" for layout in BY_COLUMNS
+    ]
     return "\n".join(
         [
             "#pragma once",
@@ -151,11 +157,12 @@ def header(name: str, table: dict) -> str:
             "namespace ladder::tuned {",
             "",
             *rows(f"{upper}_ROWS", by_layout["NN"]),
-            *(rows(by_columns, by_layout["NT"]) if by_layout["NT"] else []),
+            *(line for layout, name in arrays.items() for line in rows(name, by_layout[layout])),
             f"inline constexpr Gpu {upper} = {{",
             f'    "{table["gpu"]}", /*multiprocessors*/ {table["multiprocessors"]},',
             f"    {counted(f'{upper}_ROWS')},",
-            f"    {counted(by_columns) if by_layout['NT'] else 'nullptr, 0'}}};",
+            *(f"    {count}," for count in counts[:-1]),
+            f"    {counts[-1]}}};",
             "",
             "}  // namespace ladder::tuned",
             "",

@@ -142,6 +142,30 @@ def test_results_in_fp32_stand_beside_those_of_16_bits(results):
     ]
 
 
+def test_gradients_are_told_by_the_number_of_tokens(results):
+    results()
+    assert operator.block("gradients") == "Not measured."
+
+    def of(which, shape, percent, kind="fp16"):
+        return {key: value for key, value in row(shape, percent, kind).items() if key != "by"} | {
+            "of": which
+        }
+
+    results(
+        gradients=[
+            of("weight", "64x32x1055", 100.0),
+            of("weight", "96x32x1055", 121.0, "bf16"),
+            of("input", "1055x32x64", 90.0),
+            of("input", "7x32x64", 80.0),
+            of("weight", "64x32x7", 70.0),
+        ]
+    )
+    assert operator.block("gradients").splitlines()[2:] == [
+        "| 7 | 70.0 | 70 at 64x32x7, fp16 | 80.0 | 80 at 7x32x64, fp16 |",
+        "| 1,055 | 110.0 | 100 at 64x32x1055, fp16 | 90.0 | 90 at 1055x32x64, fp16 |",
+    ]
+
+
 def test_training_is_told_in_tokens_per_second(results):
     names = ("torch", "ladder", "compiled", "ladder_compiled")
     steps = {f"{name}_ms": ms for name, ms in zip(names, (10.0, 8.0, 5.0, 4.0), strict=True)}
@@ -164,7 +188,7 @@ def test_the_committed_results_are_complete_and_right():
     assert {
         len({r["shape"] for r in found["products"] if r["type"] == t}) for t in ("fp16", "bf16")
     } == {100}
-    for part in ("products", "fused", "layers", "bmm", "to_float", "int4", "training"):
+    for part in ("products", "fused", "layers", "gradients", "bmm", "to_float", "int4", "training"):
         assert not any(r["wrong"] for r in found.get(part, []))
     # Sums of 14 bits are off by more than bench.py let through then.
     assert not any(r["wrong"] for r in found["fp8"] if not r["fast"])

@@ -80,14 +80,21 @@ def test_adopting_writes_the_table_its_header_and_the_list(adopt, table):
     assert "{&H200}" in (root / "kernels/tuned/gpus.h").read_text()
 
 
-def test_b_by_columns_has_a_table_of_its_own(table):
-    assert "    nullptr, 0};" in tune.header("h200", table)
-    by_columns = [candidate | {"layout": "NT"} for candidate in CANDIDATES[:1]]
+@pytest.mark.parametrize(
+    ("layout", "array", "last"),
+    [
+        ("NT", "H200_B_BY_COLUMNS", "    {0}, sizeof {0} / sizeof *{0},\n    nullptr, 0}};"),
+        ("TN", "H200_A_BY_COLUMNS", "    nullptr, 0,\n    {0}, sizeof {0} / sizeof *{0}}};"),
+    ],
+)
+def test_a_matrix_by_columns_has_a_table_of_its_own(table, layout, array, last):
+    assert "    nullptr, 0,\n    nullptr, 0};" in tune.header("h200", table)
+    by_columns = [candidate | {"layout": layout} for candidate in CANDIDATES[:1]]
     text = tune.header("h200", table | {"candidates": [*CANDIDATES, *by_columns]})
-    before, after = text.split("inline constexpr Row H200_B_BY_COLUMNS[] = {")
+    before, after = text.split(f"inline constexpr Row {array}[] = {{")
     assert before.count("{{Kernel::") == 3
     assert after.count("{{Kernel::") == 1
-    assert "sizeof H200_B_BY_COLUMNS / sizeof *H200_B_BY_COLUMNS};" in after
+    assert last.format(array) in after
 
 
 def test_four_digits_of_a_measurement_are_kept(table):

@@ -52,6 +52,10 @@ BENCH = {
     "products?": [TIMED | {"shape": a_shape, "by": one_line, "torch_ms": positive}],
     "fused?": [LAYER | {"compiled_ms": positive, "eager_ms": positive}],
     "layers?": [LAYER | {"torch_ms": positive}],
+    "gradients?": [
+        TIMED | {"shape": a_shape, "of": ("weight", "input"), "torch_ms": positive},
+        ...,
+    ],
     "bmm?": [
         TIMED | {"batch": at_least_1, "shape": a_shape, "by": one_line, "torch_ms": positive},
         ...,
@@ -251,6 +255,24 @@ def to_float() -> str:
     return table(head, lines) if lines else NOT_MEASURED
 
 
+def gradients() -> str:
+    """Percent of torch's own of both gradients of linear layers, by the number of tokens."""
+    by_tokens: dict[int, dict[str, list[dict]]] = {}
+    for row in results().get("gradients", []):
+        m, _, k = sizes(row["shape"])
+        tokens = k if row["of"] == "weight" else m
+        by_tokens.setdefault(tokens, {"weight": [], "input": []})[row["of"]].append(row)
+    lines = []
+    for tokens, by_kind in sorted(by_tokens.items()):
+        line = [f"{tokens:,}"]
+        for rows in by_kind.values():
+            worst = min(rows, key=lambda row: row["percent"])
+            line += [mean_of(rows), f"{worst['percent']:.0f} at {worst['shape']}, {worst['type']}"]
+        lines.append(line)
+    head = ["tokens", "of the weight, %", "worst, %", "of the input, %", "worst, %"]
+    return table(head, lines) if lines else NOT_MEASURED
+
+
 def training() -> str:
     """Tokens per second of a transformer that trains."""
     lines = []
@@ -281,6 +303,7 @@ TABLES = {
     "slowest": slowest_rows,
     "fused": fused,
     "layers": layers,
+    "gradients": gradients,
     "bmm": bmm,
     "to_float": to_float,
     "int4": int4,
