@@ -576,6 +576,10 @@ TEST_F(Calls, NumbersAlongKAreRefusedByName) {
           {false, false, {}, true});
   refuses(along_k<int8_t, int32_t>(), "the batch's count is -1, but must not be negative",
           {false, false, {-1, 0, 0, 0}});
+  refuses(along_k<int8_t, int32_t>(), "stride_a is 8, but this kernel needs a multiple of 16",
+          {false, false, {2, 8, 0, 8192}});
+  refuses(along_k<int8_t, int32_t>(), "transposed_c is set, but C of int8 to int32 is by rows",
+          {false, true});
   const auto kept = plan(along_k<e4m3, bf16>());
   const auto good = along_k<e4m3, bf16>();
   EXPECT_EQ(unpromised("A", good.A + 1, 16),
@@ -611,7 +615,7 @@ TEST_F(Calls, NumbersAlongKAreRefusedByName) {
   gemm(q), gemm(q);
   q.scales = {FakeGpus::memory<float>(0, 0), 64, FakeGpus::memory<float>(0, 0), 4};
   gemm(q);
-  const auto floats = along_k<float, float>();
+  const auto floats = along_k<float, float>(64, 64, 0);  // neither has a workspace
   for (int i = 0; i < 2; ++i) plan(floats), plan(floats, {false, false, {}, true});
   p.lda = 63;
   EXPECT_THROW(gemm(p), std::invalid_argument);
@@ -629,7 +633,7 @@ TEST_F(Calls, LogsEachPlanOnceWhereItIsAskedTo) {
   auto q = along_k<e4m3, bf16>();
   expected += "ladder: " + explain(q);
   q.scales = {FakeGpus::memory<float>(0, 0), 64, FakeGpus::memory<float>(0, 0), 4};
-  const auto floats = along_k<float, float>();
+  const auto floats = along_k<float, float>(64, 64, 0);
   expected += "ladder: " + explain(q) + "ladder: " + explain(floats) +
               "ladder: " + explain(floats, {false, false, {}, true});
   EXPECT_EXIT(log_and_exit("1", expected), testing::ExitedWithCode(0), "");
