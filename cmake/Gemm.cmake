@@ -46,6 +46,7 @@ gemm_kernels(
   "${with_wgmma}"
   a_by_columns_bf16.cu
   a_by_columns_fp16.cu
+  along_k.cu
   b_by_columns_bf16.cu
   b_by_columns_fp16.cu
   b_by_columns_fused_bf16.cu

@@ -3,7 +3,9 @@
 // Plain C++: it needs no CUDA header. No stage includes it, so that what is called gemm() in a
 // kernel of one's own is one's own.
 // Its functions are compiled in the CMake target gemm_ladder::gemm, for Gemm<half, half>,
-// Gemm<bf16, bf16> and Gemm<float, float>; of anything else the linker says that it is undefined.
+// Gemm<bf16, bf16> and Gemm<float, float>, and for numbers of 8 bits: Gemm<e4m3, bf16>,
+// Gemm<e5m2, bf16>, Gemm<int8_t, int32_t> and Gemm<int8_t, int8_t>, which need wgmma. Of anything
+// else the linker says that it is undefined.
 // They may be called by several threads at once.
 #include <memory>
 
@@ -32,6 +34,9 @@ struct GemmOptions {
   // the residual are, too. There can be no bias.
   bool transposed_c = false;
   Batch batch{};  // one product, or several
+  // Of fp32, with wgmma: tensor cores multiply, which read 19 bits of each float, rounded to
+  // nearest. Elsewhere it is refused.
+  bool tf32 = false;
 };
 
 // Enqueues the whole of `problem`, with its layouts and its epilogue, on its stream, which belongs
@@ -41,6 +46,10 @@ struct GemmOptions {
 // that device, a workspace smaller than workspace_bytes(), what no stage computes. Throws CudaError
 // where CUDA refuses. Addresses and leading dimensions need no alignment but their elements'.
 // The same call on the same kind of GPU gives the same bits, whatever else runs there.
+// Numbers of 8 bits have one layout, A by rows and B by columns; tf32 has any. Of both, addresses,
+// leading dimensions and strides are multiples of 16 bytes, for nothing is copied; C is by rows,
+// and there is no fixed tile. C of int8 has alpha, column_scale and zero_point, others have no
+// epilogue. Scales of blocks are for e4m3 and e5m2. Sums of int8 are exact up to a K of 131,071.
 template <class In, class Out>
 void gemm(const Gemm<In, Out>& problem, const GemmOptions& options = {});
 
@@ -59,7 +68,7 @@ template <class In, class Out>
 std::string explain(const Gemm<In, Out>& problem, const GemmOptions& options = {});
 
 namespace library {
-template <class T>
+template <class In, class Out>
 struct Kept;
 }
 
@@ -86,7 +95,7 @@ class KeptPlan {
   uint64_t workspace_bytes() const;
 
  private:
-  std::shared_ptr<const library::Kept<Out>> kept_;
+  std::shared_ptr<const library::Kept<In, Out>> kept_;
 };
 
 // The same as the class's constructor: auto plan = ladder::plan(problem).

@@ -19,8 +19,16 @@ typedef enum ladder_status {
   LADDER_FAILED = 3
 } ladder_status;
 
-// What A, B and C consist of.
-typedef enum ladder_type { LADDER_FP16 = 0, LADDER_BF16 = 1, LADDER_FP32 = 2 } ladder_type;
+// What A, B and C consist of. Where there are two names, C consists of the second.
+typedef enum ladder_type {
+  LADDER_FP16 = 0,
+  LADDER_BF16 = 1,
+  LADDER_FP32 = 2,
+  LADDER_E4M3_BF16 = 3,
+  LADDER_E5M2_BF16 = 4,
+  LADDER_INT8_INT32 = 5,
+  LADDER_INT8_INT8 = 6
+} ladder_type;
 
 // As ladder::Activation.
 typedef enum ladder_activation {
@@ -35,7 +43,7 @@ typedef enum ladder_activation {
 // The fields of ladder::Gemm, of its epilogue and of ladder::GemmOptions: they say the same there.
 // What is true is 1.
 typedef struct {
-  int32_t type;               // LADDER_FP16, LADDER_BF16 or LADDER_FP32
+  int32_t type;               // LADDER_FP16 to LADDER_INT8_INT8
   int32_t M;                  // rows of A and of C
   int32_t N;                  // columns of B and of C
   int32_t K;                  // columns of A, rows of B
@@ -67,6 +75,12 @@ typedef struct {
   const void* residual;       // M x N, or null
   int64_t ld_residual;        // elements from one row of it to the next
   int32_t activation;         // LADDER_NONE to LADDER_SILU
+  int32_t zero_point;         // as Epilogue::zero_point
+  int32_t tf32;               // as GemmOptions::tf32
+  const float* scales_a;      // as BlockScales::a, or null
+  int64_t ld_scales_a;        // factors from one row of them to the next
+  const float* scales_b;      // as BlockScales::b, or null
+  int64_t ld_scales_b;        // factors from one row of them to the next
 } ladder_problem;
 
 // All fields 0 or null, but alpha and batch_count 1: what comes first. A null `problem` is left

@@ -117,6 +117,54 @@ TEST_F(CInterface, MultipliesEachType) {
   EXPECT_EQ("few_rows", gpus.launched.back().by);
 }
 
+TEST_F(CInterface, MultipliesNumbersAlongK) {
+  static const float of_the_host[4] = {};
+  const auto of = [](int type) {
+    ladder_problem p = problem(type);
+    p.transposed_b = 1, p.ldb = 256;
+    return p;
+  };
+  const auto refusal = [](const ladder_problem& p) {
+    EXPECT_EQ(LADDER_INVALID_ARGUMENT, ladder_gemm(&p));
+    return std::string(ladder_last_error());
+  };
+  for (const auto& [type, name] : {std::pair{LADDER_E4M3_BF16, "e4m3 to bf16,"},
+                                   {LADDER_E5M2_BF16, "e5m2 to bf16,"},
+                                   {LADDER_INT8_INT32, "int8 to int32,"},
+                                   {LADDER_INT8_INT8, "int8 to int8,"},
+                                   {LADDER_FP32, "fp32 as tf32,"}}) {
+    gpus = {};
+    ladder_problem p = of(type);
+    p.tf32 = type == LADDER_FP32;
+    char text[4096];
+    ASSERT_EQ(LADDER_OK, ladder_explain(&p, text, sizeof text));
+    EXPECT_EQ(0, std::strncmp(name, text, std::strlen(name))) << text;
+    EXPECT_EQ(LADDER_OK, ladder_gemm(&p)) << ladder_last_error();
+    ladder_plan* plan = nullptr;
+    ASSERT_EQ(LADDER_OK, ladder_plan_create(&p, &plan)) << ladder_last_error();
+    EXPECT_EQ(LADDER_OK, ladder_plan_run(plan, p.A, p.B, p.C, p.stream, nullptr));
+    ladder_plan_destroy(plan);
+    ASSERT_EQ(2U, gpus.launched.size());
+    for (const auto& launched : gpus.launched) {
+      EXPECT_EQ("along_k", launched.by);
+      EXPECT_EQ(std::tuple(p.A, p.B, p.C), std::tie(launched.A, launched.B, launched.C));
+    }
+  }
+  ladder_problem p = of(LADDER_INT8_INT8);
+  p.zero_point = 129;
+  EXPECT_EQ("the zero point is 129, but must be from -128 to 127", refusal(p));
+  p = of(LADDER_E4M3_BF16);
+  p.scales_a = of_the_host, p.ld_scales_a = 64;
+  EXPECT_EQ("this kernel needs the scales of A and of B", refusal(p));
+  p.scales_a = reinterpret_cast<float*>(at(0));
+  p.scales_b = reinterpret_cast<float*>(at(1)), p.ld_scales_b = 4;
+  EXPECT_NE(std::string::npos, refusal(p).find("the address of B's scales is "));
+  p.scales_b = p.scales_a, p.ld_scales_b = 1;
+  EXPECT_EQ("the leading dimension of B's scales is 1, but a row of them has 2", refusal(p));
+  p.ld_scales_a = 63;
+  EXPECT_EQ("the leading dimension of A's scales is 63, but a row of them has 64", refusal(p));
+}
+
 TEST_F(CInterface, ExplainsInAsManyCharactersAsThereAre) {
   const ladder_problem p = problem();
   const std::string whole = explain(halves(p));
@@ -168,11 +216,11 @@ TEST_F(CInterface, RefusesInALine) {
   expect_refused(ladder_plan_create(&p, nullptr), "plan is null");
   expect_refused(ladder_plan_run(nullptr, at(0), at(0), at(0), nullptr, nullptr), "plan is null");
   expect_refused(ladder_plan_workspace_bytes(nullptr, &bytes), "plan is null");
-  p.type = 3;
-  expect_refused(ladder_gemm(&p), "type is 3, but must be from 0 to 2");
+  p.type = 7;
+  expect_refused(ladder_gemm(&p), "type is 7, but must be from 0 to 6");
   p.type = -1;
   auto* plan = reinterpret_cast<ladder_plan*>(&p);
-  expect_refused(ladder_plan_create(&p, &plan), "type is -1, but must be from 0 to 2");
+  expect_refused(ladder_plan_create(&p, &plan), "type is -1, but must be from 0 to 6");
   EXPECT_EQ(nullptr, plan);
   p = problem();
   p.activation = 5;

@@ -43,8 +43,8 @@ struct FakeGpus {
   std::vector<Launched> launched;
   std::function<void()> fails;  // where it is set, what a launch does
 
-  template <class T>
-  void launch(const std::string& by, const Gemm<T, T>& p, const std::string& tile = "") {
+  template <class In, class Out>
+  void launch(const std::string& by, const Gemm<In, Out>& p, const std::string& tile = "") {
     if (fails) fails();
     launched.push_back({by, p.M, p.N, p.K, p.A, p.B, p.C, p.epilogue.addend, p.epilogue.residual,
                         p.lda, p.ldb, p.ldc, p.transposed_a, p.transposed_b, p.stream, tile,
@@ -128,6 +128,17 @@ void launch_b_by_columns_fused(const tuned::Candidate& c, const Gemm<T, T>& p) {
 template <class T>
 void launch_linear(const tuned::Candidate& c, const Gemm<T, T>& p) {
   gpus.launch("linear", p, tuned::name(c));
+}
+template <class In, class Out>
+void launch_along_k(const Gemm<In, Out>& p) {
+  gpus.launch("along_k", p);
+}
+template <class In, class Out>
+std::string stage_along_k(const Gemm<In, Out>&) {
+  return "17 fp8, 128x128";
+}
+inline uint64_t tf32_bytes(const Gemm<tf32, float>& p) {
+  return p.transposed_b ? 0 : 4096;
 }
 inline void launch_batch(Gemm<half, half> p, int count) {
   gpus.launch("batch of " + std::to_string(count), p);

@@ -466,6 +466,134 @@ TEST_F(Calls, AnEmptyBatchIsNothing) {
   EXPECT_TRUE(gpus.launched.empty());
 }
 
+// ---- Numbers that tensor cores read along K alone ----------------------------------------------
+
+template <class In, class Out>
+Gemm<In, Out> along_k(int m = 64, int n = 128, int k = 256) {
+  Gemm<In, Out> p{};
+  p.M = m, p.N = n, p.K = k, p.transposed_b = true;
+  p.lda = p.ldb = k, p.ldc = n;
+  p.A = FakeGpus::memory<In>(0, 0), p.B = FakeGpus::memory<In>(0, 1 << 16);
+  p.C = FakeGpus::memory<Out>(0, 1 << 17), p.stream = reinterpret_cast<CUstream_st*>(64);
+  return p;
+}
+
+// By the call and by a plan, in one launch, or one for each of a batch.
+template <class In, class Out>
+void expect_launches(const Gemm<In, Out>& p, const GemmOptions& options, const std::string& type) {
+  GemmOptions batch = options;
+  batch.batch = {3, 16, 0, 8192};
+  for (const GemmOptions& now : {options, batch})
+    for (const bool is_planned : {false, true}) {
+      gpus = {};
+      if (is_planned)
+        plan(p, now).run(p.A, p.B, p.C, p.stream, p.workspace);
+      else
+        gemm(p, now);
+      ASSERT_EQ(static_cast<size_t>(now.batch.count), gpus.launched.size()) << type;
+      for (int i = 0; i < now.batch.count; ++i) {
+        const FakeGpus::Launched& q = gpus.launched[static_cast<size_t>(i)];
+        EXPECT_EQ("along_k", q.by) << type;
+        EXPECT_EQ(std::tuple(p.M, p.N, p.K, p.stream), std::tie(q.M, q.N, q.K, q.stream));
+        EXPECT_EQ(std::tuple(p.lda, p.ldb, p.ldc), std::tie(q.lda, q.ldb, q.ldc));
+        EXPECT_EQ(std::pair(p.transposed_a, p.transposed_b),
+                  std::pair(q.transposed_a, q.transposed_b));
+        EXPECT_EQ(p.A + i * now.batch.stride_a, q.A);
+        EXPECT_EQ(p.B, q.B);
+        EXPECT_EQ(p.C + i * now.batch.stride_c, q.C);
+      }
+    }
+  EXPECT_EQ(0U, explain(p, options).find(type + ", C of 64 x 128, K of 256, A by rows, B by "))
+      << explain(p, options);
+  EXPECT_EQ(0U, explain(p, batch).find("a batch of 3: " + type));
+}
+TEST_F(Calls, NumbersAlongKGoToTheirStage) {
+  const GemmOptions as_tf32{false, false, {}, true};
+  expect_launches(along_k<e4m3, bf16>(), {}, "e4m3 to bf16");
+  expect_launches(along_k<e5m2, bf16>(), {}, "e5m2 to bf16");
+  expect_launches(along_k<int8_t, int32_t>(), {}, "int8 to int32");
+  expect_launches(along_k<int8_t, int8_t>(), {}, "int8 to int8");
+  auto floats = along_k<float, float>();
+  expect_launches(floats, as_tf32, "fp32 as tf32");
+  EXPECT_EQ(0U, workspace_bytes(floats, as_tf32));
+  floats.transposed_b = false, floats.ldb = 128;
+  EXPECT_EQ(4096U, workspace_bytes(floats, as_tf32));
+  EXPECT_EQ(4096U, plan(floats, as_tf32).workspace_bytes());
+  EXPECT_EQ("the workspace has 0 bytes, but this problem needs 4096",
+            refusal([&] { gemm(floats, as_tf32); }));
+  floats.workspace = at(1 << 18), floats.workspace_bytes = 4096;
+  expect_launches(floats, as_tf32, "fp32 as tf32");
+  gpus = {};
+  gemm(floats);
+  EXPECT_EQ("few_rows", gpus.launched.back().by);
+}
+
+TEST_F(Calls, EmptyProductsAlongKAreNothing) {
+  gemm(along_k<e4m3, bf16>(0)), gemm(along_k<int8_t, int8_t>(64, 0));
+  gemm(along_k<int8_t, int32_t>(), {false, false, {0, 0, 0, 0}});
+  EXPECT_TRUE(gpus.launched.empty());
+  auto zeros = along_k<e4m3, bf16>(64, 128, 0);
+  zeros.A = zeros.B = nullptr;
+  EXPECT_EQ(0U, workspace_bytes(zeros));
+  gemm(zeros);  // the stage writes them
+  EXPECT_EQ("along_k", gpus.launched.at(0).by);
+  auto floats = along_k<float, float>(64, 128, 0);
+  floats.transposed_b = false, floats.ldb = 128;
+  EXPECT_EQ(0U, workspace_bytes(floats, {false, false, {}, true}));
+}
+
+TEST_F(Calls, NumbersAlongKAreRefusedByName) {
+  const auto refuses = [](const auto& p, const std::string& what, const GemmOptions& options = {}) {
+    EXPECT_EQ(what, refusal([&] { gemm(p, options); }));
+    EXPECT_EQ(what, refusal([&] { plan(p, options); }));
+  };
+  auto p = along_k<e4m3, bf16>();
+  p.lda = 264;
+  const std::string what = "lda is 264, but this kernel needs a multiple of 16";
+  refuses(p, what);
+  EXPECT_EQ(what, refusal([&] { workspace_bytes(p); }));
+  EXPECT_EQ("refused: " + what + "\n", explain(p));
+  p = along_k<e4m3, bf16>(), p.B = at<e4m3>(0, 1);
+  refuses(p, "B is on GPU 1, but the current device is GPU 0");
+  p = along_k<e4m3, bf16>(), p.A = nullptr;
+  EXPECT_EQ("A is null, but has to be on GPU 0", refusal([&] { gemm(p); }));
+  alignas(16) static const float of_the_host[4] = {};
+  p = along_k<e4m3, bf16>(), p.scales = {of_the_host, 64, at<float>(0), 4};
+  refuses(p, "scales.a is in the host's memory, but has to be on GPU 0");
+  p.scales = {at<float>(0), 64, of_the_host, 4};
+  refuses(p, "scales.b is in the host's memory, but has to be on GPU 0");
+  p.scales.b = nullptr;
+  refuses(p, "this kernel needs the scales of A and of B");
+  auto integers = along_k<int8_t, int8_t>();
+  integers.epilogue.column_scale = of_the_host;
+  refuses(integers, "column_scale is in the host's memory, but has to be on GPU 0");
+  auto floats = along_k<float, float>();
+  floats.epilogue.alpha = 2;
+  refuses(floats, "this kernel has no epilogue: it computes A * B alone", {false, false, {}, true});
+  refuses(problem(64, 64, 64), "tf32 is set, but belongs to fp32, and this is fp16",
+          {false, false, {}, true});
+  refuses(along_k<int8_t, int32_t>(), "tf32 is set, but belongs to fp32, and this is int8 to int32",
+          {false, false, {}, true});
+  refuses(along_k<int8_t, int32_t>(), "the batch's count is -1, but must not be negative",
+          {false, false, {-1, 0, 0, 0}});
+  refuses(along_k<int8_t, int32_t>(), "stride_a is 8, but this kernel needs a multiple of 16",
+          {false, false, {2, 8, 0, 8192}});
+  refuses(along_k<int8_t, int32_t>(), "transposed_c is set, but C of int8 to int32 is by rows",
+          {false, true});
+  const auto kept = plan(along_k<e4m3, bf16>());
+  const auto good = along_k<e4m3, bf16>();
+  EXPECT_EQ(unpromised("A", good.A + 1, 16),
+            refusal([&] { kept.run(good.A + 1, good.B, good.C); }));
+  EXPECT_EQ(unpromised("C", good.C + 1, 16),
+            refusal([&] { kept.run(good.A, good.B, good.C + 1); }));
+  gpus.current = 1;
+  const std::string no_wgmma =
+      " needs wgmma (sm_90a), which NVIDIA A100 or this build does not "
+      "have";
+  refuses(along_k<e5m2, bf16>(), "e5m2 to bf16" + no_wgmma);
+  refuses(along_k<float, float>(), "fp32 as tf32" + no_wgmma, {false, false, {}, true});
+}
+
 // ---- LADDER_LOG --------------------------------------------------------------------------------
 
 // In a process of its own, for the variable is read once.
@@ -483,6 +611,12 @@ TEST_F(Calls, AnEmptyBatchIsNothing) {
   plan(p), gemm(p);
   gemm(p, GemmOptions{true}), gemm(p, GemmOptions{true});
   gemm(p, GemmOptions{false, true}), plan(p, GemmOptions{false, true});
+  auto q = along_k<e4m3, bf16>();
+  gemm(q), gemm(q);
+  q.scales = {FakeGpus::memory<float>(0, 0), 64, FakeGpus::memory<float>(0, 0), 4};
+  gemm(q);
+  const auto floats = along_k<float, float>(64, 64, 0);  // neither has a workspace
+  for (int i = 0; i < 2; ++i) plan(floats), plan(floats, {false, false, {}, true});
   p.lda = 63;
   EXPECT_THROW(gemm(p), std::invalid_argument);
   const std::string said = testing::internal::GetCapturedStderr();
@@ -496,6 +630,12 @@ TEST_F(Calls, LogsEachPlanOnceWhereItIsAskedTo) {
   p.M = 32;
   expected += "ladder: " + explain(p) + "ladder: " + explain(p, GemmOptions{true}) +
               "ladder: " + explain(p, GemmOptions{false, true});
+  auto q = along_k<e4m3, bf16>();
+  expected += "ladder: " + explain(q);
+  q.scales = {FakeGpus::memory<float>(0, 0), 64, FakeGpus::memory<float>(0, 0), 4};
+  const auto floats = along_k<float, float>(64, 64, 0);
+  expected += "ladder: " + explain(q) + "ladder: " + explain(floats) +
+              "ladder: " + explain(floats, {false, false, {}, true});
   EXPECT_EXIT(log_and_exit("1", expected), testing::ExitedWithCode(0), "");
   for (const char* value : {"", "0"})
     EXPECT_EXIT(log_and_exit(value, ""), testing::ExitedWithCode(0), "");

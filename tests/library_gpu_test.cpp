@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <functional>
 #include <random>
 #include <thread>
 
@@ -46,24 +47,25 @@ std::string text(Shape s) {
 }
 
 // With as much workspace as it asks for, and not a byte more.
-template <class T>
-void expect_right(const Problem<T, T>& problem, const Output<T>& reference) {
-  BufferSets<T, T> sets(problem, 1);
+template <class In, class Out>
+void expect_right(const Problem<In, Out>& problem, const Output<Out>& reference,
+                  const GemmOptions& options = {}) {
+  BufferSets<In, Out> sets(problem, 1);
   uint64_t bytes = 0;
   std::string reasons;
-  const auto whole = [&](Gemm<T, T> p) {
-    bytes = workspace_bytes(p);
-    reasons = explain(p);
+  const auto whole = [&](Gemm<In, Out> p) {
+    bytes = workspace_bytes(p, options);
+    reasons = explain(p, options);
     harness::Workspace workspace(bytes);
     if (bytes > 0) workspace.poison(p.stream), p.workspace = workspace.get();
     p.workspace_bytes = bytes;
-    gemm(p);
+    gemm(p, options);
     LADDER_CUDA_CHECK(cudaStreamSynchronize(p.stream));
     if (bytes > 0) {
       EXPECT_EQ("", workspace.find_stray_write(bytes));
     }
   };
-  const Output<T> output = sets.run_poisoned(whole, nullptr);
+  const Output<Out> output = sets.run_poisoned(whole, nullptr);
   const auto verdict = verify(output, reference, problem.bound(&reference));
   EXPECT_TRUE(verdict.ok) << text(problem.shape) << ", " << name(problem.layout) << ", "
                           << problem.epilogue.choice.formula() << ": " << verdict.message << "\n"
@@ -552,6 +554,148 @@ TEST_F(LibraryTest, BatchesAreTheirProducts) {
   batches<half>();
   batches<bf16>();
   batches<float>();
+}
+
+// ---- Numbers that tensor cores read along K alone ----------------------------------------------
+
+constexpr GemmOptions AS_TF32{false, false, {}, true};
+
+// Integers, whose sums are exact, at shapes that no tile divides.
+template <class In, class Out>
+void along_k(const GemmOptions& options = {}, harness::Sums sums = harness::Sums::FP32,
+             const EpilogueChoice& epilogue = {}, Layout layout = harness::USUAL_LAYOUT<In>) {
+  for (const Shape shape :
+       {Shape{1, 16, 16}, Shape{77, 144, 80}, Shape{67, 131, 45}, Shape{333, 512, 208},
+        Shape{1, 1, 1}, Shape{0, 16, 16}, Shape{50, 70, 0}, Shape{1025, 2000, 1100}})
+    for (const Padding padding : {Padding{}, Padding{16, 32, 48}}) {
+      const Problem<In, Out> problem(shape, Data::EXACT, 7, padding, sums, epilogue, layout);
+      expect_right(problem, reference_output(problem), options);
+    }
+}
+TEST_F(LibraryTest, NumbersOf8Bits) {
+  if (!has_wgmma()) GTEST_SKIP() << "they need wgmma";
+  along_k<e4m3, bf16>({}, harness::Sums::FAST);
+  along_k<e5m2, bf16>({}, harness::Sums::FAST);
+  along_k<int8_t, int32_t>();
+  along_k<int8_t, int8_t>();
+  EpilogueChoice requantised = harness::requantisation_for(200);
+  requantised.scale = Scale::COLUMN, requantised.zero_point = -3;
+  along_k<int8_t, int8_t>({}, harness::Sums::FP32, requantised);
+}
+TEST_F(LibraryTest, NumbersOf8BitsWithScalesOfBlocks) {
+  if (!has_wgmma()) GTEST_SKIP() << "they need wgmma";
+  along_k<e4m3, bf16>({}, harness::Sums::SCALED);
+  along_k<e5m2, bf16>({}, harness::Sums::SCALED);
+}
+TEST_F(LibraryTest, FloatsAsTf32) {
+  if (!has_wgmma()) GTEST_SKIP() << "they need wgmma";
+  for (const Layout layout : LAYOUTS)
+    along_k<float, float>(AS_TF32, harness::Sums::FP32, {}, layout);
+}
+
+// By a plan, and a batch: to the bit what gemm() computes of each.
+template <class In, class Out>
+void along_k_in_other_ways(const GemmOptions& options = {}) {
+  constexpr int COUNT = 3;
+  constexpr Shape SHAPE{77, 144, 80};
+  constexpr int64_t A = SHAPE.m * SHAPE.k, B = SHAPE.n * SHAPE.k, C = SHAPE.m * SHAPE.n;
+  std::mt19937 random(7);
+  const auto integers = [&](int64_t count) {
+    std::vector<In> numbers(static_cast<size_t>(count));
+    for (In& x : numbers) x = static_cast<In>(static_cast<float>(random() % 5) - 2);
+    return numbers;
+  };
+  harness::DeviceBuffer<In> a(COUNT * A), b(COUNT * B);
+  a.upload(integers(COUNT * A)), b.upload(integers(COUNT * B));
+  harness::DeviceBuffer<Out> c(COUNT * C);
+  Gemm<In, Out> p{SHAPE.m, SHAPE.n, SHAPE.k, a.get(), SHAPE.k, b.get(), SHAPE.k, c.get(), SHAPE.n};
+  p.transposed_b = true;
+  const auto computed = [&](const auto& compute) {
+    c.fill(0x7F, nullptr);
+    compute();
+    LADDER_CUDA_CHECK(cudaDeviceSynchronize());
+    std::vector<Out> numbers(COUNT * C);
+    c.download(numbers);
+    return numbers;
+  };
+  GemmOptions batch = options;
+  batch.batch = {COUNT, A, B, C};
+  const auto one_by_one = computed([&] {
+    for (int i = 0; i < COUNT; ++i) {
+      Gemm<In, Out> q = p;
+      q.A += i * A, q.B += i * B, q.C += i * C;
+      gemm(q, options);
+    }
+  });
+  const auto at_once = computed([&] { gemm(p, batch); });
+  const auto planned = computed([&] {
+    Gemm<In, Out> later = p;
+    later.A = later.B = nullptr, later.C = nullptr;
+    plan(later, batch).run(p.A, p.B, p.C);
+  });
+  const size_t bytes = one_by_one.size() * sizeof(Out);
+  EXPECT_EQ(0, std::memcmp(one_by_one.data(), at_once.data(), bytes)) << explain(p, batch);
+  EXPECT_EQ(0, std::memcmp(one_by_one.data(), planned.data(), bytes)) << explain(p, batch);
+}
+TEST_F(LibraryTest, PlansAndBatchesOfNumbersAlongK) {
+  if (!has_wgmma()) GTEST_SKIP() << "they need wgmma";
+  along_k_in_other_ways<e4m3, bf16>();
+  along_k_in_other_ways<e5m2, bf16>();
+  along_k_in_other_ways<int8_t, int32_t>();
+  along_k_in_other_ways<int8_t, int8_t>();
+  along_k_in_other_ways<float, float>(AS_TF32);
+}
+
+// In a line, and C is what it was.
+template <class In, class Out, class Change>
+void expect_refused_along_k(Change change, const std::string& what, GemmOptions options = {}) {
+  const Problem<In, Out> problem({32, 32, 32}, Data::EXACT, 7, {16, 16, 16}, harness::Sums::FP32,
+                                 {}, Layout{false, true});
+  const BufferSets<In, Out> sets(problem, 1);
+  Gemm<In, Out> p = sets.gemm(0, nullptr);
+  std::vector<Out> c(static_cast<size_t>(p.M * p.ldc));
+  harness::DeviceBuffer<Out> of_c(c.size());
+  of_c.fill(0x7F, nullptr);
+  p.C = of_c.get();
+  change(p, options);
+  try {
+    gemm(p, options);
+    ADD_FAILURE() << "accepted: " << what;
+  } catch (const std::invalid_argument& error) {
+    EXPECT_NE(std::string(error.what()).find(what), std::string::npos) << error.what();
+    EXPECT_EQ(std::string::npos, std::string(error.what()).find('\n'));
+  }
+  LADDER_CUDA_CHECK(cudaDeviceSynchronize());
+  of_c.download(c);
+  for (size_t i = 0; i < c.size() * sizeof(Out); ++i)
+    ASSERT_EQ(0x7F, reinterpret_cast<const unsigned char*>(c.data())[i]) << what << ", byte " << i;
+}
+template <class In, class Out>
+void refuses_along_k(const GemmOptions& options = {}) {
+  using P = Gemm<In, Out>;
+  const auto refuses = [&](const std::function<void(P&, GemmOptions&)>& change,
+                           const std::string& what) {
+    expect_refused_along_k<In, Out>(change, what, options);
+  };
+  if (!has_wgmma()) return refuses([](P&, GemmOptions&) {}, "needs wgmma");
+  refuses([](P& p, GemmOptions&) { p.lda = 31; }, "lda is 31");
+  refuses([](P& p, GemmOptions&) { p.lda += 1; }, "this kernel needs a multiple of");
+  refuses([](P& p, GemmOptions&) { ++p.C; }, "the address of C is");
+  refuses([](P& p, GemmOptions&) { p.epilogue.beta = 1, p.epilogue.addend = p.C; }, "epilogue");
+  refuses([](P& p, GemmOptions&) { p.A = nullptr; }, "A is null");
+  alignas(16) static const unsigned char of_the_host[16] = {};
+  refuses([](P& p, GemmOptions&) { p.B = reinterpret_cast<const In*>(of_the_host); },
+          "B is in the host's memory");
+  refuses([](P&, GemmOptions& o) { o.fixed_tile = true; }, "fixed_tile is set");
+  refuses([](P&, GemmOptions& o) { o.transposed_c = true; }, "transposed_c is set");
+  refuses([](P&, GemmOptions& o) { o.batch = {2, 1, 0, 4096}; }, "stride_a is 1");
+}
+TEST_F(LibraryTest, RefusesNumbersAlongK) {
+  refuses_along_k<e4m3, bf16>();
+  refuses_along_k<e5m2, bf16>();
+  refuses_along_k<int8_t, int32_t>();
+  refuses_along_k<int8_t, int8_t>();
+  refuses_along_k<float, float>(AS_TF32);
 }
 
 // ---- Refusals ----------------------------------------------------------------------------------

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <random>
 
-#include "library/plan.h"
+#include "library/along_k.h"
 
 namespace ladder::library {
 namespace {
@@ -13,6 +13,9 @@ namespace {
 using Half = uint16_t;  // any two bytes: no element is looked at
 using Problem = Gemm<Half, Half>;
 using Floats = Gemm<float, float>;
+struct Byte {  // e4m3, or any other byte that is no integer
+  char bits;
+};
 
 const Gpu H200{"NVIDIA H200", 90, 132, true, true, true};
 const Gpu A100{"NVIDIA A100", 80, 108, false, false, true};
@@ -339,7 +342,8 @@ TEST(Library, RefusesByName) {
   refuses([](Problem& p) { p.epilogue.beta = 2; }, "there is no addend");
   refuses([](Problem& p) { p.epilogue.residual = p.A + 8, p.epilogue.ld_residual = 8; },
           "the leading dimension of the residual is 8");
-  refuses([](Problem& p) { p.scales.b = reinterpret_cast<const float*>(&p); }, "scales of blocks");
+  refuses([](Problem& p) { p.scales.b = reinterpret_cast<const float*>(&p); },
+          "scales of blocks belong to e4m3 and e5m2, and this is fp16");
   refuses([](Problem&) {}, "Tesla T4 has compute capability 7.5", T4);
   refuses([](Problem&) {}, "no kernel for NVIDIA H200: CMAKE_CUDA_ARCHITECTURES", OF_NO_BUILD);
   const auto floats = problem<Floats>(32, 32, 32);
@@ -372,6 +376,150 @@ TEST(Library, TakesTheFixedTileWhereItIsAskedFor) {
   EXPECT_EQ(Way::SWIZZLE, plan_on(problem(64, 64, 64), A100, Type::FP16, Tiles::FIXED).way);
   const auto floats = problem<Floats>(64, 64, 64);
   EXPECT_EQ(Way::FEW_ROWS, plan_on(floats, H200, Type::FP32, Tiles::FIXED).way);
+}
+
+// ---- Numbers that tensor cores read along K alone ----------------------------------------------
+
+// Rows that begin on 16 bytes; B by columns.
+template <class In, class Out>
+Gemm<In, Out> along_k(int m, int n, int k) {
+  Gemm<In, Out> p{};
+  p.M = m, p.N = n, p.K = k, p.transposed_b = true;
+  p.lda = p.ldb = (k + 15) / 16 * 16, p.ldc = (n + 15) / 16 * 16;
+  return p;
+}
+template <class In, class Out>
+std::string refusal_along_k(const Gemm<In, Out>& p, const GemmOptions& options = {},
+                            const Gpu& gpu = H200) {
+  try {
+    plan_along_k(p, "e4m3 to bf16", gpu, options);
+  } catch (const std::invalid_argument& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(LibraryAlongK, TakesWhatItsStageTakes) {
+  const auto is_taken = [](const auto& p) {
+    EXPECT_EQ("", refusal_along_k(p));
+    const Plan plan = plan_along_k(p, "", H200, {});
+    EXPECT_EQ(Way::ALONG_K, plan.way);
+    EXPECT_EQ(0U, plan.workspace_bytes(1));
+  };
+  for (const int m : {1, 77, 333})
+    for (const int n : {1, 16, 144, 515})
+      for (const int k : {1, 16, 80, 207}) {
+        is_taken(along_k<Byte, Half>(m, n, k));
+        is_taken(along_k<int8_t, int32_t>(m, n, k));
+        is_taken(along_k<int8_t, int8_t>(m, n, k));
+      }
+  auto scaled = along_k<Byte, Half>(40, 300, 300);
+  scaled.scales = {reinterpret_cast<float*>(64), 40, reinterpret_cast<float*>(64), 4};
+  is_taken(scaled);
+  auto of_8_bits = along_k<int8_t, int8_t>(40, 300, 300);
+  of_8_bits.epilogue.alpha = 0.5f, of_8_bits.epilogue.zero_point = -128;
+  of_8_bits.epilogue.column_scale = reinterpret_cast<float*>(64);
+  is_taken(of_8_bits);
+  EXPECT_EQ(Way::NOTHING, plan_along_k(along_k<Byte, Half>(0, 16, 16), "", H200, {}).way);
+  EXPECT_EQ(Way::NOTHING, plan_along_k(along_k<Byte, Half>(16, 0, 16), "", H200, {}).way);
+  EXPECT_EQ(Way::ZEROS, plan_along_k(along_k<Byte, Half>(16, 16, 0), "", H200, {}).way);
+}
+
+TEST(LibraryAlongK, RefusesByName) {
+  using Bytes = Gemm<Byte, Half>;
+  const auto refuses = [](auto change, const std::string& what, const GemmOptions& options = {},
+                          const Gpu& gpu = H200) {
+    Bytes bad = along_k<Byte, Half>(32, 32, 32);
+    change(bad);
+    EXPECT_EQ(what, refusal_along_k(bad, options, gpu));
+  };
+  const auto nothing = [](Bytes&) {};
+  refuses(nothing, "");
+  refuses([](Bytes& p) { p.M = -1; }, "M is -1, but must be from 0 to 2147482623");
+  refuses([](Bytes& p) { p.lda = 31; }, "lda is 31, but a row has 32 elements");
+  refuses([](Bytes& p) { p.lda = 40; }, "lda is 40, but this kernel needs a multiple of 16");
+  refuses([](Bytes& p) { p.ldb = 40; }, "ldb is 40, but this kernel needs a multiple of 16");
+  refuses([](Bytes& p) { p.ldc = 36; }, "ldc is 36, but this kernel needs a multiple of 8");
+  refuses([](Bytes& p) { p.A = reinterpret_cast<Byte*>(8); },
+          "the address of A is 8, but this kernel needs a multiple of 16");
+  refuses([](Bytes& p) { p.C = reinterpret_cast<Half*>(4); },
+          "the address of C is 4, but this kernel needs a multiple of 16");
+  refuses([](Bytes& p) { p.transposed_b = false; },
+          "B is K x N, but tensor cores read such numbers along K alone: this kernel needs it "
+          "transposed, N x K");
+  refuses([](Bytes& p) { p.transposed_a = true; },
+          "A is transposed, K x M, but this kernel needs M x K");
+  refuses([](Bytes& p) { p.epilogue.alpha = 2; },
+          "this kernel has no epilogue: it computes A * B alone");
+  refuses([](Bytes& p) { p.groups.count = 2; },
+          "there are 2 groups, but this kernel computes one product alone");
+  refuses([](Bytes& p) { p.scales.a = reinterpret_cast<float*>(64); },
+          "this kernel needs the scales of A and of B");
+  refuses(nothing, "fixed_tile is set, but there is none of e4m3 to bf16", {true});
+  refuses(nothing, "transposed_c is set, but C of e4m3 to bf16 is by rows", {false, true});
+  const auto strides = [](int64_t a, int64_t b, int64_t c) {
+    return GemmOptions{false, false, {2, a, b, c}};
+  };
+  refuses(nothing, "", strides(16, 16, 40));
+  refuses(nothing, "stride_a is 8, but this kernel needs a multiple of 16", strides(8, 16, 40));
+  refuses(nothing, "stride_b is 8, but this kernel needs a multiple of 16", strides(16, 8, 40));
+  refuses(nothing, "stride_c is 36, but this kernel needs a multiple of 8", strides(16, 16, 36));
+  refuses(nothing, "", {false, false, {1, 1, 1, 1}});
+  for (const Gpu& gpu : {A100, B200, OF_ANOTHER_BUILD, OF_NO_BUILD, T4})
+    refuses(nothing,
+            "e4m3 to bf16 needs wgmma (sm_90a), which " + gpu.name + " or this build does not have",
+            {}, gpu);
+
+  auto of_8_bits = along_k<int8_t, int8_t>(32, 32, 32);
+  of_8_bits.epilogue.bias = reinterpret_cast<int8_t*>(64);
+  EXPECT_EQ("this kernel's epilogue has alpha, column_scale and zero_point, and nothing else",
+            refusal_along_k(of_8_bits));
+  of_8_bits.epilogue = {}, of_8_bits.epilogue.zero_point = 128;
+  EXPECT_EQ("the zero point is 128, but must be from -128 to 127", refusal_along_k(of_8_bits));
+  auto of_32_bits = along_k<int8_t, int32_t>(32, 32, 32);
+  of_32_bits.epilogue.zero_point = 1;
+  EXPECT_EQ("this kernel has no epilogue: it computes A * B alone", refusal_along_k(of_32_bits));
+  of_32_bits.epilogue = {}, of_32_bits.scales.b = reinterpret_cast<float*>(64);
+  EXPECT_EQ("scales of blocks belong to e4m3 and e5m2, and this is e4m3 to bf16",
+            refusal_along_k(of_32_bits));
+}
+
+// 19 takes any, and says what it does about it.
+TEST(LibraryAlongK, TakesFloatsInAnyLayout) {
+  for (const bool transposed_a : {false, true})
+    for (const bool transposed_b : {false, true}) {
+      Floats p = along_k<float, float>(32, 32, 32);
+      p.transposed_a = transposed_a, p.transposed_b = transposed_b;
+      EXPECT_EQ("", refusal_along_k(p));
+      Plan plan = plan_along_k(p, "", H200, {});
+      plan.way_bytes = 4096;
+      const std::string text = along_k_in_words(plan, p, "fp32 as tf32", H200, "19 tf32");
+      EXPECT_EQ(transposed_a, text.find("transposes A") != std::string::npos) << text;
+      EXPECT_EQ(!transposed_b, text.find("transposes B") != std::string::npos) << text;
+      expect_has(text, "stage 19 tf32\nworkspace: 4096 bytes\n");
+    }
+  Floats p = along_k<float, float>(32, 32, 32);
+  p.lda = 34;
+  EXPECT_EQ("lda is 34, but this kernel needs a multiple of 4", refusal_along_k(p));
+}
+
+TEST(LibraryAlongK, SaysWhichStage) {
+  const auto words = [](const auto& p) {
+    return along_k_in_words(plan_along_k(p, "", H200, {}), p, "e4m3 to bf16", H200,
+                            "17 fp8, 128x128");
+  };
+  const std::string of = ", A by rows, B by columns, on NVIDIA H200\n";
+  EXPECT_EQ("e4m3 to bf16, C of 3 x 5, K of 7" + of + "stage 17 fp8, 128x128\n",
+            words(along_k<Byte, Half>(3, 5, 7)));
+  EXPECT_EQ("e4m3 to bf16, C of 3 x 0, K of 7" + of + "nothing: C is empty\n",
+            words(along_k<Byte, Half>(3, 0, 7)));
+  EXPECT_EQ("e4m3 to bf16, C of 3 x 5, K of 0" + of + "zeros, for K is 0\n",
+            words(along_k<Byte, Half>(3, 5, 0)));
+  EXPECT_EQ("e4m3 to bf16, C of 3 x 5, K of 0" + of + "the zero point, for K is 0\n",
+            words(along_k<int8_t, int8_t>(3, 5, 0)));
+  auto scaled = along_k<Byte, Half>(3, 5, 7);
+  scaled.scales = {reinterpret_cast<float*>(64), 4, reinterpret_cast<float*>(64), 4};
+  expect_has(words(scaled), "B by columns, with scales of blocks, on");
 }
 
 TEST(Library, PlansTheLargest) {

@@ -12,7 +12,7 @@
 
 namespace {
 
-using ladder::bf16;
+using ladder::bf16, ladder::e4m3, ladder::e5m2;
 
 // No std::string: to say that there is no memory must take none.
 thread_local char last_error[1024] = "";
@@ -48,24 +48,26 @@ void require_among(const char* name, int value, int count) {
                                 ", but must be from 0 to " + std::to_string(count - 1));
 }
 
-template <class T>
-ladder::Gemm<T, T> problem_of(const ladder_problem& p) {
-  ladder::Gemm<T, T> q{};
+template <class In, class Out>
+ladder::Gemm<In, Out> problem_of(const ladder_problem& p) {
+  ladder::Gemm<In, Out> q{};
   q.M = p.M, q.N = p.N, q.K = p.K;
-  q.A = static_cast<const T*>(p.A), q.lda = p.lda;
-  q.B = static_cast<const T*>(p.B), q.ldb = p.ldb;
-  q.C = static_cast<T*>(p.C), q.ldc = p.ldc;
+  q.A = static_cast<const In*>(p.A), q.lda = p.lda;
+  q.B = static_cast<const In*>(p.B), q.ldb = p.ldb;
+  q.C = static_cast<Out*>(p.C), q.ldc = p.ldc;
   q.stream = static_cast<CUstream_st*>(p.stream);
   q.workspace = p.workspace, q.workspace_bytes = p.workspace_bytes;
   q.transposed_a = p.transposed_a != 0, q.transposed_b = p.transposed_b != 0;
   q.starts_early = p.starts_early != 0;
-  ladder::Epilogue<T>& e = q.epilogue;
+  q.scales = {p.scales_a, p.ld_scales_a, p.scales_b, p.ld_scales_b};
+  ladder::Epilogue<Out>& e = q.epilogue;
   e.alpha = p.alpha, e.beta = p.beta;
   e.row_scale = p.row_scale, e.column_scale = p.column_scale;
-  e.addend = static_cast<const T*>(p.addend), e.ld_addend = p.ld_addend;
-  e.bias = static_cast<const T*>(p.bias);
-  e.residual = static_cast<const T*>(p.residual), e.ld_residual = p.ld_residual;
+  e.addend = static_cast<const Out*>(p.addend), e.ld_addend = p.ld_addend;
+  e.bias = static_cast<const Out*>(p.bias);
+  e.residual = static_cast<const Out*>(p.residual), e.ld_residual = p.ld_residual;
   e.activation = static_cast<ladder::Activation>(p.activation);
+  e.zero_point = p.zero_point;
   return q;
 }
 
@@ -73,18 +75,27 @@ ladder::Gemm<T, T> problem_of(const ladder_problem& p) {
 template <class Call>
 void with(const ladder_problem* p, const Call& call) {
   require_not_null("problem", p);
-  require_among("type", p->type, 3);
+  require_among("type", p->type, LADDER_INT8_INT8 + 1);
   require_among("activation", p->activation, static_cast<int>(ladder::Activation::SILU) + 1);
   const ladder::GemmOptions options{p->fixed_tile != 0,
                                     p->transposed_c != 0,
-                                    {p->batch_count, p->stride_a, p->stride_b, p->stride_c}};
+                                    {p->batch_count, p->stride_a, p->stride_b, p->stride_c},
+                                    p->tf32 != 0};
   switch (p->type) {
     case LADDER_FP16:
-      return call(problem_of<half>(*p), options);
+      return call(problem_of<half, half>(*p), options);
     case LADDER_BF16:
-      return call(problem_of<bf16>(*p), options);
+      return call(problem_of<bf16, bf16>(*p), options);
+    case LADDER_E4M3_BF16:
+      return call(problem_of<e4m3, bf16>(*p), options);
+    case LADDER_E5M2_BF16:
+      return call(problem_of<e5m2, bf16>(*p), options);
+    case LADDER_INT8_INT32:
+      return call(problem_of<int8_t, int32_t>(*p), options);
+    case LADDER_INT8_INT8:
+      return call(problem_of<int8_t, int8_t>(*p), options);
     default:
-      return call(problem_of<float>(*p), options);
+      return call(problem_of<float, float>(*p), options);
   }
 }
 
@@ -92,7 +103,9 @@ void with(const ladder_problem* p, const Call& call) {
 
 struct ladder_plan {
   std::variant<ladder::KeptPlan<half, half>, ladder::KeptPlan<bf16, bf16>,
-               ladder::KeptPlan<float, float>>
+               ladder::KeptPlan<float, float>, ladder::KeptPlan<e4m3, bf16>,
+               ladder::KeptPlan<e5m2, bf16>, ladder::KeptPlan<int8_t, int32_t>,
+               ladder::KeptPlan<int8_t, int8_t>>
       kept;
 };
 
@@ -146,10 +159,10 @@ ladder_status ladder_plan_workspace_bytes(const ladder_plan* plan, uint64_t* byt
 
 namespace {
 
-template <class T>
-void run(const ladder::KeptPlan<T, T>& kept, const void* A, const void* B, void* C, void* stream,
+template <class In, class Out>
+void run(const ladder::KeptPlan<In, Out>& kept, const void* A, const void* B, void* C, void* stream,
          void* workspace) {
-  kept.run(static_cast<const T*>(A), static_cast<const T*>(B), static_cast<T*>(C),
+  kept.run(static_cast<const In*>(A), static_cast<const In*>(B), static_cast<Out*>(C),
            static_cast<CUstream_st*>(stream), workspace);
 }
 

@@ -1,5 +1,5 @@
-// ladder::gemm, ladder::plan, ladder::workspace_bytes and ladder::explain: plan.h's plan, carried
-// out.
+// ladder::gemm, ladder::plan, ladder::workspace_bytes and ladder::explain: the plan of plan.h or
+// along_k.h, carried out.
 #include "../gemm.h"
 
 #include <cuda_runtime.h>
@@ -13,6 +13,7 @@
 
 #include "../launch.cuh"
 #include "../types.cuh"
+#include "along_k.h"
 #include "launch.h"
 #include "options.h"
 #include "plan.h"
@@ -61,20 +62,66 @@ template <>
 constexpr Type TYPE<bf16> = Type::BF16;
 template <>
 constexpr Type TYPE<float> = Type::FP32;
+template <class In, class Out>
+constexpr const char* NAME = TYPES[static_cast<int>(TYPE<In>)];
+template <>
+constexpr const char* NAME<e4m3, bf16> = "e4m3 to bf16";
+template <>
+constexpr const char* NAME<e5m2, bf16> = "e5m2 to bf16";
+template <>
+constexpr const char* NAME<int8_t, int32_t> = "int8 to int32";
+template <>
+constexpr const char* NAME<int8_t, int8_t> = "int8 to int8";
+template <>
+constexpr const char* NAME<tf32, float> = "fp32 as tf32";
+
+// Numbers that tensor cores read along K alone have a stage each, which takes the problem as it is.
+template <class In>
+bool is_along_k(const GemmOptions& options) {
+  return ALONG_K<In> || (std::is_same_v<In, float> && options.tf32);
+}
+Gemm<tf32, float> as_tf32(const Gemm<float, float>& p) {
+  return {{p.M, p.N, p.K, reinterpret_cast<const tf32*>(p.A), p.lda,
+           reinterpret_cast<const tf32*>(p.B), p.ldb, p.C, p.ldc, p.stream},
+          p.workspace,
+          p.workspace_bytes,
+          p.transposed_a,
+          p.transposed_b,
+          p.scales,
+          p.epilogue,
+          p.groups,
+          p.starts_early};
+}
+// What `along_k` says of the problem as such a stage has it, or `others` of any other.
+template <class In, class Out, class AlongK, class Others>
+auto by_kind(const Gemm<In, Out>& p, [[maybe_unused]] const GemmOptions& options,
+             const AlongK& along_k, [[maybe_unused]] const Others& others) {
+  if constexpr (ALONG_K<In>) {
+    return along_k(p);
+  } else {
+    if constexpr (std::is_same_v<In, float>)
+      if (options.tf32) return along_k(as_tf32(p));
+    return others(p);
+  }
+}
 
 // The problem that is planned: with C by rows, and for all products of a batch.
-template <class T>
-Gemm<T, T> to_plan(const Gemm<T, T>& p, const GemmOptions& options) {
+template <class In, class Out>
+Gemm<In, Out> to_plan(const Gemm<In, Out>& p, const GemmOptions& options) {
   require_possible_batch(p, options);
-  const Gemm<T, T> for_all = with_promises_of_all(p, options.batch);
+  if (options.tf32 && !std::is_same_v<In, float>)
+    throw std::invalid_argument("tf32 is set, but belongs to fp32, and this is " +
+                                std::string(NAME<In, Out>));
+  if (is_along_k<In>(options)) return p;
+  const Gemm<In, Out> for_all = with_promises_of_all(p, options.batch);
   if (!options.transposed_c) return for_all;
   require_possible_by_columns(p);
   return of_transposed_c(for_all);
 }
 
-// `p` as to_plan() has it.
+// Of a problem that is not along K.
 template <class T>
-Plan plan_of(const Gemm<T, T>& p, const GemmOptions& options) {
+Plan plan_of_any_layout(const Gemm<T, T>& p, const GemmOptions& options) {
   const Tiles tiles = options.fixed_tile ? Tiles::FIXED : Tiles::FIRST_DONE;
   Plan made = plan(p, TYPE<T>, current_gpu(), tiles, [](Way way, const Gemm<T, T>& p) {
     if constexpr (std::is_same_v<T, float>) {
@@ -91,6 +138,22 @@ Plan plan_of(const Gemm<T, T>& p, const GemmOptions& options) {
     made.way = Way::GROUPED;
   return made;
 }
+template <class In, class Out>
+Plan plan_of_along_k(const Gemm<In, Out>& p, const GemmOptions& options) {
+  Plan made = plan_along_k(p, NAME<In, Out>, current_gpu(), options);
+#if LADDER_HAS_WGMMA
+  if constexpr (std::is_same_v<In, tf32>)
+    if (made.way == Way::ALONG_K) made.way_bytes = tf32_bytes(p);
+#endif
+  return made;
+}
+// `p` as to_plan() has it.
+template <class In, class Out>
+Plan plan_of(const Gemm<In, Out>& p, const GemmOptions& options) {
+  return by_kind(
+      p, options, [&](const auto& p) { return plan_of_along_k(p, options); },
+      [&](const auto& p) { return plan_of_any_layout(p, options); });
+}
 
 // What is said before a problem in words that stands for several, or for one with C by columns.
 std::string options_in_words(const GemmOptions& options) {
@@ -99,15 +162,30 @@ std::string options_in_words(const GemmOptions& options) {
   if (options.transposed_c) text += "C by columns, as the C^T = B^T * A^T by rows that follows: ";
   return text;
 }
-// explain(), for a plan that there is.
 template <class T>
-std::string reasons(const Plan& plan, const Gemm<T, T>& p, const GemmOptions& options) {
+std::string in_words(const Plan& plan, const Gemm<T, T>& p) {
   std::string few_rows;
 #if LADDER_HAS_CLUSTERS
   if constexpr (std::is_same_v<T, float>)
     if (plan.way == Way::FEW_ROWS) few_rows = few_rows_in_words(p);
 #endif
-  return options_in_words(options) + in_words(plan, p, TYPE<T>, current_gpu(), few_rows) +
+  return in_words(plan, p, TYPE<T>, current_gpu(), few_rows);
+}
+template <class In, class Out>
+std::string along_k_in_words(const Plan& plan, const Gemm<In, Out>& p) {
+  std::string stage;
+#if LADDER_HAS_WGMMA
+  if (plan.way == Way::ALONG_K) stage = stage_along_k(p);
+#endif
+  return along_k_in_words(plan, p, NAME<In, Out>, current_gpu(), stage);
+}
+// explain(), for a plan that there is.
+template <class In, class Out>
+std::string reasons(const Plan& plan, const Gemm<In, Out>& p, const GemmOptions& options) {
+  return options_in_words(options) +
+         by_kind(
+             p, options, [&](const auto& p) { return along_k_in_words(plan, p); },
+             [&](const auto& p) { return in_words(plan, p); }) +
          (options.batch.count > 1 && plan.way != Way::GROUPED
               ? "each product of the batch is launched by itself\n"
               : "");
@@ -121,14 +199,14 @@ bool is_logged() {
   return logged;
 }
 // Each plan once: what it is made of, but for addresses, tells it from others.
-template <class T>
-void log_once(const Plan& plan, const Gemm<T, T>& p, const GemmOptions& options) {
+template <class In, class Out>
+void log_once(const Plan& plan, const Gemm<In, Out>& p, const GemmOptions& options) {
   if (!is_logged()) return;
   static std::mutex mutex;
   static std::set<std::string> logged;
-  std::string what = options_in_words(options) + in_words(p, TYPE<T>, current_gpu()) +
-                     std::to_string(plan.workspace_bytes(sizeof(T))) +
-                     (options.fixed_tile ? " fixed" : "");
+  std::string what = options_in_words(options) + in_words(p, NAME<In, Out>, current_gpu()) +
+                     std::to_string(plan.workspace_bytes(sizeof(In))) +
+                     (options.fixed_tile ? " fixed" : "") + (options.tf32 ? " tf32" : "");
   const std::lock_guard<std::mutex> lock(mutex);
   if (!logged.insert(std::move(what)).second) return;
   std::fputs(("ladder: " + reasons(plan, p, options)).c_str(), stderr);
@@ -153,14 +231,17 @@ void require_on_device(const char* name, const void* address) {
                                 ", but the current device is GPU " + std::to_string(device));
 }
 
-// What an epilogue reads.
-template <class T>
-void require_on_device(const Epilogue<T>& e) {
+// What is read beside A and B.
+template <class In, class Out>
+void require_on_device(const Gemm<In, Out>& p) {
+  const Epilogue<Out>& e = p.epilogue;
   if (e.row_scale) require_on_device("row_scale", e.row_scale);
   if (e.column_scale) require_on_device("column_scale", e.column_scale);
   if (e.beta != 0) require_on_device("the addend", e.addend);
   if (e.bias) require_on_device("the bias", e.bias);
   if (e.residual) require_on_device("the residual", e.residual);
+  if (p.scales.a) require_on_device("scales.a", p.scales.a);
+  if (p.scales.b) require_on_device("scales.b", p.scales.b);
 }
 
 template <class T>
@@ -254,16 +335,23 @@ void carry_out(const Plan& plan, Gemm<T, T> p) {
 }
 
 // All products of a batch. They share the workspace, for the stream has them one after the other.
-template <class T>
-void carry_out(const Plan& plan, const Gemm<T, T>& p, const GemmOptions& options) {
+template <class In, class Out>
+void carry_out(const Plan& plan, const Gemm<In, Out>& p, const GemmOptions& options) {
 #if LADDER_HAS_WGMMA
-  if constexpr (std::is_same_v<T, half>)
+  if constexpr (std::is_same_v<In, half>)
     if (plan.way == Way::GROUPED) return launch_batch(p, options.batch.count);
 #endif
-  for (int i = 0; i < options.batch.count; ++i) {
-    const Gemm<T, T> product = product_of(p, options.batch, i);
-    carry_out(plan, options.transposed_c ? of_transposed_c(product) : product);
-  }
+  for (int i = 0; i < options.batch.count; ++i)
+    by_kind(
+        product_of(p, options.batch, i), options,
+        []([[maybe_unused]] const auto& product) {
+#if LADDER_HAS_WGMMA
+          launch_along_k(product);
+#endif
+        },
+        [&](const auto& product) {
+          carry_out(plan, options.transposed_c ? of_transposed_c(product) : product);
+        });
 }
 
 // The alignment that an address promises for all that come in its place.
@@ -273,16 +361,17 @@ uint64_t promised(const void* address, uint64_t element_bytes) {
 
 }  // namespace
 
-template <class T>
+template <class In, class Out>
 struct Kept {
-  Gemm<T, T> problem;
+  Gemm<In, Out> problem;
   GemmOptions options;
   Plan plan;
   uint64_t workspace_bytes;
   int device;
   bool addend_is_c, residual_is_c;
 
-  void require(const char* name, const void* address, const T* of_problem) const {
+  template <class T>
+  void require(const char* name, const T* address, const T* of_problem) const {
     if (address == nullptr) throw std::invalid_argument(at_another_place(name, "null", device));
     const uint64_t unit = promised(of_problem, sizeof(T));
     if (reinterpret_cast<uintptr_t>(address) % unit != 0)
@@ -309,17 +398,17 @@ KeptPlan<In, Out>::KeptPlan(const Gemm<In, Out>& problem, const GemmOptions& opt
   const Epilogue<Out>& e = problem.epilogue;
   const bool addend_is_c = problem.C && e.addend == problem.C,
              residual_is_c = problem.C && e.residual == problem.C;
-  if (!is_empty) require_on_device(e);
-  kept_ = std::make_shared<const Kept<Out>>(
-      Kept<Out>{problem, options, plan, plan.workspace_bytes(sizeof(In)), current_device(),
-                addend_is_c, residual_is_c});
+  if (!is_empty) require_on_device(problem);
+  kept_ = std::make_shared<const Kept<In, Out>>(
+      Kept<In, Out>{problem, options, plan, plan.workspace_bytes(sizeof(In)), current_device(),
+                    addend_is_c, residual_is_c});
 }
 
 template <class In, class Out>
 void KeptPlan<In, Out>::run(const In* A, const In* B, Out* C, CUstream_st* stream,
                             void* workspace) const {
   using namespace library;
-  const Kept<Out>& kept = *kept_;
+  const Kept<In, Out>& kept = *kept_;
   if (const int device = current_device(); device != kept.device)
     throw std::invalid_argument("the plan is for GPU " + std::to_string(kept.device) +
                                 ", but the current device is GPU " + std::to_string(device));
@@ -355,7 +444,7 @@ void gemm(const Gemm<In, Out>& problem, const GemmOptions& options) {
     require_on_device("B", problem.B);
   }
   require_on_device("C", problem.C);
-  require_on_device(problem.epilogue);
+  require_on_device(problem);
   const uint64_t bytes = plan.workspace_bytes(sizeof(In));
   require_workspace(problem, bytes);
   if (bytes > 0) require_on_device("the workspace", problem.workspace);
@@ -379,17 +468,18 @@ std::string explain(const Gemm<In, Out>& problem, const GemmOptions& options) {
   }
 }
 
-template class KeptPlan<half, half>;
-template class KeptPlan<bf16, bf16>;
-template class KeptPlan<float, float>;
-template void gemm(const Gemm<half, half>&, const GemmOptions&);
-template void gemm(const Gemm<bf16, bf16>&, const GemmOptions&);
-template void gemm(const Gemm<float, float>&, const GemmOptions&);
-template uint64_t workspace_bytes(const Gemm<half, half>&, const GemmOptions&);
-template uint64_t workspace_bytes(const Gemm<bf16, bf16>&, const GemmOptions&);
-template uint64_t workspace_bytes(const Gemm<float, float>&, const GemmOptions&);
-template std::string explain(const Gemm<half, half>&, const GemmOptions&);
-template std::string explain(const Gemm<bf16, bf16>&, const GemmOptions&);
-template std::string explain(const Gemm<float, float>&, const GemmOptions&);
+#define LADDER_INSTANTIATE(In, Out)                                            \
+  template class KeptPlan<In, Out>;                                            \
+  template void gemm(const Gemm<In, Out>&, const GemmOptions&);                \
+  template uint64_t workspace_bytes(const Gemm<In, Out>&, const GemmOptions&); \
+  template std::string explain(const Gemm<In, Out>&, const GemmOptions&);
+LADDER_INSTANTIATE(half, half)
+LADDER_INSTANTIATE(bf16, bf16)
+LADDER_INSTANTIATE(float, float)
+LADDER_INSTANTIATE(e4m3, bf16)
+LADDER_INSTANTIATE(e5m2, bf16)
+LADDER_INSTANTIATE(int8_t, int32_t)
+LADDER_INSTANTIATE(int8_t, int8_t)
+#undef LADDER_INSTANTIATE
 
 }  // namespace ladder

@@ -8,6 +8,7 @@
 
 #include "../extensions.h"
 #include "../tuned/model.h"
+#include "../types.cuh"
 #include "copies.h"
 
 namespace ladder::library {
@@ -33,6 +34,14 @@ template <class T>
 void launch_b_by_columns_fused(const tuned::Candidate& c, const Gemm<T, T>& p);
 template <class T>
 void launch_linear(const tuned::Candidate& c, const Gemm<T, T>& p);
+
+// Numbers that tensor cores read along K alone, with wgmma: 17, or with scales of blocks 17c;
+// 19; 20. The stage and its tile in words; and the workspace of 19.
+template <class In, class Out>
+void launch_along_k(const Gemm<In, Out>& p);
+template <class In, class Out>
+std::string stage_along_k(const Gemm<In, Out>& p);
+uint64_t tf32_bytes(const Gemm<tf32, float>& p);
 
 // 21, of `count` products of p's sizes whose matrices lie behind each other, without gaps.
 void launch_batch(Gemm<half, half> p, int count);

@@ -46,6 +46,7 @@ enum class Way {
   SPLIT_K,   // 05c
   SWIZZLE,   // 07b
   GROUPED,   // 21, of a whole batch
+  ALONG_K,   // 17, 17c, 19 or 20
 };
 
 // A matrix that has a place in the workspace: `rows` of `columns` elements, `ld` apart.
@@ -80,15 +81,20 @@ struct Plan {
 
 // ---- What is refused ---------------------------------------------------------------------------
 
+// Throws std::invalid_argument. `type` is in words.
+template <class In, class Out>
+void require_no_scales(const Gemm<In, Out>& p, const std::string& type) {
+  if (p.scales.a || p.scales.b)
+    throw std::invalid_argument("scales of blocks belong to e4m3 and e5m2, and this is " + type);
+}
+
 // Throws std::invalid_argument, naming what no stage can do or what cannot be.
 template <class In, class Out>
 void require_possible(const Gemm<In, Out>& p, Type type, const Gpu& gpu) {
   require_valid_sizes(p);
   require_no_groups(p);
   require_valid_epilogue_sizes(p);
-  if (p.scales.a || p.scales.b)
-    throw std::invalid_argument("scales of blocks belong to numbers of 8 bits, and these are " +
-                                std::string(TYPES[static_cast<int>(type)]));
+  require_no_scales(p, TYPES[static_cast<int>(type)]);
   if (gpu.compute_capability < 80)
     throw std::invalid_argument(gpu.name + " has compute capability " +
                                 std::to_string(gpu.compute_capability / 10) + "." +
@@ -249,12 +255,13 @@ Plan plan(Gemm<In, Out> p, Type type, const Gpu& gpu, Tiles tiles, WayBytes way_
 
 // ---- Its reasons -------------------------------------------------------------------------------
 
-// The first line of these words: the problem.
+// The first line of these words: the problem, whose type is in words.
 template <class In, class Out>
-std::string in_words(const Gemm<In, Out>& p, Type type, const Gpu& gpu) {
-  return std::string(TYPES[static_cast<int>(type)]) + ", C of " + std::to_string(p.M) + " x " +
-         std::to_string(p.N) + ", K of " + std::to_string(p.K) + ", A by " +
-         (p.transposed_a ? "columns" : "rows") + ", B by " + (p.transposed_b ? "columns" : "rows") +
+std::string in_words(const Gemm<In, Out>& p, const std::string& type, const Gpu& gpu) {
+  return type + ", C of " + std::to_string(p.M) + " x " + std::to_string(p.N) + ", K of " +
+         std::to_string(p.K) + ", A by " + (p.transposed_a ? "columns" : "rows") + ", B by " +
+         (p.transposed_b ? "columns" : "rows") +
+         (p.scales.a || p.scales.b ? ", with scales of blocks" : "") +
          (is_product_alone(p.epilogue) ? "" : ", with an epilogue") + ", on " + gpu.name + "\n";
 }
 
@@ -280,7 +287,7 @@ template <class In, class Out>
 std::string in_words(const Plan& plan, const Gemm<In, Out>& p, Type type, const Gpu& gpu,
                      const std::string& few_rows) {
   const bool is_alone = is_product_alone(p.epilogue);
-  std::string text = in_words(p, type, gpu);
+  std::string text = in_words(p, TYPES[static_cast<int>(type)], gpu);
   const auto line = [&](const std::string& what) { text += what + "\n"; };
   const auto copied = [&](const std::optional<Copy>& copy, const char* name) {
     if (copy)
@@ -350,6 +357,8 @@ std::string in_words(const Plan& plan, const Gemm<In, Out>& p, Type type, const 
     case Way::SPLIT_K:
       line("stage 05c split_k" + within + ": the faster ones need clusters, which " + gpu.name +
            " or this build does not have");
+      break;
+    case Way::ALONG_K:  // along_k.h has the words
       break;
     case Way::GROUPED:
       line("stage 21 grouped, of the whole batch: C of one product has two waves of tiles or less");

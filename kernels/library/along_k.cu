@@ -1,0 +1,48 @@
+// The stages for numbers that tensor cores read along K alone, each with the tile that it chooses.
+#include "../17_fp8.cuh"
+#include "../17c_block_scaled.cuh"
+#include "../19_tf32.cuh"
+#include "../20_int8.cuh"
+#include "launch.h"
+
+namespace ladder::library {
+
+template <class In, class Out>
+void launch_along_k(const Gemm<In, Out>& p) {
+  if constexpr (std::is_same_v<In, tf32>)
+    tf32_products::gemm(p);
+  else if constexpr (std::is_same_v<In, int8_t>)
+    int8::gemm(p);
+  else if (p.scales.a || p.scales.b)
+    block_scaled::gemm(p);
+  else
+    fp8::gemm(p);
+}
+template void launch_along_k(const Gemm<e4m3, bf16>&);
+template void launch_along_k(const Gemm<e5m2, bf16>&);
+template void launch_along_k(const Gemm<int8_t, int32_t>&);
+template void launch_along_k(const Gemm<int8_t, int8_t>&);
+template void launch_along_k(const Gemm<tf32, float>&);
+
+template <class In, class Out>
+std::string stage_along_k(const Gemm<In, Out>& p) {
+  if constexpr (std::is_same_v<In, tf32>)
+    return "19 tf32, 128x128 or 128x256";
+  else if constexpr (std::is_same_v<In, int8_t>)
+    return "20 int8, " + name(first_done(int8::CONFIGURATIONS<Out>, p));
+  else if (p.scales.a || p.scales.b)
+    return "17c block_scaled, " + fp8::name(first_done(block_scaled::CONFIGURATIONS<In>, p));
+  else
+    return "17 fp8, " + name(first_done(fp8::CONFIGURATIONS<In>, p));
+}
+template std::string stage_along_k(const Gemm<e4m3, bf16>&);
+template std::string stage_along_k(const Gemm<e5m2, bf16>&);
+template std::string stage_along_k(const Gemm<int8_t, int32_t>&);
+template std::string stage_along_k(const Gemm<int8_t, int8_t>&);
+template std::string stage_along_k(const Gemm<tf32, float>&);
+
+uint64_t tf32_bytes(const Gemm<tf32, float>& p) {
+  return tf32_products::workspace_bytes<tf32_products::Way::ROUNDED>(p);
+}
+
+}  // namespace ladder::library

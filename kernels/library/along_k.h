@@ -1,0 +1,72 @@
+#pragma once
+// What the library does about numbers that tensor cores read along K alone, those of 8 bits and
+// tf32: a stage takes the problem as it is, or it is refused. Plain C++.
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+
+#include "../gemm.h"
+#include "../validate.h"
+#include "plan.h"
+
+namespace ladder::library {
+
+// Throws std::invalid_argument, naming what the stage does not take. `type` is in words.
+template <class In, class Out>
+void require_possible_along_k(const Gemm<In, Out>& p, const std::string& type, const Gpu& gpu,
+                              const GemmOptions& options) {
+  constexpr bool IS_TF32 = sizeof(In) == 4, IS_FP8 = !IS_TF32 && !std::is_integral_v<In>;
+  if (!gpu.has_wgmma)
+    throw std::invalid_argument(type + " needs wgmma (sm_90a), which " + gpu.name +
+                                " or this build does not have");
+  if (options.fixed_tile)
+    throw std::invalid_argument("fixed_tile is set, but there is none of " + type);
+  if (options.transposed_c)
+    throw std::invalid_argument("transposed_c is set, but C of " + type + " is by rows");
+  if constexpr (std::is_same_v<Out, int8_t>)
+    require_valid_requantisation(p);
+  else  // 19 transposes what is not stored along K
+    require_valid(p, IS_TF32 ? Layouts::ANY : Layouts::USUAL);
+  require_aligned_rows(p);
+  if (IS_FP8 && (p.scales.a || p.scales.b))
+    require_scales(p);
+  else
+    require_no_scales(p, type);
+  if (options.batch.count <= 1) return;
+  require_multiple("stride_a", options.batch.stride_a, 16 / sizeof(In));
+  require_multiple("stride_b", options.batch.stride_b, 16 / sizeof(In));
+  require_multiple("stride_c", options.batch.stride_c, 16 / sizeof(Out));
+}
+
+// But for what the stage needs of the workspace. Throws likewise.
+template <class In, class Out>
+Plan plan_along_k(const Gemm<In, Out>& p, const std::string& type, const Gpu& gpu,
+                  const GemmOptions& options) {
+  require_possible_along_k(p, type, gpu, options);
+  Plan plan;
+  if (p.M == 0 || p.N == 0) return plan;
+  plan.way = p.K == 0 ? Way::ZEROS : Way::ALONG_K;
+  return plan;
+}
+
+// The plan in words. `stage` is the stage and its tile.
+template <class In, class Out>
+std::string along_k_in_words(const Plan& plan, const Gemm<In, Out>& p, const std::string& type,
+                             const Gpu& gpu, const std::string& stage) {
+  std::string text = in_words(p, type, gpu);
+  if (plan.way == Way::NOTHING) return text + "nothing: C is empty\n";
+  if (plan.way == Way::ZEROS)
+    return text + (sizeof(Out) == 1 ? "the zero point" : "zeros") + ", for K is 0\n";
+  const auto turned = [&](const char* name) {
+    text += std::string("first, 19's pass that transposes ") + name +
+            " to the workspace: tensor cores read it along K\n";
+  };
+  if (p.transposed_a) turned("A");
+  if (!p.transposed_b) turned("B");
+  text += "stage " + stage + "\n";
+  if (plan.way_bytes > 0) text += "workspace: " + std::to_string(plan.way_bytes) + " bytes\n";
+  return text;
+}
+
+}  // namespace ladder::library

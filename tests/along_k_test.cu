@@ -1,0 +1,64 @@
+// What the library launches for numbers of 8 bits and tf32, and what it says of it. On the GPU or
+// on the CPU device.
+#include <gtest/gtest.h>
+
+#include "gpu_test.h"
+#include "harness/buffers.h"
+#include "library/along_k.cu"
+
+namespace ladder::harness {
+namespace {
+
+using AlongK = GpuTest<90, true>;
+
+template <class In, class Out>
+void expect_correct(const std::string& stage, Sums sums, const EpilogueChoice& epilogue = {},
+                    Layout layout = USUAL_LAYOUT<In>, Rounds rounds = Rounds::ONCE) {
+  for (const Shape shape :
+       {Shape{1, 16, 16}, Shape{77, 144, 80}, Shape{67, 131, 45}, Shape{333, 512, 208}})
+    for (const Data data : {Data::EXACT, Data::UNIFORM}) {
+      const Problem<In, Out> problem(shape, data, 7, {}, sums, epilogue, layout);
+      std::string said;
+      const Variant<In, Out> variant{"library",
+                                     [&](const Gemm<In, Out>& p) {
+                                       said = library::stage_along_k(p);
+                                       library::launch_along_k(p);
+                                     },
+                                     [](const Gemm<In, Out>& p) -> uint64_t {
+                                       if constexpr (std::is_same_v<In, tf32>)
+                                         return library::tf32_bytes(p);
+                                       return 0;
+                                     }};
+      BufferSets<In, Out> sets(problem, 1, {variant});
+      const Output<Out> reference = reference_output(problem);
+      const Verdict verdict =
+          verify(sets.run_poisoned(variant, nullptr), reference, problem.bound(&reference, rounds));
+      const std::string what = std::to_string(shape.m) + " x " + std::to_string(shape.n) + " x " +
+                               std::to_string(shape.k) + ", " + name(data) + ", " + said;
+      EXPECT_TRUE(verdict.ok) << what << ": " << verdict.message;
+      EXPECT_EQ(0U, said.find(stage + ", ")) << what;
+      EXPECT_NE(std::string::npos, said.find("128")) << what;
+    }
+}
+
+TEST_F(AlongK, Fp8) {
+  expect_correct<e4m3, bf16>("17 fp8", Sums::FAST);
+  expect_correct<e5m2, bf16>("17 fp8", Sums::FAST);
+}
+TEST_F(AlongK, Fp8WithScalesOfBlocks) {
+  expect_correct<e4m3, bf16>("17c block_scaled", Sums::SCALED);
+  expect_correct<e5m2, bf16>("17c block_scaled", Sums::SCALED);
+}
+TEST_F(AlongK, Int8) {
+  expect_correct<int8_t, int32_t>("20 int8", Sums::FP32);
+  EpilogueChoice requantised = requantisation_for(200);
+  requantised.scale = Scale::COLUMN, requantised.zero_point = -3;
+  expect_correct<int8_t, int8_t>("20 int8", Sums::FP32, requantised);
+}
+TEST_F(AlongK, Tf32) {
+  for (const Layout layout : LAYOUTS)
+    expect_correct<tf32, float>("19 tf32", Sums::FP32, {}, layout, Rounds::TF32);
+}
+
+}  // namespace
+}  // namespace ladder::harness
