@@ -72,9 +72,13 @@ def test_any_rows_are_told_by_how_many_there_are(results, tmp_path):
     found = {"gpu": "NVIDIA H200", "torch": "2.11.0", "rows": rows}
     (folder / "rows.jsonl").write_text(json.dumps(found))
     lines = operator.block("rows").splitlines()
-    assert lines[2] == "| 1 to 16 | 2 | 100.0 | 0 | 100 at 1x64x64 | 110.0 | 0 | 100 at 16x64x64 |"
-    assert lines[3] == "| 17 to 64 | 1 | 80.0 | 1 | 80 at 17x64x64 | 90.0 | 0 | 90 at 17x64x64 |"
-    assert lines[7].startswith("| 1 to 4096 | 6 | 96.3 | 1 | 80 at 17x64x64 |")
+    assert (
+        lines[2] == "| 1 to 16 | 2 | 100.0 | 0 | 100.0 at 1x64x64 | 110.0 | 0 | 100.0 at 16x64x64 |"
+    )
+    assert (
+        lines[3] == "| 17 to 64 | 1 | 80.0 | 1 | 80.0 at 17x64x64 | 90.0 | 0 | 90.0 at 17x64x64 |"
+    )
+    assert lines[7].startswith("| 1 to 4096 | 6 | 96.3 | 1 | 80.0 at 17x64x64 |")
     assert lines[-1] == "H200, PyTorch 2.11.0."
 
 

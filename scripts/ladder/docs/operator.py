@@ -156,7 +156,7 @@ def any_rows() -> str:
             mean = mean_of(of_call, ROWS_FILE)
             worst = min(of_call, key=lambda row: row["percent"])
             below = sum(row["percent"] < 90 for row in of_call)
-            line += [mean, str(below), f"{worst['percent']:.0f} at {worst['shape']}"]
+            line += [mean, str(below), f"{worst['percent']:.1f} at {worst['shape']}"]
         shapes = {row["shape"] for row in group}
         lines.append([line[0], str(len(shapes)), *line[1:]])
     of = [

@@ -94,7 +94,7 @@ def library_host() -> str:
             f"{found['workspace_bytes_host_us']:.1f} in `workspace_bytes`, "
             f"{found['cublas_host_us']:.1f} in cuBLAS's call"
         )
-    return f"A call at 64 takes of the host, beside a GPU at work: {'; '.join(said)}."
+    return f"Of the host's time a call at 64x64x64 takes, while the GPU works: {'; '.join(said)}."
 
 
 def library_in_a_row() -> str:
