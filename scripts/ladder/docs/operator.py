@@ -266,8 +266,9 @@ def gradients() -> str:
     for tokens, by_kind in sorted(by_tokens.items()):
         line = [f"{tokens:,}"]
         for rows in by_kind.values():
+            mean = mean_of(rows)
             worst = min(rows, key=lambda row: row["percent"])
-            line += [mean_of(rows), f"{worst['percent']:.0f} at {worst['shape']}, {worst['type']}"]
+            line += [mean, f"{worst['percent']:.0f} at {worst['shape']}, {worst['type']}"]
         lines.append(line)
     head = ["tokens", "of the weight, %", "worst, %", "of the input, %", "worst, %"]
     return table(head, lines) if lines else NOT_MEASURED
