@@ -142,6 +142,12 @@ def timed(row: dict, against: str, contenders: dict) -> dict:
     return row | times | {"percent": 100 * times[f"{against}_ms"] / times["ladder_ms"]}
 
 
+def both(own, torchs, sets) -> dict:
+    """The contenders of timed() that call ours and torch's with each set of operands."""
+    calls = {"ladder": own, "torch": torchs}
+    return {name: [lambda s=s, f=f: f(*s) for s in sets] for name, f in calls.items()}
+
+
 def products(types: list[str], count: int) -> list[dict]:
     import torch
 
@@ -160,11 +166,7 @@ def products(types: list[str], count: int) -> list[dict]:
             row = timed(
                 row,
                 "torch",
-                {
-                    "ladder": [lambda s=s: matmul(*s) for s in sets],
-                    "torch": [lambda s=s: torch.matmul(*s) for s in sets],
-                    **copied(row, sets, expected),
-                },
+                both(matmul, torch.matmul, sets) | copied(row, sets, expected),
             )
             rows.append(row)
             progress(f"{kind} {shape}: {row['percent']:.1f} %, {row['by']}")
@@ -275,14 +277,7 @@ def rows_as_used(types: list[str]) -> list[dict]:
         row = {"type": kind, "shape": f"{m}x{n}x{k}", "call": what}
         b = sets[0][1].T if what == "linear" else sets[0][1]
         row["wrong"] = wrong(own(*sets[0]), sets[0][0].float() @ b.float(), k)
-        row = timed(
-            row,
-            "torch",
-            {
-                "ladder": [lambda s=s, own=own: own(*s) for s in sets],
-                "torch": [lambda s=s, torchs=torchs: torchs(*s) for s in sets],
-            },
-        )
+        row = timed(row, "torch", both(own, torchs, sets))
         rows.append(row)
         progress(f"{kind} {what} {row['shape']}: {row['percent']:.1f} % of torch's")
     return rows
@@ -308,14 +303,7 @@ def gradients(types: list[str]) -> list[dict]:
         a, b = sets[0]
         row = {"type": kind, "shape": f"{a.shape[0]}x{b.shape[1]}x{b.shape[0]}", "of": of}
         row["wrong"] = wrong(matmul(a, b), a.float() @ b.float(), b.shape[0])
-        row = timed(
-            row,
-            "torch",
-            {
-                "ladder": [lambda s=s: matmul(*s) for s in sets],
-                "torch": [lambda s=s: torch.matmul(*s) for s in sets],
-            },
-        )
+        row = timed(row, "torch", both(matmul, torch.matmul, sets))
         rows.append(row)
         progress(f"{kind} gradient of the {of}, {row['shape']}: {row['percent']:.1f} % of torch's")
     return rows
@@ -337,14 +325,7 @@ def bmm(types: list[str]) -> list[dict]:
             continue
         a, b = sets[0]
         row["wrong"] = wrong(gemm_ladder.bmm(a, b), torch.bmm(a.float(), b.float()), k)
-        row = timed(
-            row,
-            "torch",
-            {
-                "ladder": [lambda s=s: gemm_ladder.bmm(*s) for s in sets],
-                "torch": [lambda s=s: torch.bmm(*s) for s in sets],
-            },
-        )
+        row = timed(row, "torch", both(gemm_ladder.bmm, torch.bmm, sets))
         rows.append(row)
         progress(f"{kind} {count} of {row['shape']}: {row['percent']:.1f} %, {row['by']}")
     return rows
