@@ -3,9 +3,10 @@
 // Plain C++: it needs no CUDA header. No stage includes it, so that what is called gemm() in a
 // kernel of one's own is one's own.
 // Its functions are compiled in the CMake target gemm_ladder::gemm, for Gemm<half, half>,
-// Gemm<bf16, bf16> and Gemm<float, float>, and for numbers of 8 bits: Gemm<e4m3, bf16>,
-// Gemm<e5m2, bf16>, Gemm<int8_t, int32_t> and Gemm<int8_t, int8_t>, which need wgmma. Of anything
-// else the linker says that it is undefined.
+// Gemm<bf16, bf16> and Gemm<float, float>; for numbers of 8 bits: Gemm<e4m3, bf16>,
+// Gemm<e5m2, bf16>, Gemm<int8_t, int32_t> and Gemm<int8_t, int8_t>; and for a C of fp32:
+// Gemm<half, float> and Gemm<bf16, float>. The last six need wgmma. Of anything else the linker
+// says that it is undefined.
 // They may be called by several threads at once.
 #include <memory>
 
@@ -46,10 +47,11 @@ struct GemmOptions {
 // that device, a workspace smaller than workspace_bytes(), what no stage computes. Throws CudaError
 // where CUDA refuses. Addresses and leading dimensions need no alignment but their elements'.
 // The same call on the same kind of GPU gives the same bits, whatever else runs there.
-// Numbers of 8 bits have one layout, A by rows and B by columns; tf32 has any. Of both, addresses,
-// leading dimensions and strides are multiples of 16 bytes, for nothing is copied; C is by rows,
-// and there is no fixed tile. C of int8 has alpha, column_scale and zero_point, others have no
-// epilogue. Scales of blocks are for e4m3 and e5m2. Sums of int8 are exact up to a K of 131,071.
+// Numbers of 8 bits, and 16 with a C of fp32, have one layout, A by rows and B by columns; tf32 has
+// any. Of all these, addresses, leading dimensions and strides are multiples of 16 bytes, for
+// nothing is copied; C is by rows, and there is no fixed tile. C of int8 has alpha, column_scale
+// and zero_point, others have no epilogue. Scales of blocks are for e4m3 and e5m2. Sums of int8 are
+// exact up to a K of 131,071.
 template <class In, class Out>
 void gemm(const Gemm<In, Out>& problem, const GemmOptions& options = {});
 

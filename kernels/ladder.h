@@ -27,7 +27,9 @@ typedef enum ladder_type {
   LADDER_E4M3_BF16 = 3,
   LADDER_E5M2_BF16 = 4,
   LADDER_INT8_INT32 = 5,
-  LADDER_INT8_INT8 = 6
+  LADDER_INT8_INT8 = 6,
+  LADDER_FP16_FP32 = 7,
+  LADDER_BF16_FP32 = 8
 } ladder_type;
 
 // As ladder::Activation.
@@ -43,7 +45,7 @@ typedef enum ladder_activation {
 // The fields of ladder::Gemm, of its epilogue and of ladder::GemmOptions: they say the same there.
 // What is true is 1.
 typedef struct {
-  int32_t type;               // LADDER_FP16 to LADDER_INT8_INT8
+  int32_t type;               // LADDER_FP16 to LADDER_BF16_FP32
   int32_t M;                  // rows of A and of C
   int32_t N;                  // columns of B and of C
   int32_t K;                  // columns of A, rows of B

@@ -1,4 +1,4 @@
-// What the library launches for numbers of 8 bits and tf32, and what it says of it. On the GPU or
+// What the library launches for numbers of 8 bits, tf32, and a C of fp32, and what it says of it. On the GPU or
 // on the CPU device.
 #include <gtest/gtest.h>
 
@@ -58,6 +58,27 @@ TEST_F(AlongK, Int8) {
 TEST_F(AlongK, Tf32) {
   for (const Layout layout : LAYOUTS)
     expect_correct<tf32, float>("19 tf32", Sums::FP32, {}, layout, Rounds::TF32);
+}
+
+// No number of 16 bits is the sum of 4,105 ones. Other operands are to_float_test's.
+template <class In>
+void expect_sums_as_they_are() {
+  constexpr int M = 67, N = 132, K = 4105, LD = 4112;
+  DeviceBuffer<In> a(M * LD), b(N * LD);
+  a.upload(std::vector<In>(M * LD, In(1))), b.upload(std::vector<In>(N * LD, In(1)));
+  DeviceBuffer<float> c(M * N);
+  Gemm<In, float> p{M, N, K, a.get(), LD, b.get(), LD, c.get(), N};
+  p.transposed_b = true;
+  library::launch_along_k(p);
+  LADDER_CUDA_CHECK(cudaDeviceSynchronize());
+  std::vector<float> found(M * N);
+  c.download(found);
+  EXPECT_EQ(std::vector<float>(M * N, K), found);
+  EXPECT_EQ("17 to fp32, 128x128", library::stage_along_k(p));
+}
+TEST_F(AlongK, ACOfFp32) {
+  expect_sums_as_they_are<half>();
+  expect_sums_as_they_are<bf16>();
 }
 
 }  // namespace

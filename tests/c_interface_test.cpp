@@ -132,6 +132,8 @@ TEST_F(CInterface, MultipliesNumbersAlongK) {
                                    {LADDER_E5M2_BF16, "e5m2 to bf16,"},
                                    {LADDER_INT8_INT32, "int8 to int32,"},
                                    {LADDER_INT8_INT8, "int8 to int8,"},
+                                   {LADDER_FP16_FP32, "fp16 to fp32,"},
+                                   {LADDER_BF16_FP32, "bf16 to fp32,"},
                                    {LADDER_FP32, "fp32 as tf32,"}}) {
     gpus = {};
     ladder_problem p = of(type);
@@ -216,11 +218,11 @@ TEST_F(CInterface, RefusesInALine) {
   expect_refused(ladder_plan_create(&p, nullptr), "plan is null");
   expect_refused(ladder_plan_run(nullptr, at(0), at(0), at(0), nullptr, nullptr), "plan is null");
   expect_refused(ladder_plan_workspace_bytes(nullptr, &bytes), "plan is null");
-  p.type = 7;
-  expect_refused(ladder_gemm(&p), "type is 7, but must be from 0 to 6");
+  p.type = 9;
+  expect_refused(ladder_gemm(&p), "type is 9, but must be from 0 to 8");
   p.type = -1;
   auto* plan = reinterpret_cast<ladder_plan*>(&p);
-  expect_refused(ladder_plan_create(&p, &plan), "type is -1, but must be from 0 to 6");
+  expect_refused(ladder_plan_create(&p, &plan), "type is -1, but must be from 0 to 8");
   EXPECT_EQ(nullptr, plan);
   p = problem();
   p.activation = 5;

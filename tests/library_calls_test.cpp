@@ -513,6 +513,8 @@ TEST_F(Calls, NumbersAlongKGoToTheirStage) {
   expect_launches(along_k<e5m2, bf16>(), {}, "e5m2 to bf16");
   expect_launches(along_k<int8_t, int32_t>(), {}, "int8 to int32");
   expect_launches(along_k<int8_t, int8_t>(), {}, "int8 to int8");
+  expect_launches(along_k<half, float>(), {}, "fp16 to fp32");
+  expect_launches(along_k<bf16, float>(), {}, "bf16 to fp32");
   auto floats = along_k<float, float>();
   expect_launches(floats, as_tf32, "fp32 as tf32");
   EXPECT_EQ(0U, workspace_bytes(floats, as_tf32));
@@ -580,6 +582,9 @@ TEST_F(Calls, NumbersAlongKAreRefusedByName) {
           {false, false, {2, 8, 0, 8192}});
   refuses(along_k<int8_t, int32_t>(), "transposed_c is set, but C of int8 to int32 is by rows",
           {false, true});
+  auto halves = along_k<half, float>();
+  halves.transposed_b = false, halves.ldb = 128;
+  refuses(halves, "fp16 to fp32 needs A by rows, M x K, and B by columns, N x K");
   const auto kept = plan(along_k<e4m3, bf16>());
   const auto good = along_k<e4m3, bf16>();
   EXPECT_EQ(unpromised("A", good.A + 1, 16),

@@ -412,6 +412,7 @@ TEST(LibraryAlongK, TakesWhatItsStageTakes) {
         is_taken(along_k<Byte, Half>(m, n, k));
         is_taken(along_k<int8_t, int32_t>(m, n, k));
         is_taken(along_k<int8_t, int8_t>(m, n, k));
+        is_taken(along_k<Half, float>(m, n, k));
       }
   auto scaled = along_k<Byte, Half>(40, 300, 300);
   scaled.scales = {reinterpret_cast<float*>(64), 40, reinterpret_cast<float*>(64), 4};

@@ -1,8 +1,10 @@
-// The stages for numbers that tensor cores read along K alone, each with the tile that it chooses.
+// The stages for numbers that tensor cores read along K alone, each with the tile that it chooses;
+// and 17's kernel for 16 bits with a C of fp32.
 #include "../17_fp8.cuh"
 #include "../17c_block_scaled.cuh"
 #include "../19_tf32.cuh"
 #include "../20_int8.cuh"
+#include "../to_float.cuh"
 #include "launch.h"
 
 namespace ladder::library {
@@ -13,6 +15,8 @@ void launch_along_k(const Gemm<In, Out>& p) {
     tf32_products::gemm(p);
   else if constexpr (std::is_same_v<In, int8_t>)
     int8::gemm(p);
+  else if constexpr (sizeof(In) == 2)
+    to_float::gemm(p);
   else if (p.scales.a || p.scales.b)
     block_scaled::gemm(p);
   else
@@ -23,6 +27,8 @@ template void launch_along_k(const Gemm<e5m2, bf16>&);
 template void launch_along_k(const Gemm<int8_t, int32_t>&);
 template void launch_along_k(const Gemm<int8_t, int8_t>&);
 template void launch_along_k(const Gemm<tf32, float>&);
+template void launch_along_k(const Gemm<half, float>&);
+template void launch_along_k(const Gemm<bf16, float>&);
 
 template <class In, class Out>
 std::string stage_along_k(const Gemm<In, Out>& p) {
@@ -30,6 +36,8 @@ std::string stage_along_k(const Gemm<In, Out>& p) {
     return "19 tf32, 128x128 or 128x256";
   else if constexpr (std::is_same_v<In, int8_t>)
     return "20 int8, " + name(first_done(int8::CONFIGURATIONS<Out>, p));
+  else if constexpr (sizeof(In) == 2)
+    return "17 to fp32, " + name(first_done(to_float::CONFIGURATIONS<In>, p));
   else if (p.scales.a || p.scales.b)
     return "17c block_scaled, " + fp8::name(first_done(block_scaled::CONFIGURATIONS<In>, p));
   else
@@ -40,6 +48,8 @@ template std::string stage_along_k(const Gemm<e5m2, bf16>&);
 template std::string stage_along_k(const Gemm<int8_t, int32_t>&);
 template std::string stage_along_k(const Gemm<int8_t, int8_t>&);
 template std::string stage_along_k(const Gemm<tf32, float>&);
+template std::string stage_along_k(const Gemm<half, float>&);
+template std::string stage_along_k(const Gemm<bf16, float>&);
 
 uint64_t tf32_bytes(const Gemm<tf32, float>& p) {
   return tf32_products::workspace_bytes<tf32_products::Way::ROUNDED>(p);

@@ -1,6 +1,7 @@
 #pragma once
 // What the library does about numbers that tensor cores read along K alone, those of 8 bits and
-// tf32: a stage takes the problem as it is, or it is refused. Plain C++.
+// tf32, and about 16 bits with a C of fp32: a stage takes the problem as it is, or it is refused.
+// Plain C++.
 #include <cstdint>
 #include <stdexcept>
 #include <string>
@@ -16,7 +17,8 @@ namespace ladder::library {
 template <class In, class Out>
 void require_possible_along_k(const Gemm<In, Out>& p, const std::string& type, const Gpu& gpu,
                               const GemmOptions& options) {
-  constexpr bool IS_TF32 = sizeof(In) == 4, IS_FP8 = !IS_TF32 && !std::is_integral_v<In>;
+  constexpr bool IS_TF32 = sizeof(In) == 4, HAS_16_BITS = sizeof(In) == 2,
+                 IS_FP8 = sizeof(In) == 1 && !std::is_integral_v<In>;
   if (!gpu.has_wgmma)
     throw std::invalid_argument(type + " needs wgmma (sm_90a), which " + gpu.name +
                                 " or this build does not have");
@@ -27,7 +29,9 @@ void require_possible_along_k(const Gemm<In, Out>& p, const std::string& type, c
   if constexpr (std::is_same_v<Out, int8_t>)
     require_valid_requantisation(p);
   else  // 19 transposes what is not stored along K
-    require_valid(p, IS_TF32 ? Layouts::ANY : Layouts::USUAL);
+    require_valid(p, IS_TF32 || HAS_16_BITS ? Layouts::ANY : Layouts::USUAL);
+  if (HAS_16_BITS && (p.transposed_a || !p.transposed_b))
+    throw std::invalid_argument(type + " needs A by rows, M x K, and B by columns, N x K");
   require_aligned_rows(p);
   if (IS_FP8 && (p.scales.a || p.scales.b))
     require_scales(p);

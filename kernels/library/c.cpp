@@ -75,7 +75,7 @@ ladder::Gemm<In, Out> problem_of(const ladder_problem& p) {
 template <class Call>
 void with(const ladder_problem* p, const Call& call) {
   require_not_null("problem", p);
-  require_among("type", p->type, LADDER_INT8_INT8 + 1);
+  require_among("type", p->type, LADDER_BF16_FP32 + 1);
   require_among("activation", p->activation, static_cast<int>(ladder::Activation::SILU) + 1);
   const ladder::GemmOptions options{p->fixed_tile != 0,
                                     p->transposed_c != 0,
@@ -94,6 +94,10 @@ void with(const ladder_problem* p, const Call& call) {
       return call(problem_of<int8_t, int32_t>(*p), options);
     case LADDER_INT8_INT8:
       return call(problem_of<int8_t, int8_t>(*p), options);
+    case LADDER_FP16_FP32:
+      return call(problem_of<half, float>(*p), options);
+    case LADDER_BF16_FP32:
+      return call(problem_of<bf16, float>(*p), options);
     default:
       return call(problem_of<float, float>(*p), options);
   }
@@ -105,7 +109,8 @@ struct ladder_plan {
   std::variant<ladder::KeptPlan<half, half>, ladder::KeptPlan<bf16, bf16>,
                ladder::KeptPlan<float, float>, ladder::KeptPlan<e4m3, bf16>,
                ladder::KeptPlan<e5m2, bf16>, ladder::KeptPlan<int8_t, int32_t>,
-               ladder::KeptPlan<int8_t, int8_t>>
+               ladder::KeptPlan<int8_t, int8_t>, ladder::KeptPlan<half, float>,
+               ladder::KeptPlan<bf16, float>>
       kept;
 };
 

@@ -74,11 +74,18 @@ template <>
 constexpr const char* NAME<int8_t, int8_t> = "int8 to int8";
 template <>
 constexpr const char* NAME<tf32, float> = "fp32 as tf32";
+template <>
+constexpr const char* NAME<half, float> = "fp16 to fp32";
+template <>
+constexpr const char* NAME<bf16, float> = "bf16 to fp32";
 
-// Numbers that tensor cores read along K alone have a stage each, which takes the problem as it is.
-template <class In>
+// Numbers that tensor cores read along K alone have a stage each, which takes the problem as it is,
+// and so has a C of fp32 of 16 bits.
+template <class In, class Out>
+constexpr bool HAS_ITS_STAGE = ALONG_K<In> || (sizeof(In) == 2 && sizeof(Out) == 4);
+template <class In, class Out>
 bool is_along_k(const GemmOptions& options) {
-  return ALONG_K<In> || (std::is_same_v<In, float> && options.tf32);
+  return HAS_ITS_STAGE<In, Out> || (std::is_same_v<In, float> && options.tf32);
 }
 Gemm<tf32, float> as_tf32(const Gemm<float, float>& p) {
   return {{p.M, p.N, p.K, reinterpret_cast<const tf32*>(p.A), p.lda,
@@ -96,7 +103,7 @@ Gemm<tf32, float> as_tf32(const Gemm<float, float>& p) {
 template <class In, class Out, class AlongK, class Others>
 auto by_kind(const Gemm<In, Out>& p, [[maybe_unused]] const GemmOptions& options,
              const AlongK& along_k, [[maybe_unused]] const Others& others) {
-  if constexpr (ALONG_K<In>) {
+  if constexpr (HAS_ITS_STAGE<In, Out>) {
     return along_k(p);
   } else {
     if constexpr (std::is_same_v<In, float>)
@@ -112,7 +119,7 @@ Gemm<In, Out> to_plan(const Gemm<In, Out>& p, const GemmOptions& options) {
   if (options.tf32 && !std::is_same_v<In, float>)
     throw std::invalid_argument("tf32 is set, but belongs to fp32, and this is " +
                                 std::string(NAME<In, Out>));
-  if (is_along_k<In>(options)) return p;
+  if (is_along_k<In, Out>(options)) return p;
   const Gemm<In, Out> for_all = with_promises_of_all(p, options.batch);
   if (!options.transposed_c) return for_all;
   require_possible_by_columns(p);
@@ -338,7 +345,7 @@ void carry_out(const Plan& plan, Gemm<T, T> p) {
 template <class In, class Out>
 void carry_out(const Plan& plan, const Gemm<In, Out>& p, const GemmOptions& options) {
 #if LADDER_HAS_WGMMA
-  if constexpr (std::is_same_v<In, half>)
+  if constexpr (std::is_same_v<Gemm<In, Out>, Gemm<half, half>>)
     if (plan.way == Way::GROUPED) return launch_batch(p, options.batch.count);
 #endif
   for (int i = 0; i < options.batch.count; ++i)
@@ -480,6 +487,8 @@ LADDER_INSTANTIATE(e4m3, bf16)
 LADDER_INSTANTIATE(e5m2, bf16)
 LADDER_INSTANTIATE(int8_t, int32_t)
 LADDER_INSTANTIATE(int8_t, int8_t)
+LADDER_INSTANTIATE(half, float)
+LADDER_INSTANTIATE(bf16, float)
 #undef LADDER_INSTANTIATE
 
 }  // namespace ladder

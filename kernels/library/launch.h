@@ -36,7 +36,8 @@ template <class T>
 void launch_linear(const tuned::Candidate& c, const Gemm<T, T>& p);
 
 // Numbers that tensor cores read along K alone, with wgmma: 17, or with scales of blocks 17c;
-// 19; 20. The stage and its tile in words; and the workspace of 19.
+// 19; 20; and 17's kernel for 16 bits with a C of fp32. The stage and its tile in words; and the
+// workspace of 19.
 template <class In, class Out>
 void launch_along_k(const Gemm<In, Out>& p);
 template <class In, class Out>

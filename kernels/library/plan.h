@@ -46,7 +46,7 @@ enum class Way {
   SPLIT_K,   // 05c
   SWIZZLE,   // 07b
   GROUPED,   // 21, of a whole batch
-  ALONG_K,   // 17, 17c, 19 or 20
+  ALONG_K,   // 17, 17c, 19, 20 or to_float
 };
 
 // A matrix that has a place in the workspace: `rows` of `columns` elements, `ld` apart.
