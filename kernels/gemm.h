@@ -29,7 +29,7 @@ struct Batch {
 struct GemmOptions {
   // The tile is the same whatever the sizes and the GPU, and K is never divided: what is chosen
   // does not depend on tables of measured times, nor a row of C, to the bit, on how many others
-  // there are. Of fp16 and bf16 with wgmma; elsewhere the choice depends on no table. Slower.
+  // there are. Of fp16 and bf16 with wgmma; elsewhere the choice depends on no table.
   bool fixed_tile = false;
   // C is stored transposed, that is by columns, as N rows of M elements, ldc apart; the addend and
   // the residual are, too. There can be no bias.

@@ -1,0 +1,90 @@
+"""Which of ctest's slow tests cannot find anything new in a change, for .ci/run.
+
+ladder unconcerned BASE
+
+The change is what differs between the commit BASE and HEAD. The planted edits of a stage, the wrong
+solutions of an exercise, and the sanitizers run programs: where neither a file of these programs
+nor what makes and runs them has changed, they find what they found at BASE. Writes their names as a
+regular expression, nothing where all tests are concerned.
+
+Exit code: 0 all right, 2 there is no such commit.
+"""
+
+import argparse
+import re
+import subprocess
+from collections.abc import Iterable
+from pathlib import Path
+
+from ladder.project import ROOT, BadInput
+
+# In which folders an #include "..." is looked for, besides that of the file that has it.
+FOLDERS = ("kernels", "bench", "bench/exercises", "")
+# What makes and runs every program. The rest of cmake/ makes what other projects use.
+EVERYWHERE = re.compile(
+    r"(.*/)?CMakeLists\.txt|cmake/(?!Gemm|Jit|Library)|stages/manifest\.json|cpu_device/"
+    r"|bench/harness/|tests/data/|\.ci/|scripts/(lib|test)\.sh"
+    r"|scripts/ladder/(build_folder|edits|files|project|unconcerned)\.py"
+)
+OF_EDITS = re.compile(
+    r"bench/(attention|four_bits|rows)/|tests/planted_edits/few_multiprocessors"
+    r"|scripts/ladder/(coverage|planted|prove|proved)\.py"
+)
+OF_EXERCISES = re.compile(r"bench/exercises/|scripts/ladder/exercise(s/|\.py)")
+OF_SANITIZERS = re.compile(r"bench/")
+
+
+def files_of(roots: Iterable[Path]) -> set[str]:
+    """These files and all that they include, by their paths in the clone."""
+    left, found = list(roots), set()
+    while left:
+        path = left.pop().resolve()
+        name = path.relative_to(ROOT).as_posix()
+        if name in found:
+            continue
+        found.add(name)
+        for included in re.findall(r'#include "([\w/.]+)"', path.read_text()):
+            places = (path.parent, *(ROOT / folder for folder in FOLDERS))
+            left += [place / included for place in places if (place / included).is_file()]
+    return found
+
+
+def unconcerned(changed: set[str]) -> list[str]:
+    """Names of tests."""
+
+    def has_changed(files: re.Pattern) -> bool:
+        return any(files.match(name) for name in changed)
+
+    if has_changed(EVERYWHERE):
+        return []
+    names = []
+    if not has_changed(OF_SANITIZERS):
+        its = [*(ROOT / "stages").glob("*.cu"), *(ROOT / "tests").glob("*.c*")]
+        if not changed & files_of(its):
+            names.append("sanitizers")
+    if not has_changed(OF_EDITS):
+        for edits in sorted((ROOT / "tests/planted_edits").glob("*.yaml")):
+            if not changed & files_of([edits, ROOT / f"stages/{edits.stem}.cu"]):
+                names.append(f"planted_edits_{edits.stem}")
+    if not has_changed(OF_EXERCISES):
+        ours = files_of((ROOT / "bench/exercises").glob("*.*"))
+        for solution in sorted((ROOT / "exercises").glob("*/solution.cuh")):
+            folder = solution.parent
+            its = [path for path in folder.iterdir() if path.suffix in (".cuh", ".cpp", ".yaml")]
+            if not changed & (ours | files_of(its)):
+                names.append(f"exercises_{folder.name}_rest")
+    return names
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("base", metavar="BASE")
+    options = parser.parse_args(arguments)
+    command = ["git", "diff", "--name-only", f"{options.base}...HEAD"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    if done.returncode != 0:
+        raise BadInput(f"{options.base}: {done.stderr.strip().splitlines()[-1]}")
+    print("|".join(f"{name}$" for name in unconcerned(set(done.stdout.splitlines()))))
+    return 0

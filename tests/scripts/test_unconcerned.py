@@ -1,0 +1,56 @@
+import subprocess
+
+import pytest
+
+from ladder import unconcerned
+from ladder.project import ROOT, BadInput
+
+EDITS = {path.stem for path in (ROOT / "tests/planted_edits").glob("*.yaml")}
+
+
+def run(*changed):
+    """The planted edits, and the exercises, that are concerned, and whether the sanitizers are."""
+    names = unconcerned.unconcerned(set(changed))
+    edits = EDITS - {name.removeprefix("planted_edits_") for name in names}
+    exercises = {path.parent.name for path in (ROOT / "exercises").glob("*/solution.cuh")}
+    exercises -= {name.removeprefix("exercises_").removesuffix("_rest") for name in names}
+    return edits, exercises, "sanitizers" not in names
+
+
+def test_a_kernel_concerns_the_stages_that_include_it():
+    edits, exercises, sanitizers = run("kernels/13_fit_the_waves.cuh")
+    assert {"13_fit_the_waves", "13b_ping_pong", "18_layouts"} <= edits
+    assert not {"05_cp_async", "14_few_rows"} & edits and exercises == set() and sanitizers
+
+
+def test_edits_and_mistakes_concern_their_own_stage_and_exercise():
+    assert run("tests/planted_edits/08_tma.yaml") == ({"08_tma"}, set(), False)
+    assert run("exercises/06_missing_barrier/wrong.yaml")[1:] == ({"06_missing_barrier"}, False)
+
+
+@pytest.mark.parametrize("name", ["README.md", "docs/01_naive.md", "kernels/library/gemm.cpp"])
+def test_what_no_such_program_includes_concerns_none(name):
+    edits, exercises, _ = run(name)
+    assert edits == exercises == set()
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["kernels/launch.cuh", "cpu_device/memory.cpp", "bench/harness/run.cpp", "CMakeLists.txt"],
+)
+def test_what_makes_or_runs_programs_concerns_all(name):
+    edits, exercises, sanitizers = run(name, "README.md")
+    assert edits == EDITS and len(exercises) > 60 and sanitizers
+
+
+def test_every_name_is_a_tests(monkeypatch, capsys):
+    done = subprocess.CompletedProcess([], 0, stdout="README.md\n", stderr="")
+    monkeypatch.setattr(unconcerned.subprocess, "run", lambda *_, **__: done)
+    assert unconcerned.main(["HEAD~1"]) == 0
+    names = set(capsys.readouterr().out.strip().split("|"))
+    assert {"sanitizers$", "planted_edits_08_tma$", "exercises_06_missing_barrier_rest$"} <= names
+
+
+def test_a_commit_that_is_not_there_is_named():
+    with pytest.raises(BadInput, match="no_such_commit: "):
+        unconcerned.main(["no_such_commit"])
