@@ -12,7 +12,8 @@ file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/cpu/headers.cpp CONTENT "")
 add_library(ladder_stage_headers OBJECT ${PROJECT_BINARY_DIR}/cpu/headers.cpp)
 kernel_on_cpu(ladder_stage_headers)
 target_compile_options(ladder_stage_headers PRIVATE -g) # as those that use them, in add_cpu_stage()
-target_precompile_headers(ladder_stage_headers PRIVATE <launch.cuh> <harness/harness.h>) # no clone's paths
+target_precompile_headers(ladder_stage_headers PRIVATE ${PROJECT_SOURCE_DIR}/kernels/launch.cuh
+                                                       ${PROJECT_SOURCE_DIR}/bench/harness/harness.h)
 
 # as_cpp_bool(VARIABLE CONDITION...): true or false, as C++ writes them.
 macro(as_cpp_bool variable)

@@ -7,9 +7,6 @@ export LC_ALL=C  # what tools print is read below
 NAME=${LADDER_COMMAND:-$(basename "$0")}  # ./ladder sets it, for the one script that it starts
 unset LADDER_COMMAND
 export CCACHE_SLOPPINESS=pch_defines,time_macros  # for headers that are compiled once
-# What one clone has compiled another finds. ccache takes the dollar of a path for a variable's.
-export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1
-if [[ $PWD == *\$* ]]; then unset CCACHE_BASEDIR CCACHE_NOHASHDIR; fi
 say() { printf '== %s\n' "$*"; }
 # end CODE TEXT: ends the script with a line on stderr.
 end() {

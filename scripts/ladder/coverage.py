@@ -5,7 +5,7 @@ import subprocess
 from functools import cache
 from pathlib import Path
 
-from ladder.project import BadInput
+from ladder.project import ROOT, BadInput
 
 FUNCTION = re.compile(r"([0-9a-f]+) <(.*)>:$")
 INSTRUCTION = re.compile(r" *([0-9a-f]+):\t(.*)$")
@@ -42,11 +42,10 @@ def blocks_of(program: Path) -> dict[int, Block]:
 
 def lines_of(program: Path, addresses: list[int]) -> list[str]:
     """Of a kernel, 'file:line' where a block begins: of what is inlined the innermost that is no
-    instruction's. "" for what is not in kernels/. An object that ccache found has the paths of the
-    clone that it was compiled in."""
+    instruction's. "" for what is not in kernels/."""
     lines: list[str] = []
     found = ""
-    kernels = re.compile(r"(?:.*/)?kernels/(?!ptx/)([\w/.]+:\d+)")
+    kernels = re.compile(re.escape(f"{ROOT}/kernels/") + r"(?!ptx/)([\w/.]+:\d+)")
     for text in output(
         "addr2line", "-a", "-i", "-e", program, *(f"{address - 1:#x}" for address in addresses)
     ):

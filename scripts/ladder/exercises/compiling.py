@@ -41,8 +41,7 @@ def write_program(exercise: Exercise, folder: Path, rest: bool) -> None:
             solutions[mistake.id] = its / f"{mistake.id}.cuh"
             solutions[mistake.id].write_text(mistake.text)
     source = folder / f"{program_name(exercise, rest)}.cpp"
-    # By their paths in the clone, so that ccache finds the program in another one.
-    source.write_text(program_text(exercise, **solutions).replace(f'"{ROOT}/', '"'))
+    source.write_text(program_text(exercise, **solutions))
 
 
 def program_name(exercise: Exercise, rest: bool) -> str:
