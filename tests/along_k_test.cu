@@ -1,5 +1,5 @@
-// What the library launches for numbers of 8 bits, tf32, and a C of fp32, and what it says of it. On the GPU or
-// on the CPU device.
+// What the library launches for numbers of 8 bits, tf32, and a C of fp32, and what it says of it.
+// On the GPU or on the CPU device.
 #include <gtest/gtest.h>
 
 #include "gpu_test.h"
