@@ -49,7 +49,7 @@ from ladder.model import SHAPES
 from ladder.project import ROOT, BadInput
 
 DEGREE = 2  # of a product's elements, as polynomials in those of A and B
-SECONDS = 60  # a program that runs longer hangs
+SECONDS = 120  # a program that runs longer hangs; on busy cores one took over 60
 SECONDS_ON_GPU = 240  # all runs of a shape, each compared with what a core of the host computes
 NO_DEVICE = 77
 # Of a stage whose launcher chooses the tile: near one of its large ones, of which a row of A or B
