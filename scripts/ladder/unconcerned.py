@@ -23,7 +23,7 @@ FOLDERS = ("kernels", "bench", "bench/exercises", "")
 # What makes and runs every program. The rest of cmake/ makes what other projects use.
 EVERYWHERE = re.compile(
     r"(.*/)?CMakeLists\.txt|cmake/(?!Gemm|Jit|Library)|stages/manifest\.json|cpu_device/"
-    r"|bench/harness/|tests/data/|\.ci/|scripts/(lib|test)\.sh"
+    r"|bench/harness/|tests/data/|\.ci/run|scripts/(lib|test)\.sh"
     r"|scripts/ladder/(build_folder|edits|files|project|unconcerned)\.py"
 )
 OF_EDITS = re.compile(

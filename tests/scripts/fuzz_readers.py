@@ -1,6 +1,6 @@
 """Damages files of every kind that the scripts read, and has them read: whatever comes of it is a
-result or BadInput, which main() makes one line of. 500 damaged files for each reader take two and
-a half minutes of one core; tests/CMakeLists.txt runs that as `fuzz_readers`, test_files.py a few.
+result or BadInput, which main() makes one line of. 100 damaged files for each reader take half a
+minute of one core; tests/CMakeLists.txt runs that as `fuzz_readers`, test_files.py a few.
 
 fuzz_readers.py [MUTATIONS [READER ...]]
 """
@@ -654,7 +654,7 @@ def fuzz(name: str, mutations: int) -> list[str]:
 
 
 def main(arguments: list[str]) -> int:
-    count, names = int(arguments[0]) if arguments else 500, arguments[1:] or READERS
+    count, names = int(arguments[0]) if arguments else 100, arguments[1:] or READERS
     bad = 0
     for name in names:
         begin = time.monotonic()

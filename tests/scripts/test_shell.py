@@ -294,14 +294,15 @@ def test_ci_runs_what_can_find_a_mistake_in_what_has_changed(changed, tests, tmp
         for command in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "a"]):
             subprocess.run([*git, *command], cwd=tmp_path, check=True)
 
-    def ci(base):
+    def ci(base, *options):
         env = {**os.environ, "LADDER_BASE": base, "TMPDIR": str(tmp_path)}
         env.pop("LADDER_CI_CLONE", None)
-        done = subprocess.run([".ci/run"], cwd=tmp_path, env=env, capture_output=True, text=True)
+        done = subprocess.run([".ci/run", *options], cwd=tmp_path, env=env, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
-        said = re.sub(r"\b[0-9a-f]{40}\b", base, done.stdout).splitlines()
+        said = re.sub(r"\b[0-9a-f]{40}\b", "HEAD~1", done.stdout).splitlines()
         return [line for line in said if line.startswith(("test.sh", "ctest"))]
 
+    (tmp_path / ".ci/passed").write_text("no_such_commit\n")
     commit()
     for name in changed:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
@@ -310,3 +311,7 @@ def test_ci_runs_what_can_find_a_mistake_in_what_has_changed(changed, tests, tmp
     commit()
     assert ci("HEAD~1") == tests
     assert ci("") == ci("no_such_commit") == ALL
+    (tmp_path / ".ci/passed").write_text("HEAD~1\n")
+    assert ci("") == ci("no_such_commit") == tests
+    assert ci("HEAD~1", "--all") == ALL
+    assert ci("") == QUICK  # since nothing has changed since the one that it has written down
