@@ -297,7 +297,8 @@ def test_ci_runs_what_can_find_a_mistake_in_what_has_changed(changed, tests, tmp
     def ci(base, *options):
         env = {**os.environ, "LADDER_BASE": base, "TMPDIR": str(tmp_path)}
         env.pop("LADDER_CI_CLONE", None)
-        done = subprocess.run([".ci/run", *options], cwd=tmp_path, env=env, capture_output=True, text=True)
+        command = [".ci/run", *options]
+        done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
         said = re.sub(r"\b[0-9a-f]{40}\b", "HEAD~1", done.stdout).splitlines()
         return [line for line in said if line.startswith(("test.sh", "ctest"))]
