@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -227,21 +226,6 @@ TEST(Choice, ExplainsItselfFastestFirst) {
     EXPECT_EQ(text.find(tuned::name(chosen) + " "), 0U) << text;
     EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 3) << text;
   }
-}
-
-// Says what it takes; how long that may be depends on the machine.
-TEST(Choice, IsQuick) {
-  constexpr int TIMES = 200;
-  double least = INFINITY;
-  for (int i = 0; i < 20; ++i) {
-    const std::clock_t start = std::clock();  // not the time: other tests run beside it
-    for (int j = 0; j < TIMES; ++j) choose(problem_of({1000 + j, 4096, 4096}), "NVIDIA H200", 132);
-    least =
-        std::min(least, 1e6 * static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC / TIMES);
-  }
-  RecordProperty("us", std::to_string(least));
-  std::printf("a choice takes %.2f us\n", least);
-  EXPECT_LT(least, 100);
 }
 
 // ---- What bench/tune makes of times ------------------------------------------------------------

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <ctime>
 #include <random>
 
 #include "library/along_k.h"
@@ -62,6 +63,20 @@ std::string refusal(const Gemm<T, T>& p, const Gpu& gpu, Type type) {
     return error.what();
   }
   return "";
+}
+
+// Says what a plan takes, of the processor's time: other tests run beside it.
+TEST(Library, PlansQuickly) {
+  constexpr int TIMES = 200;
+  double least = INFINITY;
+  for (int i = 0; i < 20; ++i) {
+    const std::clock_t start = std::clock();
+    for (int j = 0; j < TIMES; ++j) plan_of(problem(1000 + j, 4096, 4096));
+    least =
+        std::min(least, 1e6 * static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC / TIMES);
+  }
+  std::printf("a plan takes %.2f us\n", least);
+  EXPECT_LT(least, 50);
 }
 
 TEST(Library, TakesTheTileThatIsDoneFirst) {
