@@ -73,14 +73,14 @@ def looked_at(site):
     differs between stages, and of the exercises in each language the ten with the longest lines."""
     pages, alike = [], {"kernels": [], "diff": [], "exercises": [], "zh": []}
     for path in pages_of(site):
-        language, *rest = path.relative_to(site).parts
+        top, *rest = path.relative_to(site).parts
         text = path.read_text()
         if {"kernels", "stages", "tests", "python"} & set(rest):
             alike["kernels"].append(path)
         elif path.name.startswith("diff_"):
             alike["diff"].append(path)
         elif "exercises" in rest[:-1] and "<table" not in text and "<img" not in text:
-            alike["zh" if language == "zh" else "exercises"].append(path)
+            alike["zh" if top == "zh" else "exercises"].append(path)
         else:
             pages.append(path)
     assert all(len(kind) > 10 for kind in alike.values())
