@@ -34,10 +34,10 @@ inline constexpr Candidate MORE_HEIGHTS[] = {
     {Kernel::FIT_THE_WAVES, 88, 256, 1, 1, 1, 1},  {Kernel::FIT_THE_WAVES, 136, 256, 1, 1, 1, 1},
     {Kernel::FIT_THE_WAVES, 80, 128, 1, 1, 1, 1},  {Kernel::FIT_THE_WAVES, 120, 128, 1, 1, 1, 1},
     {Kernel::FIT_THE_WAVES, 232, 128, 1, 1, 1, 1}, {Kernel::FIT_THE_WAVES, 120, 256, 1, 1, 1, 1},
-    {Kernel::PING_PONG, 72, 192, 1, 1, 1, 1},      {Kernel::PING_PONG, 80, 192, 1, 1, 1, 1},
-    {Kernel::PING_PONG, 88, 192, 1, 1, 1, 1},      {Kernel::PING_PONG, 96, 192, 1, 1, 1, 1},
-    {Kernel::PING_PONG, 104, 192, 1, 1, 1, 1},     {Kernel::PING_PONG, 112, 192, 1, 1, 1, 1},
-    {Kernel::PING_PONG, 120, 192, 1, 1, 1, 1}};
+    {Kernel::PING_PONG, 64, 192, 1, 1, 1, 1},      {Kernel::PING_PONG, 72, 192, 1, 1, 1, 1},
+    {Kernel::PING_PONG, 80, 192, 1, 1, 1, 1},      {Kernel::PING_PONG, 88, 192, 1, 1, 1, 1},
+    {Kernel::PING_PONG, 96, 192, 1, 1, 1, 1},      {Kernel::PING_PONG, 104, 192, 1, 1, 1, 1},
+    {Kernel::PING_PONG, 112, 192, 1, 1, 1, 1},     {Kernel::PING_PONG, 120, 192, 1, 1, 1, 1}};
 // And tiles of 14 whose K a cluster divides, and which the stage has not: large ones, where
 // products are what takes the time, and one for the first rows beyond 64.
 constexpr bool is_large(const Candidate& c) {
