@@ -42,68 +42,75 @@ for option in ${options[@]+"${options[@]}"}; do
   esac
 done
 
-# build_all FOLDER [cpu_]: the stages for this device. What the first of them refuses ends the script before
-# the others are built.
-build_all() {
-  local first=all targets=("ladder_${2:-}stages")
-  if { [ ${#options[@]} -gt 0 ] || [ ${#stages[@]} -gt 0 ]; } && is_product "${chosen%%$'\n'*}"; then
-    build "ladder_first_${2:-}stage"
-    first=$(all_stages "$1" | head -n 1)
-    [ -z "$first" ] ||
-      "$1/$first" --json /dev/null ${options[@]+"${options[@]}"} --list >/dev/null || exit $?
+# build_stages FOLDER [cpu_] NAME...: for this device. What the first of all refuses ends the script before the
+# others are built.
+build_stages() {
+  local folder=$1 cpu=$2 first targets=("${@:3}")
+  if [ "$3" = "${all[0]}" ] && is_product "$3" && [ -n "${stages[*]-}${options[*]-}" ]; then
+    build "ladder_first_${cpu}stage"
+    first=$(all_stages "$folder" | head -n 1)
+    [ -n "$first" ] || return 0
+    "$folder/$first" --json /dev/null ${options[@]+"${options[@]}"} --list >/dev/null || exit $?
   fi
-  if [ ${#stages[@]} -gt 0 ]; then
-    mapfile -t targets <<<"$chosen"
-    targets=("${targets[@]/#/ladder_}")
-    targets=("${targets[@]/%/${2:+_cpu}}")
-  fi
-  [ -z "$first" ] || build "${targets[@]}"
+  targets=("${targets[@]/#/ladder_}")
+  targets=("${targets[@]/%/${cpu:+_cpu}}")
+  if [ -z "$cpu${stages[*]-}" ]; then targets=(ladder_stages); fi # those that the GPU can run
+  build "${targets[@]}"
+}
+
+# Beside the results of the run before, which bad input must not cost.
+writable build || exit 1
+rm -rf build/results.new
+mkdir -p build/results.new/others # those that are no product, whose reports are no rows of the summary
+said=$(mktemp -d)
+trap 'jobs -pr | xargs -r kill 2>/dev/null || true; rm -rf "$said"' EXIT
+failed=()
+# run_stages FOLDER COUNT NAME...: so many at a time.
+run_stages() {
+  local folder=$1 at_a_time=$2 names=() processes=() i name json code
+  for name in "${@:3}"; do
+    if [ -x "$folder/$name" ]; then names+=("$name"); fi
+  done
+  for ((i = 0; i < ${#names[@]}; ++i)); do
+    for name in "${names[@]:${#processes[@]}:i + at_a_time - ${#processes[@]}}"; do
+      json=build/results.new/$name.json
+      if ! is_product "$name"; then json=build/results.new/others/$name.json; fi
+      "$folder/$name" --json "$json" ${options[@]+"${options[@]}"} \
+        >"$said/$name" 2>"$said/$name.errors" &
+      processes+=($!)
+    done
+    name=${names[i]} code=0
+    say "$name"
+    wait "${processes[i]}" || code=$?
+    cat "$said/$name"
+    cat "$said/$name.errors" >&2
+    case $code in
+      0) ;;
+      77) say "$name was skipped" ;;
+      2) exit 2 ;;
+      *) failed+=("$name (exit code $code)") ;;
+    esac
+  done
 }
 
 set_up
-folder=build/stages at_a_time=1
-if have_gpu; then build_all "$folder"; fi
-if ! have_gpu || [ -z "$(all_stages "$folder")" ]; then
-  folder=build/stages/cpu at_a_time=2
-  build_all "$folder" cpu_
+mapfile -t all <<<"$chosen"
+if have_gpu; then build_stages build/stages "" "${all[@]}"; fi
+if have_gpu && [ -n "$(all_stages build/stages)" ]; then
+  run_stages build/stages 1 "${all[@]}"
+else
   if have_gpu; then
     say "there is a GPU but no CUDA toolkit that knows it"
   else
     say "there is no NVIDIA GPU here (nvidia-smi finds none)"
   fi
   say "this is a functional run on the CPU, at 256^3 unless told otherwise; it says nothing about the speed of a GPU"
-fi
-names=()
-for name in $chosen; do
-  if [ -x "$folder/$name" ]; then names+=("$name"); fi
-done
-
-# Beside the results of the run before, which bad input must not cost.
-rm -rf build/results.new
-mkdir -p build/results.new/others # those that are no product, whose reports are no rows of the summary
-said=$(mktemp -d)
-trap 'jobs -pr | xargs -r kill 2>/dev/null || true; rm -rf "$said"' EXIT
-failed=() processes=()
-for ((i = 0; i < ${#names[@]}; ++i)); do
-  for name in "${names[@]:${#processes[@]}:i + at_a_time - ${#processes[@]}}"; do
-    json=build/results.new/$name.json
-    if ! is_product "$name"; then json=build/results.new/others/$name.json; fi
-    "$folder/$name" --json "$json" ${options[@]+"${options[@]}"} \
-      >"$said/$name" 2>"$said/$name.errors" &
-    processes+=($!)
+  # Compiling takes minutes: the first stages run before the others are compiled.
+  for ((from = 0; from < ${#all[@]}; from += 18)); do
+    build_stages build/stages/cpu cpu_ "${all[@]:from:18}"
+    run_stages build/stages/cpu 2 "${all[@]:from:18}"
   done
-  name=${names[i]} code=0
-  say "$name"
-  wait "${processes[i]}" || code=$?
-  cat "$said/$name"
-  cat "$said/$name.errors" >&2
-  case $code in
-    0) ;;
-    77) say "$name was skipped" ;;
-    2) exit 2 ;;
-    *) failed+=("$name (exit code $code)") ;;
-  esac
-done
+fi
 
 if [ -n "$(find build/results.new -name '*.json')" ]; then # which --list and --version leave empty
   rm -rf build/results
