@@ -42,11 +42,11 @@ for option in ${options[@]+"${options[@]}"}; do
   esac
 done
 
-# build_stages FOLDER [cpu_] NAME...: for this device. What the first of all refuses ends the script before the
-# others are built.
+# build_stages CPU NAME...: for the GPU where CPU is "", else it is cpu_. What the first of all refuses ends the
+# script before the others are built.
 build_stages() {
-  local folder=$1 cpu=$2 first targets=("${@:3}")
-  if [ "$3" = "${all[0]}" ] && is_product "$3" && [ -n "${stages[*]-}${options[*]-}" ]; then
+  local cpu=$1 folder=build/stages${1:+/cpu} first targets=("${@:2}")
+  if [ "$2" = "${all[0]}" ] && is_product "$2" && [ -n "${stages[*]-}${options[*]-}" ]; then
     build "ladder_first_${cpu}stage"
     first=$(all_stages "$folder" | head -n 1)
     [ -n "$first" ] || return 0
@@ -65,10 +65,10 @@ mkdir -p build/results.new/others # those that are no product, whose reports are
 said=$(mktemp -d)
 trap 'jobs -pr | xargs -r kill 2>/dev/null || true; rm -rf "$said"' EXIT
 failed=()
-# run_stages FOLDER COUNT NAME...: so many at a time.
+# run_stages CPU NAME...: those that are built; on the CPU two at a time.
 run_stages() {
-  local folder=$1 at_a_time=$2 names=() processes=() i name json code
-  for name in "${@:3}"; do
+  local folder=build/stages${1:+/cpu} at_a_time=$((${#1} ? 2 : 1)) names=() processes=() i name json code
+  for name in "${@:2}"; do
     if [ -x "$folder/$name" ]; then names+=("$name"); fi
   done
   for ((i = 0; i < ${#names[@]}; ++i)); do
@@ -95,9 +95,9 @@ run_stages() {
 
 set_up
 mapfile -t all <<<"$chosen"
-if have_gpu; then build_stages build/stages "" "${all[@]}"; fi
+if have_gpu; then build_stages "" "${all[@]}"; fi
 if have_gpu && [ -n "$(all_stages build/stages)" ]; then
-  run_stages build/stages 1 "${all[@]}"
+  run_stages "" "${all[@]}"
 else
   if have_gpu; then
     say "there is a GPU but no CUDA toolkit that knows it"
@@ -107,8 +107,8 @@ else
   say "this is a functional run on the CPU, at 256^3 unless told otherwise; it says nothing about the speed of a GPU"
   # Compiling takes minutes: the first stages run before the others are compiled.
   for ((from = 0; from < ${#all[@]}; from += 18)); do
-    build_stages build/stages/cpu cpu_ "${all[@]:from:18}"
-    run_stages build/stages/cpu 2 "${all[@]:from:18}"
+    build_stages cpu_ "${all[@]:from:18}"
+    run_stages cpu_ "${all[@]:from:18}"
   done
 fi
 

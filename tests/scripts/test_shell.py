@@ -135,6 +135,26 @@ echo new > "$2"
 """
 
 
+def write_program(path, text):
+    path.write_text(text)
+    path.chmod(0o755)
+
+
+def run_all_in(folder, names):
+    """run_all.sh in a folder with these stages, compiled for the CPU, and earlier results."""
+    for name in ("scripts", "build/results", "build/stages/cpu", "bench/harness"):
+        (folder / name).mkdir(parents=True)
+    for name in ("scripts/run_all.sh", "bench/harness/options.cpp"):
+        (folder / name).write_text((ROOT / name).read_text())
+    (folder / "scripts/lib.sh").write_text(LIB)
+    write_program(folder / "ladder", f"#!/bin/sh\nprintf '%s\\n' {' '.join(names)}\n")
+    for name in names:
+        write_program(folder / "build/stages/cpu" / name, STAGE)
+    (folder / "build/results/09_wgmma.json").write_text("old")
+    (folder / "built").touch()
+    return folder / "scripts/run_all.sh"
+
+
 @pytest.mark.parametrize(
     "options, code, left, built",
     [
@@ -148,24 +168,26 @@ echo new > "$2"
     ],
 )
 def test_run_all_keeps_earlier_results_until_there_are_others(options, code, left, built, tmp_path):
-    for name in ("scripts", "build/results", "build/stages/cpu", "bench/harness"):
-        (tmp_path / name).mkdir(parents=True)
-    script = tmp_path / "scripts/run_all.sh"
-    script.write_text((ROOT / "scripts/run_all.sh").read_text())
-    (tmp_path / "scripts/lib.sh").write_text(LIB)
-    options_file = "bench/harness/options.cpp"
-    (tmp_path / options_file).write_text((ROOT / options_file).read_text())
-    (tmp_path / "ladder").write_text("#!/bin/sh\necho 01_naive\n")
-    (tmp_path / "ladder").chmod(0o755)
-    (tmp_path / "build/results/09_wgmma.json").write_text("old")
-    for name in ("01_naive", "07_not_asked_for"):
-        stage = tmp_path / "build/stages/cpu" / name
-        stage.write_text(STAGE)
-        stage.chmod(0o755)
-    (tmp_path / "built").touch()
+    script = run_all_in(tmp_path, ["01_naive"])
+    write_program(tmp_path / "build/stages/cpu/07_not_asked_for", STAGE)
     assert subprocess.run(["bash", script, *options]).returncode == code
     assert [file.name for file in (tmp_path / "build/results").glob("*.json")] == [left]
     assert (tmp_path / "built").read_text().split() == built
+
+
+def test_run_all_runs_the_first_stages_before_it_compiles_the_others(tmp_path):
+    names = [f"{number:02}_stage" for number in range(1, 21)]
+    script = run_all_in(tmp_path, names)
+    for name in names:
+        write_program(tmp_path / f"build/stages/cpu/{name}", STAGE + 'echo "${0##*/}" >>built\n')
+    assert subprocess.run(["bash", script]).returncode == 0
+    lines = (tmp_path / "built").read_text().splitlines()
+    targets = [f"ladder_{name}_cpu" for name in names]
+    assert lines[0].split() == targets[:18]
+    assert sorted(lines[1:19]) == names[:18]
+    assert lines[19].split() == targets[18:]
+    assert sorted(lines[20:]) == names[18:]
+    assert sorted(file.stem for file in (tmp_path / "build/results").glob("*.json")) == names
 
 
 LOCKED = re.compile(r"([\w-]+)==([\w.]+)(?: ; .*)?((?: --hash=sha256:[0-9a-f]{64})+)")
