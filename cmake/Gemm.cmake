@@ -47,13 +47,13 @@ gemm_kernels(
   a_by_columns_bf16.cu
   a_by_columns_fp16.cu
   along_k.cu
+  batch.cu
   b_by_columns_bf16.cu
   b_by_columns_fp16.cu
   b_by_columns_fused_bf16.cu
   b_by_columns_fused_fp16.cu
   fused_bf16.cu
   fused_fp16.cu
-  grouped.cu
   linear_bf16.cu
   linear_fp16.cu
   products_bf16.cu

@@ -4,9 +4,10 @@
 // kernel of one's own is one's own.
 // Its functions are compiled in the CMake target gemm_ladder::gemm, for Gemm<half, half>,
 // Gemm<bf16, bf16> and Gemm<float, float>; for numbers of 8 bits: Gemm<e4m3, bf16>,
-// Gemm<e5m2, bf16>, Gemm<int8_t, int32_t> and Gemm<int8_t, int8_t>; and for a C of fp32:
-// Gemm<half, float> and Gemm<bf16, float>. The last six need wgmma. Of anything else the linker
-// says that it is undefined.
+// Gemm<e5m2, bf16>, Gemm<int8_t, int32_t> and Gemm<int8_t, int8_t>; for a C of fp32:
+// Gemm<half, float> and Gemm<bf16, float>; and for one of e4m3: Gemm<half, e4m3> and
+// Gemm<bf16, e4m3>. The last eight need wgmma. Of anything else the linker says that it is
+// undefined.
 // They may be called by several threads at once.
 #include <memory>
 
@@ -47,10 +48,11 @@ struct GemmOptions {
 // that device, a workspace smaller than workspace_bytes(), what no stage computes. Throws CudaError
 // where CUDA refuses. Addresses and leading dimensions need no alignment but their elements'.
 // The same call on the same kind of GPU gives the same bits, whatever else runs there.
-// Numbers of 8 bits, and 16 with a C of fp32, have one layout, A by rows and B by columns; tf32 has
-// any. Of all these, addresses, leading dimensions and strides are multiples of 16 bytes, for
-// nothing is copied; C is by rows, and there is no fixed tile. C of int8 has alpha, column_scale
-// and zero_point, others have no epilogue. Scales of blocks are for e4m3 and e5m2. Sums of int8 are
+// Numbers of 8 bits, and 16 with a C of fp32 or e4m3, have one layout, A by rows and B by columns;
+// tf32 has any. Of all these, addresses, leading dimensions and strides are multiples of 16 bytes,
+// for nothing is copied; C is by rows, and there is no fixed tile. C of int8 has alpha,
+// column_scale and zero_point, C of e4m3 has alpha and column_scale, and is 448 where a result is
+// more, others have no epilogue. Scales of blocks are for e4m3 and e5m2. Sums of int8 are
 // exact up to a K of 131,071.
 template <class In, class Out>
 void gemm(const Gemm<In, Out>& problem, const GemmOptions& options = {});
@@ -68,6 +70,14 @@ uint64_t workspace_bytes(const Gemm<In, Out>& problem, const GemmOptions& option
 // to standard error, once for each problem but for its addresses.
 template <class In, class Out>
 std::string explain(const Gemm<In, Out>& problem, const GemmOptions& options = {});
+
+// Where the matrices of one product are.
+template <class In, class Out>
+struct Matrices {
+  const In* A;
+  const In* B;
+  Out* C;
+};
 
 namespace library {
 template <class In, class Out>
@@ -91,6 +101,12 @@ class KeptPlan {
   // addresses are it does not look up: that is what takes gemm() its time. Throws CudaError where
   // CUDA refuses.
   void run(const In* A, const In* B, Out* C, CUstream_st* stream = nullptr,
+           void* workspace = nullptr) const;
+
+  // Enqueues it for `count` products, each with matrices of its own: `all` is on the host, and is
+  // read before this returns. Throws as run(), before anything is enqueued, and where the plan is
+  // of a batch.
+  void run(const Matrices<In, Out>* all, int count, CUstream_st* stream = nullptr,
            void* workspace = nullptr) const;
 
   // Of the workspace: what ladder::workspace_bytes() says of the problem.

@@ -29,7 +29,9 @@ typedef enum ladder_type {
   LADDER_INT8_INT32 = 5,
   LADDER_INT8_INT8 = 6,
   LADDER_FP16_FP32 = 7,
-  LADDER_BF16_FP32 = 8
+  LADDER_BF16_FP32 = 8,
+  LADDER_FP16_E4M3 = 9,
+  LADDER_BF16_E4M3 = 10
 } ladder_type;
 
 // As ladder::Activation.
@@ -45,7 +47,7 @@ typedef enum ladder_activation {
 // The fields of ladder::Gemm, of its epilogue and of ladder::GemmOptions: they say the same there.
 // What is true is 1.
 typedef struct {
-  int32_t type;               // LADDER_FP16 to LADDER_BF16_FP32
+  int32_t type;               // LADDER_FP16 to LADDER_BF16_E4M3
   int32_t M;                  // rows of A and of C
   int32_t N;                  // columns of B and of C
   int32_t K;                  // columns of A, rows of B
@@ -111,6 +113,17 @@ ladder_status ladder_plan_workspace_bytes(const ladder_plan* plan, uint64_t* byt
 // As KeptPlan::run().
 ladder_status ladder_plan_run(const ladder_plan* plan, const void* A, const void* B, void* C,
                               void* stream, void* workspace);
+
+// Where the matrices of one product are.
+typedef struct {
+  const void* A;
+  const void* B;
+  void* C;
+} ladder_matrices;
+
+// As KeptPlan::run() of several: `all` are `count` of them, on the host.
+ladder_status ladder_plan_run_all(const ladder_plan* plan, const ladder_matrices* all,
+                                  int32_t count, void* stream, void* workspace);
 
 // A null plan is left alone.
 void ladder_plan_destroy(ladder_plan* plan);

@@ -3,12 +3,12 @@
 and GELU against torch.compile, linear layers against torch's, both at numbers of rows that divide
 by nothing, the gradients of such layers, batches, weights of four bits against torch's kernel for
 them, a step of decoding with both kinds of weights, steps of training, results in fp32 from 16
-bits, numbers of eight bits against torch's, products in fp32, and what a call takes of the host.
-Needs a GPU.
+bits, numbers of eight bits against torch's, products in fp32 and in TF32, and what a call takes of
+the host. Needs a GPU.
 
 usage: python/bench.py [--out FILE] [--types fp16 bf16] [--shapes N]
                        [--only products fused layers rows gradients bmm to_float int4 decoding
-                               training fp8 fp32 host]
+                               training fp8 int8 tf32 fp32 host]
 
 Exit code: 0 done, 1 some result was wrong, 2 bad usage, 77 there is no GPU for it.
 """
@@ -51,18 +51,19 @@ HOST_CALLS, HOST_TURNS = 200, 60
 INT4_WEIGHTS = ((4096, 4096), (4096, 14336), (8192, 8192), (28672, 8192))
 INT4_ROWS = (1, 5, 16, 64, 333, 512, 4096)
 TEXTS, TEXT_LENGTH, DECODER_LAYERS = (1, 5, 16), 1000, 32
-# How many products, and M, N, K of each, by rows, of which fp16 is one launch.
+# How many products, and M, N, K of each.
 BATCHES = (
     (1024, 64, 64, 64),
     (256, 128, 128, 64),
     (128, 40, 256, 512),
     (96, 333, 128, 336),
     (32, 1013, 128, 1016),
+    (32, 128, 1024, 1024),
     (64, 512, 512, 512),
     (16, 1, 4096, 4096),
     (8, 64, 7168, 4096),
     (8, 777, 4096, 1024),
-    (4, 2048, 2048, 2048),
+    (12, 2048, 2048, 2048),
 )
 # Texts that a step trains on, and how many tokens each has.
 TRAINED = ((2, 131), (3, 333), (5, 211), (2, 777), (3, 587), (5, 409), (2, 1601), (7, 1013))
@@ -72,10 +73,12 @@ GRADIENT_ROWS = (259, 787, 1777, 4093, 7091)
 # M, N, K of results in fp32 from 16 bits, of numbers of eight bits, and of fp32.
 TO_FLOAT = ((1, 32000, 4096), (33, 128256, 4096), (777, 32000, 4096), (2048, 4096, 4096))
 FP8 = ((4096, 4096, 4096), (8192, 8192, 8192), (512, 4096, 14336), (333, 4096, 4096))
+INT8 = ((1, 4096, 4096), (128, 11008, 4096), (333, 4096, 4096), (2048, 5760, 2880), (4093,) * 3)
+TF32 = ((128, 11008, 4096), (333, 4096, 4096), (787, 5760, 2880), (1024, 4096, 4096), (4096,) * 3)
 FP32 = ((512, 512, 512), (16, 4096, 4096), (1000, 1000, 1000), (2048, 2048, 2048), (4096,) * 3)
 PARTS = (
     *("host", "fused", "layers", "rows", "products", "gradients", "bmm", "to_float"),
-    *("int4", "decoding", "training", "fp8", "fp32"),
+    *("int4", "decoding", "training", "fp8", "int8", "tf32", "fp32"),
 )
 SHAPE_MS, WARMUP_S = 60.0, 0.02
 
@@ -310,16 +313,18 @@ def gradients(types: list[str]) -> list[dict]:
 
 
 def bmm(types: list[str]) -> list[dict]:
-    """Batches. In bf16 small products are torch's own, and timed only if they are not."""
+    """Batches, with all b by rows, or by columns. What is torch's own is not timed."""
     import torch
 
     import gemm_ladder
 
     rows = []
-    for kind, (count, m, n, k) in itertools.product(types, BATCHES):
+    for kind, b_by, (count, m, n, k) in itertools.product(types, ("rows", "columns"), BATCHES):
         dtype = {"fp16": torch.float16, "bf16": torch.bfloat16}[kind]
         sets = operands((count, m, n, k), dtype)
-        row = {"type": kind, "batch": count, "shape": f"{m}x{n}x{k}"}
+        if b_by == "columns":
+            sets = [(a, b.view(count, n, k).mT) for a, b in sets]
+        row = {"type": kind, "batch": count, "shape": f"{m}x{n}x{k}", "b_by": b_by}
         row["by"] = gemm_ladder.explain(*sets[0])
         if row["by"].startswith("torch's own"):
             continue
@@ -327,7 +332,9 @@ def bmm(types: list[str]) -> list[dict]:
         row["wrong"] = wrong(gemm_ladder.bmm(a, b), torch.bmm(a.float(), b.float()), k)
         row = timed(row, "torch", both(gemm_ladder.bmm, torch.bmm, sets))
         rows.append(row)
-        progress(f"{kind} {count} of {row['shape']}: {row['percent']:.1f} %, {row['by']}")
+        progress(
+            f"{kind} {count} of {row['shape']}, b by {b_by}: {row['percent']:.1f} %, {row['by']}"
+        )
     return rows
 
 
@@ -465,6 +472,65 @@ def fp8() -> list[dict]:
             f"fp8 {row['shape']}, scales of {row['scales']}{', fast' if fast else ''}: "
             f"{1e3 * row['ladder_ms']:.1f} us, {row['percent']:.1f} % of torch's"
         )
+    return rows
+
+
+def int8() -> list[dict]:
+    """Products of int8 in int32, beside torch's; and requantised to int8, beside torch's product
+    and what torch.compile makes of the rest."""
+    import torch
+
+    from gemm_ladder import int_mm
+
+    def torchs(a, b):
+        return torch._int_mm(a, b)
+
+    scale = 1e-4
+
+    @torch.compile
+    def requantised(sums):
+        return (sums * scale).round().clamp(-128, 127).to(torch.int8)
+
+    rows = []
+    for m, n, k in INT8:
+        m = max(m, 17)  # torch._int_mm takes no fewer rows
+        k, n = k // 8 * 8, n // 8 * 8
+        draw = {"device": "cuda", "dtype": torch.int8}
+        count = max(2, math.ceil(2e8 / (m * k + k * n + 4 * m * n)))
+        sets = [
+            (torch.randint(-128, 128, (m, k), **draw), torch.randint(-128, 128, (n, k), **draw).t())
+            for _ in range(min(count, 16))
+        ]
+        for to in ("int32", "int8"):
+            row = {"shape": f"{m}x{n}x{k}", "to": to}
+            own = int_mm if to == "int32" else lambda a, b: int_mm(a, b, scale=scale)
+            theirs = torchs if to == "int32" else lambda a, b: requantised(torchs(a, b))
+            row["wrong"] = not torch.equal(own(*sets[0]), theirs(*sets[0]))
+            row = timed(row, "torch", both(own, theirs, sets))
+            rows.append(row)
+            progress(f"int8 {row['shape']} to {to}: {row['percent']:.1f} % of torch's")
+    return rows
+
+
+def tf32() -> list[dict]:
+    """Linear layers in TF32, beside torch's."""
+    import torch
+    from torch.nn import functional
+
+    from gemm_ladder import explain, linear
+
+    torch.backends.cuda.matmul.allow_tf32 = True
+    rows = []
+    for m, n, k in TF32:
+        sets = [(a, b.view(n, k)) for a, b in operands((m, n, k), torch.float32)]
+        a, w = sets[0]
+        row = {"shape": f"{m}x{n}x{k}", "by": explain(a, w.t())}
+        expected = functional.linear(a, w)
+        row["wrong"] = not (linear(a, w) - expected).abs().max() <= 1e-3 * expected.abs().max()
+        row = timed(row, "torch", both(linear, functional.linear, sets))
+        rows.append(row)
+        progress(f"TF32 {row['shape']}: {row['percent']:.1f} % of torch's, {row['by']}")
+    torch.backends.cuda.matmul.allow_tf32 = False
     return rows
 
 
@@ -711,6 +777,8 @@ def main(arguments: list[str]) -> int:
         "decoding": decoding,
         "training": training,
         "fp8": fp8,
+        "int8": int8,
+        "tf32": tf32,
         "fp32": fp32,
     }
     for name, part in parts.items():

@@ -2,6 +2,8 @@
 // On the GPU or on the CPU device.
 #include <gtest/gtest.h>
 
+#include <random>
+
 #include "gpu_test.h"
 #include "harness/buffers.h"
 #include "library/along_k.cu"
@@ -79,6 +81,64 @@ void expect_sums_as_they_are() {
 TEST_F(AlongK, ACOfFp32) {
   expect_sums_as_they_are<half>();
   expect_sums_as_they_are<bf16>();
+}
+
+// Each result is the nearest number of e4m3 to a sum of integers, times the factors; what is beyond
+// 448 is 448.
+template <class In>
+void expect_to_fp8() {
+  constexpr int64_t GAP = 16;
+  for (const auto& [M, N, K] : {Shape{67, 131, 45}, Shape{200, 272, 136}, Shape{3, 5, 0}})
+    for (const bool has_scales : {false, true}) {
+      const int64_t ld = (K + 7) / 8 * 8, ldc = (N + 15) / 16 * 16 + GAP;
+      std::mt19937 random(7);
+      const auto integers = [&](int rows) {
+        std::vector<In> made(static_cast<size_t>(rows * ld) + 8);
+        for (In& x : made) x = In(static_cast<float>(random() % 9) - 4);
+        return made;
+      };
+      const auto a = integers(M), b = integers(N);
+      std::vector<float> scales(static_cast<size_t>(N));
+      for (float& x : scales) x = 0.25f + static_cast<float>(random() % 100) / 8;
+      DeviceBuffer<In> on_a(a.size()), on_b(b.size());
+      DeviceBuffer<float> on_scales(scales.size());
+      on_a.upload(a), on_b.upload(b), on_scales.upload(scales);
+      constexpr unsigned char UNTOUCHED = 0x7F;  // NaN
+      DeviceBuffer<e4m3> c(static_cast<size_t>(M * ldc));
+      c.fill(UNTOUCHED, nullptr);
+      Gemm<In, e4m3> p{M, N, K, on_a.get(), ld, on_b.get(), ld, c.get(), ldc};
+      p.transposed_b = true;
+      p.epilogue.alpha = 0.375f;
+      if (has_scales) p.epilogue.column_scale = on_scales.get();
+      library::launch_along_k(p);
+      LADDER_CUDA_CHECK(cudaDeviceSynchronize());
+      std::vector<e4m3> got(static_cast<size_t>(M * ldc));
+      c.download(got);
+      int largest = 0;
+      for (int64_t m = 0; m < M; ++m)
+        for (int64_t n = 0; n < ldc; ++n) {
+          unsigned char expected = UNTOUCHED;
+          if (n < N) {
+            float sum = 0;
+            for (int64_t k = 0; k < K; ++k)
+              sum += static_cast<float>(a[static_cast<size_t>(m * ld + k)]) *
+                     static_cast<float>(b[static_cast<size_t>(n * ld + k)]);
+            expected =
+                e4m3(sum * (has_scales ? 0.375f * scales[static_cast<size_t>(n)] : 0.375f)).__x;
+            largest += expected == 0x7E;
+          }
+          ASSERT_EQ(expected, got[static_cast<size_t>(m * ldc + n)].__x)
+              << M << " x " << N << " x " << K << ": " << m << ", " << n;
+        }
+      EXPECT_EQ(has_scales && K > 0, largest > 0);  // what is beyond 448 was among them
+      if (K > 0) {
+        EXPECT_EQ(0U, library::stage_along_k(p).find("17 to e4m3, 128x"));
+      }
+    }
+}
+TEST_F(AlongK, ACOfFp8) {
+  expect_to_fp8<half>();
+  expect_to_fp8<bf16>();
 }
 
 }  // namespace

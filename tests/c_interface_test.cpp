@@ -134,6 +134,8 @@ TEST_F(CInterface, MultipliesNumbersAlongK) {
                                    {LADDER_INT8_INT8, "int8 to int8,"},
                                    {LADDER_FP16_FP32, "fp16 to fp32,"},
                                    {LADDER_BF16_FP32, "bf16 to fp32,"},
+                                   {LADDER_FP16_E4M3, "fp16 to e4m3,"},
+                                   {LADDER_BF16_E4M3, "bf16 to e4m3,"},
                                    {LADDER_FP32, "fp32 as tf32,"}}) {
     gpus = {};
     ladder_problem p = of(type);
@@ -165,6 +167,29 @@ TEST_F(CInterface, MultipliesNumbersAlongK) {
   EXPECT_EQ("the leading dimension of B's scales is 1, but a row of them has 2", refusal(p));
   p.ld_scales_a = 63;
   EXPECT_EQ("the leading dimension of A's scales is 63, but a row of them has 64", refusal(p));
+}
+
+TEST_F(CInterface, RunsProductsWithMatricesAnywhere) {
+  const ladder_problem p = problem();
+  ladder_plan* plan = nullptr;
+  ASSERT_EQ(LADDER_OK, ladder_plan_create(&p, &plan));
+  ladder_matrices all[] = {{p.A, p.B, p.C}, {at(8), at(65544), at(200000)}};
+  EXPECT_EQ(LADDER_OK, ladder_plan_run_all(plan, all, 2, at(1), nullptr)) << ladder_last_error();
+  ASSERT_EQ(2U, gpus.launched.size());
+  for (size_t i = 0; i < 2; ++i) {
+    const FakeGpus::Launched& q = gpus.launched[i];
+    EXPECT_EQ("batch of 2", q.by);
+    EXPECT_EQ(std::tuple(all[i].A, all[i].B, all[i].C), std::tie(q.A, q.B, q.C));
+    EXPECT_EQ(static_cast<void*>(at(1)), q.stream);
+  }
+  EXPECT_EQ(LADDER_OK, ladder_plan_run_all(plan, nullptr, 0, nullptr, nullptr));
+  gpus.launched.clear();
+  expect_refused(ladder_plan_run_all(plan, nullptr, 2, nullptr, nullptr), "all is null");
+  expect_refused(ladder_plan_run_all(nullptr, all, 2, nullptr, nullptr), "plan is null");
+  all[1].A = nullptr;
+  expect_refused(ladder_plan_run_all(plan, all, 2, nullptr, nullptr),
+                 "A of product 1 is null, but has to be on GPU 0");
+  ladder_plan_destroy(plan);
 }
 
 TEST_F(CInterface, ExplainsInAsManyCharactersAsThereAre) {
@@ -218,11 +243,11 @@ TEST_F(CInterface, RefusesInALine) {
   expect_refused(ladder_plan_create(&p, nullptr), "plan is null");
   expect_refused(ladder_plan_run(nullptr, at(0), at(0), at(0), nullptr, nullptr), "plan is null");
   expect_refused(ladder_plan_workspace_bytes(nullptr, &bytes), "plan is null");
-  p.type = 9;
-  expect_refused(ladder_gemm(&p), "type is 9, but must be from 0 to 8");
+  p.type = 11;
+  expect_refused(ladder_gemm(&p), "type is 11, but must be from 0 to 10");
   p.type = -1;
   auto* plan = reinterpret_cast<ladder_plan*>(&p);
-  expect_refused(ladder_plan_create(&p, &plan), "type is -1, but must be from 0 to 8");
+  expect_refused(ladder_plan_create(&p, &plan), "type is -1, but must be from 0 to 10");
   EXPECT_EQ(nullptr, plan);
   p = problem();
   p.activation = 5;

@@ -140,8 +140,16 @@ std::string stage_along_k(const Gemm<In, Out>&) {
 inline uint64_t tf32_bytes(const Gemm<tf32, float>& p) {
   return p.transposed_b ? 0 : 4096;
 }
-inline void launch_batch(Gemm<half, half> p, int count) {
-  gpus.launch("batch of " + std::to_string(count), p);
+inline void launch_groups(Gemm<half, half> p, int count) {
+  gpus.launch("groups of " + std::to_string(count), p);
+}
+template <class T>
+void launch_batch(const Gemm<T, T>& of_all, const Matrices<T, T>* matrices, int count) {
+  for (int i = 0; i < count; ++i) {
+    Gemm<T, T> p = of_all;
+    p.A = matrices[i].A, p.B = matrices[i].B, p.C = matrices[i].C;
+    gpus.launch("batch of " + std::to_string(count), p);
+  }
 }
 template <class T>
 void launch_epilogue(const Gemm<T, T>& p) {

@@ -9,7 +9,6 @@
 #include "21_grouped.cuh"
 #include "gpu_test.h"
 #include "harness/buffers.h"
-#include "library/grouped.cu"
 #include "one_by_one.cuh"
 
 namespace ladder::grouped {
@@ -37,22 +36,6 @@ TEST_F(GroupedTest, FortyGroupsOfFewRows) {
     EXPECT_EQ("",
               verify(sets.run_poisoned(run, nullptr), reference_output(problem), problem.bound())
                   .message);
-}
-
-// As the library has it: without ends.
-TEST_F(GroupedTest, ABatchIsGroupsOfAsManyRows) {
-  for (const int count : {2, 150}) {
-    const int rows = count == 2 ? 70 : 3;
-    const Problem<half, half> problem = problem_of(std::vector<int>(count, rows), 72, 40);
-    Sets sets(problem, 1);
-    const auto run = [&](Gemm<half, half> p) {
-      p.groups = {}, p.M = rows;
-      library::launch_batch(p, count);
-    };
-    EXPECT_EQ("",
-              verify(sets.run_poisoned(run, nullptr), reference_output(problem), problem.bound())
-                  .message);
-  }
 }
 
 // K = 40 is less than a box of B has rows: the others are zeros, and not the next group's.

@@ -403,7 +403,7 @@ TEST_F(Calls, ABatchThatLiesTogetherIsOneLaunch) {
   gemm(p, options), kept.run(p.A, p.B, p.C, p.stream);
   ASSERT_EQ(2U, gpus.launched.size());
   for (const FakeGpus::Launched& q : gpus.launched) {
-    EXPECT_EQ("batch of 64", q.by);
+    EXPECT_EQ("groups of 64", q.by);
     EXPECT_EQ(std::tuple(64, 128, 192, p.stream), std::tie(q.M, q.N, q.K, q.stream));
     EXPECT_EQ(std::tuple(p.A, p.B, p.C), std::tie(q.A, q.B, q.C));
   }
@@ -414,20 +414,66 @@ TEST_F(Calls, ABatchThatLiesTogetherIsOneLaunch) {
   };
   EXPECT_TRUE(is_one_launch(p, options));
 
+  // K is divided where it is alone.
+  const GemmOptions some{false, false, {64, 512 * 512, 512 * 512, 512 * 512}};
+  EXPECT_TRUE(is_one_launch(problem(512, 512, 512), some));
+  const auto many = problem(2048, 8, 8);  // as many rows as there can be, and more
+  for (const int count : {1 << 19, 1 << 20})
+    EXPECT_EQ(count == 1 << 19,
+              is_one_launch(many, {false, false, {count, 2048 * 8, 8 * 8, 2048 * 8}}));
+}
+
+// Where 21 does not take it, in fewer launches than products all the same, with each its matrices.
+TEST_F(Calls, ABatchThatLiesAnywhereIsALaunchForMany) {
+  const auto expect_many = [](const auto& p, const GemmOptions& options) {
+    gpus.launched.clear();
+    gemm(p, options), plan(p, options).run(p.A, p.B, p.C, p.stream);
+    const auto count = static_cast<size_t>(options.batch.count);
+    ASSERT_EQ(2 * count, gpus.launched.size());
+    for (size_t i = 0; i < 2 * count; ++i) {
+      const FakeGpus::Launched& q = gpus.launched[i];
+      const auto of = static_cast<int64_t>(i % count);
+      EXPECT_EQ("batch of " + std::to_string(count), q.by);
+      EXPECT_EQ(std::tuple(p.M, p.N, p.K, p.stream), std::tie(q.M, q.N, q.K, q.stream));
+      EXPECT_EQ(std::tuple(p.lda, p.ldb, p.ldc), std::tie(q.lda, q.ldb, q.ldc));
+      EXPECT_EQ(p.transposed_b, q.transposed_b);
+      EXPECT_EQ(p.A + of * options.batch.stride_a, q.A);
+      EXPECT_EQ(p.B + of * options.batch.stride_b, q.B);
+      EXPECT_EQ(p.C + of * options.batch.stride_c, q.C);
+    }
+    const std::string text = explain(p, options);
+    EXPECT_NE(std::string::npos, text.find("13's kernel for each 64 of the batch")) << text;
+    EXPECT_EQ(std::string::npos, text.find("by itself")) << text;
+  };
+  const GemmOptions options{false, false, {70, 64 * 192, 192 * 128, 64 * 128}};
+  auto p = problem(64, 128, 192);
+  p.stream = reinterpret_cast<CUstream_st*>(64);
+  for (int64_t Batch::*stride : {&Batch::stride_a, &Batch::stride_b, &Batch::stride_c}) {
+    GemmOptions gap = options;
+    gap.batch.*stride += 8;
+    expect_many(p, gap);
+  }
+  GemmOptions one_b = options;
+  one_b.batch.stride_b = 0;
+  expect_many(p, one_b);
+  auto q = p;
+  q.transposed_b = true, q.ldb = 192;
+  expect_many(q, options);
+  expect_many(problem<bf16>(64, 128, 192), options);
+}
+
+TEST_F(Calls, ABatchThatNoKernelHasIsALaunchForEach) {
   const auto is_each = [&](auto problem, GemmOptions options) {
     gpus.launched.clear();
     problem.workspace_bytes = workspace_bytes(problem, options), problem.workspace = at(1 << 18);
     gemm(problem, options);
     const std::string text = explain(problem, options);
     EXPECT_NE(std::string::npos, text.find("each product of the batch is launched by itself"));
-    return gpus.launched.size() >= static_cast<size_t>(options.batch.count);
+    return gpus.launched.size() >= static_cast<size_t>(options.batch.count) &&
+           gpus.launched[0].by.find(" of ") == std::string::npos;
   };
-  EXPECT_FALSE(gpus.launched.empty());
-  for (int64_t Batch::*stride : {&Batch::stride_a, &Batch::stride_b, &Batch::stride_c}) {
-    GemmOptions gap = options;
-    gap.batch.*stride += 8;
-    EXPECT_TRUE(is_each(p, gap));
-  }
+  const GemmOptions options{false, false, {64, 64 * 192, 192 * 128, 64 * 128}};
+  const auto p = problem(64, 128, 192);
   GemmOptions other = options;
   other.fixed_tile = true;
   EXPECT_TRUE(is_each(p, other));
@@ -437,24 +483,81 @@ TEST_F(Calls, ABatchThatLiesTogetherIsOneLaunch) {
   EXPECT_TRUE(is_each(q, other));
   q = p, q.epilogue.alpha = 2;
   EXPECT_TRUE(is_each(q, options));
-  q = p, q.transposed_b = true, q.ldb = 192;
-  EXPECT_TRUE(is_each(q, {false, false, {64, 64 * 192, 128 * 192, 64 * 128}}));
+  q = p, q.transposed_a = true, q.lda = 64;
+  EXPECT_TRUE(is_each(q, options));
   q = p, ++q.A;
   EXPECT_TRUE(is_each(q, options));
   auto large = problem(4096, 4096, 64);
   EXPECT_TRUE(is_each(large, {false, false, {2, 4096 * 64, 64 * 4096, 4096 * 4096}}));
-  // K is divided where it is alone.
-  const GemmOptions some{false, false, {64, 512 * 512, 512 * 512, 512 * 512}};
-  EXPECT_TRUE(is_one_launch(problem(512, 512, 512), some));
-  const auto many = problem(2048, 8, 8);  // as many rows as there can be, and more
-  for (const int count : {1 << 19, 1 << 20})
-    EXPECT_EQ(count == 1 << 19,
-              is_one_launch(many, {false, false, {count, 2048 * 8, 8 * 8, 2048 * 8}}));
-  auto of_bf16 = problem<bf16>(64, 128, 192);
-  EXPECT_TRUE(is_each(of_bf16, options));
+  EXPECT_TRUE(is_each(problem<float>(64, 128, 192), options));
   gpus.current = 1;
   q = p, q.A = at(0, 1), q.B = at(0, 1), q.C = at(0, 1);
   EXPECT_TRUE(is_each(q, options));
+}
+
+// ---- Matrices anywhere -------------------------------------------------------------------------
+
+template <class T>
+std::vector<Matrices<T, T>> anywhere(int count) {
+  std::vector<Matrices<T, T>> all;
+  for (int i = 0; i < count; ++i) {
+    const auto far = static_cast<uintptr_t>(i * 37 % 100 * 8);
+    all.push_back({FakeGpus::memory<T>(0, far), FakeGpus::memory<T>(0, 1000 + 2 * far),
+                   FakeGpus::memory<T>(0, 5000 + 3 * far)});
+  }
+  return all;
+}
+template <class T>
+void expect_each_has_its_matrices(const Gemm<T, T>& p, const std::string& by, T* c_of_problem) {
+  gpus.launched.clear();
+  const auto all = anywhere<T>(5);
+  auto* const stream = reinterpret_cast<CUstream_st*>(64);
+  plan(p).run(all.data(), 5, stream);
+  ASSERT_EQ(5U, gpus.launched.size()) << by;
+  for (size_t i = 0; i < 5; ++i) {
+    const FakeGpus::Launched& q = gpus.launched[i];
+    EXPECT_EQ(by, q.by);
+    EXPECT_EQ(std::tuple(p.M, p.N, p.K, stream), std::tie(q.M, q.N, q.K, q.stream));
+    EXPECT_EQ(std::tuple(all[i].A, all[i].B, all[i].C), std::tie(q.A, q.B, q.C));
+    if (c_of_problem != nullptr) {
+      EXPECT_EQ(all[i].C, q.addend);
+    }
+  }
+}
+TEST_F(Calls, APlanRunsProductsWithMatricesAnywhere) {
+  auto p = problem(64, 128, 192);
+  expect_each_has_its_matrices<half>(p, "batch of 5", nullptr);
+  expect_each_has_its_matrices<bf16>(problem<bf16>(64, 128, 192), "batch of 5", nullptr);
+  expect_each_has_its_matrices<float>(problem<float>(64, 128, 192), "few_rows", nullptr);
+  p.epilogue.beta = 1, p.epilogue.addend = p.C, p.epilogue.ld_addend = p.ldc;
+  expect_each_has_its_matrices<half>(p, "linear", p.C);
+  p = problem(64, 128, 192), p.ldc = 129;  // C is copied
+  p.workspace = at(1 << 18), p.workspace_bytes = workspace_bytes(p);
+  const auto all = anywhere<half>(3);
+  gpus.launched.clear();
+  plan(p).run(all.data(), 3, nullptr, p.workspace);
+  ASSERT_EQ(6U, gpus.launched.size());
+  for (size_t i = 0; i < 3; ++i) EXPECT_EQ(all[i].A, gpus.launched[2 * i].A);
+}
+
+TEST_F(Calls, ProductsAnywhereAreRefusedByName) {
+  const auto p = problem(64, 128, 192);
+  const auto kept = plan(p);
+  auto all = anywhere<half>(3);
+  EXPECT_EQ("the count is -1, but must not be negative",
+            refusal([&] { kept.run(all.data(), -1); }));
+  all[2].B = nullptr;
+  EXPECT_EQ("B of product 2 is null, but has to be on GPU 0",
+            refusal([&] { kept.run(all.data(), 3); }));
+  all[2].B = all[0].B, ++all[1].C;
+  EXPECT_EQ(unpromised("C of product 1", all[1].C, 16), refusal([&] { kept.run(all.data(), 3); }));
+  EXPECT_EQ("the plan is of a batch of 2, and not of one product", refusal([&] {
+              plan(p, {false, false, {2, 8, 8, 8192}}).run(all.data(), 3);
+            }));
+  gpus.launched.clear();
+  kept.run(nullptr, 0);
+  plan(problem(0, 128, 192)).run(all.data(), 3);
+  EXPECT_TRUE(gpus.launched.empty());
 }
 
 TEST_F(Calls, AnEmptyBatchIsNothing) {
@@ -515,6 +618,8 @@ TEST_F(Calls, NumbersAlongKGoToTheirStage) {
   expect_launches(along_k<int8_t, int8_t>(), {}, "int8 to int8");
   expect_launches(along_k<half, float>(), {}, "fp16 to fp32");
   expect_launches(along_k<bf16, float>(), {}, "bf16 to fp32");
+  expect_launches(along_k<half, e4m3>(), {}, "fp16 to e4m3");
+  expect_launches(along_k<bf16, e4m3>(), {}, "bf16 to e4m3");
   auto floats = along_k<float, float>();
   expect_launches(floats, as_tf32, "fp32 as tf32");
   EXPECT_EQ(0U, workspace_bytes(floats, as_tf32));
@@ -585,6 +690,13 @@ TEST_F(Calls, NumbersAlongKAreRefusedByName) {
   auto halves = along_k<half, float>();
   halves.transposed_b = false, halves.ldb = 128;
   refuses(halves, "fp16 to fp32 needs A by rows, M x K, and B by columns, N x K");
+  auto to_fp8 = along_k<bf16, e4m3>();
+  to_fp8.epilogue.activation = Activation::RELU;
+  refuses(to_fp8, "this kernel's epilogue has alpha and column_scale, and nothing else");
+  to_fp8 = along_k<bf16, e4m3>(), to_fp8.epilogue.zero_point = 1;
+  refuses(to_fp8, "this kernel's epilogue has alpha and column_scale, and nothing else");
+  to_fp8 = along_k<bf16, e4m3>(), to_fp8.epilogue.column_scale = of_the_host;
+  refuses(to_fp8, "column_scale is in the host's memory, but has to be on GPU 0");
   const auto kept = plan(along_k<e4m3, bf16>());
   const auto good = along_k<e4m3, bf16>();
   EXPECT_EQ(unpromised("A", good.A + 1, 16),

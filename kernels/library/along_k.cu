@@ -1,11 +1,12 @@
 // The stages for numbers that tensor cores read along K alone, each with the tile that it chooses;
-// and 17's kernel for 16 bits with a C of fp32.
+// and 17's kernel for 16 bits with a C of fp32 or e4m3.
 #include "../17_fp8.cuh"
 #include "../17c_block_scaled.cuh"
 #include "../19_tf32.cuh"
 #include "../20_int8.cuh"
 #include "../to_float.cuh"
 #include "launch.h"
+#include "to_fp8.cuh"
 
 namespace ladder::library {
 
@@ -15,6 +16,8 @@ void launch_along_k(const Gemm<In, Out>& p) {
     tf32_products::gemm(p);
   else if constexpr (std::is_same_v<In, int8_t>)
     int8::gemm(p);
+  else if constexpr (std::is_same_v<Out, e4m3>)
+    to_fp8::gemm(p);
   else if constexpr (sizeof(In) == 2)
     to_float::gemm(p);
   else if (p.scales.a || p.scales.b)
@@ -29,6 +32,8 @@ template void launch_along_k(const Gemm<int8_t, int8_t>&);
 template void launch_along_k(const Gemm<tf32, float>&);
 template void launch_along_k(const Gemm<half, float>&);
 template void launch_along_k(const Gemm<bf16, float>&);
+template void launch_along_k(const Gemm<half, e4m3>&);
+template void launch_along_k(const Gemm<bf16, e4m3>&);
 
 template <class In, class Out>
 std::string stage_along_k(const Gemm<In, Out>& p) {
@@ -36,6 +41,8 @@ std::string stage_along_k(const Gemm<In, Out>& p) {
     return "19 tf32, 128x128 or 128x256";
   else if constexpr (std::is_same_v<In, int8_t>)
     return "20 int8, " + name(first_done(int8::CONFIGURATIONS<Out>, p));
+  else if constexpr (std::is_same_v<Out, e4m3>)
+    return "17 to e4m3, " + name(first_done(to_fp8::CONFIGURATIONS<In>, p));
   else if constexpr (sizeof(In) == 2)
     return "17 to fp32, " + name(first_done(to_float::CONFIGURATIONS<In>, p));
   else if (p.scales.a || p.scales.b)
@@ -50,6 +57,8 @@ template std::string stage_along_k(const Gemm<int8_t, int8_t>&);
 template std::string stage_along_k(const Gemm<tf32, float>&);
 template std::string stage_along_k(const Gemm<half, float>&);
 template std::string stage_along_k(const Gemm<bf16, float>&);
+template std::string stage_along_k(const Gemm<half, e4m3>&);
+template std::string stage_along_k(const Gemm<bf16, e4m3>&);
 
 uint64_t tf32_bytes(const Gemm<tf32, float>& p) {
   return tf32_products::workspace_bytes<tf32_products::Way::ROUNDED>(p);

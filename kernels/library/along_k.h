@@ -1,7 +1,7 @@
 #pragma once
 // What the library does about numbers that tensor cores read along K alone, those of 8 bits and
-// tf32, and about 16 bits with a C of fp32: a stage takes the problem as it is, or it is refused.
-// Plain C++.
+// tf32, and about 16 bits with a C of fp32 or e4m3: a stage takes the problem as it is, or it is
+// refused. Plain C++.
 #include <cstdint>
 #include <stdexcept>
 #include <string>
@@ -12,6 +12,19 @@
 #include "plan.h"
 
 namespace ladder::library {
+
+// The contract of a C of e4m3, which has a factor for all of it and one for each column. Throws
+// std::invalid_argument.
+template <class In, class Out>
+void require_valid_scaling(const Gemm<In, Out>& p) {
+  require_valid_matrices(p);
+  require_no_groups(p);
+  const Epilogue<Out>& e = p.epilogue;
+  if (e.row_scale || e.beta != 0 || e.bias || e.activation != Activation::NONE || e.residual ||
+      e.zero_point != 0)
+    throw std::invalid_argument(
+        "this kernel's epilogue has alpha and column_scale, and nothing else");
+}
 
 // Throws std::invalid_argument, naming what the stage does not take. `type` is in words.
 template <class In, class Out>
@@ -28,6 +41,8 @@ void require_possible_along_k(const Gemm<In, Out>& p, const std::string& type, c
     throw std::invalid_argument("transposed_c is set, but C of " + type + " is by rows");
   if constexpr (std::is_same_v<Out, int8_t>)
     require_valid_requantisation(p);
+  else if constexpr (sizeof(Out) == 1)
+    require_valid_scaling(p);
   else  // 19 transposes what is not stored along K
     require_valid(p, IS_TF32 || HAS_16_BITS ? Layouts::ANY : Layouts::USUAL);
   if (HAS_16_BITS && (p.transposed_a || !p.transposed_b))
@@ -61,7 +76,7 @@ std::string along_k_in_words(const Plan& plan, const Gemm<In, Out>& p, const std
   std::string text = in_words(p, type, gpu);
   if (plan.way == Way::NOTHING) return text + "nothing: C is empty\n";
   if (plan.way == Way::ZEROS)
-    return text + (sizeof(Out) == 1 ? "the zero point" : "zeros") + ", for K is 0\n";
+    return text + (std::is_same_v<Out, int8_t> ? "the zero point" : "zeros") + ", for K is 0\n";
   const auto turned = [&](const char* name) {
     text += std::string("first, 19's pass that transposes ") + name +
             " to the workspace: tensor cores read it along K\n";

@@ -4,6 +4,7 @@
 #include <new>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "../gemm.h"
 #include "../ladder.h"
@@ -75,7 +76,7 @@ ladder::Gemm<In, Out> problem_of(const ladder_problem& p) {
 template <class Call>
 void with(const ladder_problem* p, const Call& call) {
   require_not_null("problem", p);
-  require_among("type", p->type, LADDER_BF16_FP32 + 1);
+  require_among("type", p->type, LADDER_BF16_E4M3 + 1);
   require_among("activation", p->activation, static_cast<int>(ladder::Activation::SILU) + 1);
   const ladder::GemmOptions options{p->fixed_tile != 0,
                                     p->transposed_c != 0,
@@ -98,6 +99,10 @@ void with(const ladder_problem* p, const Call& call) {
       return call(problem_of<half, float>(*p), options);
     case LADDER_BF16_FP32:
       return call(problem_of<bf16, float>(*p), options);
+    case LADDER_FP16_E4M3:
+      return call(problem_of<half, e4m3>(*p), options);
+    case LADDER_BF16_E4M3:
+      return call(problem_of<bf16, e4m3>(*p), options);
     default:
       return call(problem_of<float, float>(*p), options);
   }
@@ -106,11 +111,11 @@ void with(const ladder_problem* p, const Call& call) {
 }  // namespace
 
 struct ladder_plan {
-  std::variant<ladder::KeptPlan<half, half>, ladder::KeptPlan<bf16, bf16>,
-               ladder::KeptPlan<float, float>, ladder::KeptPlan<e4m3, bf16>,
-               ladder::KeptPlan<e5m2, bf16>, ladder::KeptPlan<int8_t, int32_t>,
-               ladder::KeptPlan<int8_t, int8_t>, ladder::KeptPlan<half, float>,
-               ladder::KeptPlan<bf16, float>>
+  std::variant<
+      ladder::KeptPlan<half, half>, ladder::KeptPlan<bf16, bf16>, ladder::KeptPlan<float, float>,
+      ladder::KeptPlan<e4m3, bf16>, ladder::KeptPlan<e5m2, bf16>, ladder::KeptPlan<int8_t, int32_t>,
+      ladder::KeptPlan<int8_t, int8_t>, ladder::KeptPlan<half, float>,
+      ladder::KeptPlan<bf16, float>, ladder::KeptPlan<half, e4m3>, ladder::KeptPlan<bf16, e4m3>>
       kept;
 };
 
@@ -165,10 +170,21 @@ ladder_status ladder_plan_workspace_bytes(const ladder_plan* plan, uint64_t* byt
 namespace {
 
 template <class In, class Out>
-void run(const ladder::KeptPlan<In, Out>& kept, const void* A, const void* B, void* C, void* stream,
-         void* workspace) {
-  kept.run(static_cast<const In*>(A), static_cast<const In*>(B), static_cast<Out*>(C),
-           static_cast<CUstream_st*>(stream), workspace);
+ladder::Matrices<In, Out> of(const ladder_matrices& m) {
+  return {static_cast<const In*>(m.A), static_cast<const In*>(m.B), static_cast<Out*>(m.C)};
+}
+template <class In, class Out>
+void run(const ladder::KeptPlan<In, Out>& kept, const ladder_matrices& matrices,
+         CUstream_st* stream, void* workspace) {
+  const auto [A, B, C] = of<In, Out>(matrices);
+  kept.run(A, B, C, stream, workspace);
+}
+template <class In, class Out>
+void run_all(const ladder::KeptPlan<In, Out>& kept, const ladder_matrices* all, int count,
+             CUstream_st* stream, void* workspace) {
+  std::vector<ladder::Matrices<In, Out>> of_these_types;
+  for (int i = 0; i < count; ++i) of_these_types.push_back(of<In, Out>(all[i]));
+  kept.run(of_these_types.data(), count, stream, workspace);
 }
 
 }  // namespace
@@ -177,7 +193,24 @@ ladder_status ladder_plan_run(const ladder_plan* plan, const void* A, const void
                               void* stream, void* workspace) {
   return status_of([&] {
     require_not_null("plan", plan);
-    std::visit([&](const auto& kept) { run(kept, A, B, C, stream, workspace); }, plan->kept);
+    std::visit(
+        [&](const auto& kept) {
+          run(kept, {A, B, C}, static_cast<CUstream_st*>(stream), workspace);
+        },
+        plan->kept);
+  });
+}
+
+ladder_status ladder_plan_run_all(const ladder_plan* plan, const ladder_matrices* all,
+                                  int32_t count, void* stream, void* workspace) {
+  return status_of([&] {
+    require_not_null("plan", plan);
+    if (count > 0) require_not_null("all", all);
+    std::visit(
+        [&](const auto& kept) {
+          run_all(kept, all, count, static_cast<CUstream_st*>(stream), workspace);
+        },
+        plan->kept);
   });
 }
 

@@ -9,7 +9,9 @@
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <set>
+#include <vector>
 
 #include "../launch.cuh"
 #include "../types.cuh"
@@ -78,11 +80,15 @@ template <>
 constexpr const char* NAME<half, float> = "fp16 to fp32";
 template <>
 constexpr const char* NAME<bf16, float> = "bf16 to fp32";
+template <>
+constexpr const char* NAME<half, e4m3> = "fp16 to e4m3";
+template <>
+constexpr const char* NAME<bf16, e4m3> = "bf16 to e4m3";
 
 // Numbers that tensor cores read along K alone have a stage each, which takes the problem as it is,
-// and so has a C of fp32 of 16 bits.
+// and so has a C of fp32 or e4m3 of 16 bits.
 template <class In, class Out>
-constexpr bool HAS_ITS_STAGE = ALONG_K<In> || (sizeof(In) == 2 && sizeof(Out) == 4);
+constexpr bool HAS_ITS_STAGE = ALONG_K<In> || (sizeof(In) == 2 && !std::is_same_v<In, Out>);
 template <class In, class Out>
 bool is_along_k(const GemmOptions& options) {
   return HAS_ITS_STAGE<In, Out> || (std::is_same_v<In, float> && options.tf32);
@@ -140,9 +146,11 @@ Plan plan_of_any_layout(const Gemm<T, T>& p, const GemmOptions& options) {
     return uint64_t{0};
   });
   const Batch& batch = options.batch;
-  if (!options.transposed_c && is_for_groups(made, p, TYPE<T>, current_gpu(), batch.count,
-                                             batch.stride_a, batch.stride_b, batch.stride_c))
-    made.way = Way::GROUPED;
+  if (batch.count > 1 && !options.transposed_c && is_for_batch(made, p, current_gpu()))
+    made.way =
+        is_for_groups(p, TYPE<T>, batch.count, batch.stride_a, batch.stride_b, batch.stride_c)
+            ? Way::GROUPED
+            : Way::BATCH;
   return made;
 }
 template <class In, class Out>
@@ -193,7 +201,7 @@ std::string reasons(const Plan& plan, const Gemm<In, Out>& p, const GemmOptions&
          by_kind(
              p, options, [&](const auto& p) { return along_k_in_words(plan, p); },
              [&](const auto& p) { return in_words(plan, p); }) +
-         (options.batch.count > 1 && plan.way != Way::GROUPED
+         (options.batch.count > 1 && plan.way != Way::GROUPED && plan.way != Way::BATCH
               ? "each product of the batch is launched by itself\n"
               : "");
 }
@@ -219,8 +227,8 @@ void log_once(const Plan& plan, const Gemm<In, Out>& p, const GemmOptions& optio
   std::fputs(("ladder: " + reasons(plan, p, options)).c_str(), stderr);
 }
 
-std::string at_another_place(const char* name, const char* where, int device) {
-  return std::string(name) + " is " + where + ", but has to be on GPU " + std::to_string(device);
+std::string at_another_place(const std::string& name, const char* where, int device) {
+  return name + " is " + where + ", but has to be on GPU " + std::to_string(device);
 }
 // Where a matrix is, which kernels would only tell by a fault that ends the context.
 void require_on_device(const char* name, const void* address) {
@@ -346,7 +354,16 @@ template <class In, class Out>
 void carry_out(const Plan& plan, const Gemm<In, Out>& p, const GemmOptions& options) {
 #if LADDER_HAS_WGMMA
   if constexpr (std::is_same_v<Gemm<In, Out>, Gemm<half, half>>)
-    if (plan.way == Way::GROUPED) return launch_batch(p, options.batch.count);
+    if (plan.way == Way::GROUPED) return launch_groups(p, options.batch.count);
+  if constexpr (std::is_same_v<In, Out> && sizeof(In) == 2)
+    if (plan.way == Way::BATCH) {
+      std::vector<Matrices<In, Out>> all;
+      for (int i = 0; i < options.batch.count; ++i) {
+        const Gemm<In, Out> product = product_of(p, options.batch, i);
+        all.push_back({product.A, product.B, product.C});
+      }
+      return launch_batch(p, all.data(), options.batch.count);
+    }
 #endif
   for (int i = 0; i < options.batch.count; ++i)
     by_kind(
@@ -376,16 +393,45 @@ struct Kept {
   uint64_t workspace_bytes;
   int device;
   bool addend_is_c, residual_is_c;
+  bool is_for_batch;  // run() of several
 
+  // Each for run() of one product, or for product number `product` of several.
   template <class T>
-  void require(const char* name, const T* address, const T* of_problem) const {
-    if (address == nullptr) throw std::invalid_argument(at_another_place(name, "null", device));
+  void require(const char* name, const T* address, const T* of_problem,
+               std::optional<int> product) const {
     const uint64_t unit = promised(of_problem, sizeof(T));
-    if (reinterpret_cast<uintptr_t>(address) % unit != 0)
-      throw std::invalid_argument("the address of " + std::string(name) + " is " +
-                                  std::to_string(reinterpret_cast<uintptr_t>(address)) +
-                                  ", but the plan was promised a multiple of " +
-                                  std::to_string(unit));
+    if (address != nullptr && reinterpret_cast<uintptr_t>(address) % unit == 0) return;
+    std::string what = name;
+    if (product) what += " of product " + std::to_string(*product);
+    throw std::invalid_argument(address == nullptr
+                                    ? at_another_place(what, "null", device)
+                                    : "the address of " + what + " is " +
+                                          std::to_string(reinterpret_cast<uintptr_t>(address)) +
+                                          ", but the plan was promised a multiple of " +
+                                          std::to_string(unit));
+  }
+  void require(const Matrices<In, Out>& of, std::optional<int> product = {}) const {
+    if (plan.way != Way::ZEROS) {
+      require("A", of.A, problem.A, product);
+      require("B", of.B, problem.B, product);
+    }
+    require("C", of.C, problem.C, product);
+  }
+  void require_its_device() const {
+    if (const int current = current_device(); current != device)
+      throw std::invalid_argument("the plan is for GPU " + std::to_string(device) +
+                                  ", but the current device is GPU " + std::to_string(current));
+  }
+  bool is_empty() const { return plan.way == Way::NOTHING || options.batch.count == 0; }
+  // The problem of these matrices.
+  Gemm<In, Out> at(const Matrices<In, Out>& of, CUstream_st* stream, void* workspace) const {
+    Gemm<In, Out> p = problem;
+    p.A = of.A, p.B = of.B, p.C = of.C, p.stream = stream;
+    if (addend_is_c) p.epilogue.addend = of.C;
+    if (residual_is_c) p.epilogue.residual = of.C;
+    p.workspace = workspace, p.workspace_bytes = workspace_bytes;
+    require_workspace(p, workspace_bytes);
+    return p;
   }
 };
 }  // namespace library
@@ -406,32 +452,42 @@ KeptPlan<In, Out>::KeptPlan(const Gemm<In, Out>& problem, const GemmOptions& opt
   const bool addend_is_c = problem.C && e.addend == problem.C,
              residual_is_c = problem.C && e.residual == problem.C;
   if (!is_empty) require_on_device(problem);
-  kept_ = std::make_shared<const Kept<In, Out>>(
-      Kept<In, Out>{problem, options, plan, plan.workspace_bytes(sizeof(In)), current_device(),
-                    addend_is_c, residual_is_c});
+  kept_ = std::make_shared<const Kept<In, Out>>(Kept<In, Out>{
+      problem, options, plan, plan.workspace_bytes(sizeof(In)), current_device(), addend_is_c,
+      residual_is_c, !options.transposed_c && is_for_batch(plan, planned, current_gpu())});
 }
 
 template <class In, class Out>
 void KeptPlan<In, Out>::run(const In* A, const In* B, Out* C, CUstream_st* stream,
                             void* workspace) const {
-  using namespace library;
-  const Kept<In, Out>& kept = *kept_;
-  if (const int device = current_device(); device != kept.device)
-    throw std::invalid_argument("the plan is for GPU " + std::to_string(kept.device) +
-                                ", but the current device is GPU " + std::to_string(device));
-  if (kept.plan.way == Way::NOTHING || kept.options.batch.count == 0) return;
-  Gemm<In, Out> p = kept.problem;
-  if (kept.plan.way != Way::ZEROS) {
-    kept.require("A", A, p.A);
-    kept.require("B", B, p.B);
-  }
-  kept.require("C", C, p.C);
-  p.A = A, p.B = B, p.C = C, p.stream = stream;
-  if (kept.addend_is_c) p.epilogue.addend = C;
-  if (kept.residual_is_c) p.epilogue.residual = C;
-  p.workspace = workspace, p.workspace_bytes = kept.workspace_bytes;
-  require_workspace(p, kept.workspace_bytes);
-  carry_out(kept.plan, p, kept.options);
+  const library::Kept<In, Out>& kept = *kept_;
+  kept.require_its_device();
+  if (kept.is_empty()) return;
+  kept.require({A, B, C});
+  library::carry_out(kept.plan, kept.at({A, B, C}, stream, workspace), kept.options);
+}
+
+template <class In, class Out>
+void KeptPlan<In, Out>::run(const Matrices<In, Out>* all, int count, CUstream_st* stream,
+                            void* workspace) const {
+  const library::Kept<In, Out>& kept = *kept_;
+  kept.require_its_device();
+  if (kept.options.batch.count != 1)
+    throw std::invalid_argument("the plan is of a batch of " +
+                                std::to_string(kept.options.batch.count) +
+                                ", and not of one product");
+  if (count < 0)
+    throw std::invalid_argument("the count is " + std::to_string(count) +
+                                ", but must not be negative");
+  if (kept.is_empty() || count == 0) return;
+  for (int i = 0; i < count; ++i) kept.require(all[i], i);
+#if LADDER_HAS_WGMMA
+  if constexpr (std::is_same_v<In, Out> && sizeof(In) == 2)
+    if (kept.is_for_batch && count > 1)
+      return library::launch_batch(kept.at(all[0], stream, workspace), all, count);
+#endif
+  for (int i = 0; i < count; ++i)
+    library::carry_out(kept.plan, kept.at(all[i], stream, workspace), kept.options);
 }
 
 template <class In, class Out>
@@ -489,6 +545,8 @@ LADDER_INSTANTIATE(int8_t, int32_t)
 LADDER_INSTANTIATE(int8_t, int8_t)
 LADDER_INSTANTIATE(half, float)
 LADDER_INSTANTIATE(bf16, float)
+LADDER_INSTANTIATE(half, e4m3)
+LADDER_INSTANTIATE(bf16, e4m3)
 #undef LADDER_INSTANTIATE
 
 }  // namespace ladder

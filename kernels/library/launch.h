@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-#include "../extensions.h"
+#include "../gemm.h"
 #include "../tuned/model.h"
 #include "../types.cuh"
 #include "copies.h"
@@ -36,16 +36,19 @@ template <class T>
 void launch_linear(const tuned::Candidate& c, const Gemm<T, T>& p);
 
 // Numbers that tensor cores read along K alone, with wgmma: 17, or with scales of blocks 17c;
-// 19; 20; and 17's kernel for 16 bits with a C of fp32. The stage and its tile in words; and the
-// workspace of 19.
+// 19; 20; and 17's kernel for 16 bits with a C of fp32 or e4m3. The stage and its tile in words;
+// and the workspace of 19.
 template <class In, class Out>
 void launch_along_k(const Gemm<In, Out>& p);
 template <class In, class Out>
 std::string stage_along_k(const Gemm<In, Out>& p);
 uint64_t tf32_bytes(const Gemm<tf32, float>& p);
 
-// 21, of `count` products of p's sizes whose matrices lie behind each other, without gaps.
-void launch_batch(Gemm<half, half> p, int count);
+// Of `count` products of p's sizes: 21, whose matrices lie behind each other, without gaps; and
+// the kernel of batch.cuh, wherever they lie.
+void launch_groups(Gemm<half, half> p, int count);
+template <class T>
+void launch_batch(const Gemm<T, T>& p, const Matrices<T, T>* matrices, int count);
 
 // The epilogue of a product of zeros: 16's, or in fp32 that of 05c.
 template <class T>

@@ -46,7 +46,8 @@ enum class Way {
   SPLIT_K,   // 05c
   SWIZZLE,   // 07b
   GROUPED,   // 21, of a whole batch
-  ALONG_K,   // 17, 17c, 19, 20 or to_float
+  BATCH,     // a launch for each 64 of a batch
+  ALONG_K,   // 17, 17c, 19, 20, to_float or to_fp8
 };
 
 // A matrix that has a place in the workspace: `rows` of `columns` elements, `ld` apart.
@@ -265,20 +266,25 @@ std::string in_words(const Gemm<In, Out>& p, const std::string& type, const Gpu&
          (is_product_alone(p.epilogue) ? "" : ", with an epilogue") + ", on " + gpu.name + "\n";
 }
 
-// Whether 21 takes a batch: products of fp16 alone, all by rows that begin on 16 bytes, one behind
-// the other without gaps. It is worth it where C of one of them has few tiles: a launch by itself
-// ends with a wave that leaves multiprocessors idle. Measured on an H100: two waves of tiles of
-// 128x256, or less.
+// Whether a batch of such products is worth fewer launches than products: 16 bits with wgmma, A by
+// rows, rows that begin on 16 bytes, no epilogue. It is where C of one of them has few tiles: a
+// launch by itself ends with a wave that leaves multiprocessors idle. Measured on an H100: two
+// waves of tiles of 128x256, or less.
 template <class In, class Out>
-bool is_for_groups(const Plan& plan, const Gemm<In, Out>& p, Type type, const Gpu& gpu,
-                   int64_t count, int64_t stride_a, int64_t stride_b, int64_t stride_c) {
+bool is_for_batch(const Plan& plan, const Gemm<In, Out>& p, const Gpu& gpu) {
   const bool is_possible =
-      type == Type::FP16 && (plan.way == Way::PRODUCT || plan.way == Way::LINEAR) &&
-      plan.tile != &FIXED_TILE && is_product_alone(p.epilogue) && !p.transposed_a &&
-      !p.transposed_b && !plan.a && !plan.b && !plan.c && count * p.M <= MAX_DIMENSION &&
-      stride_a == p.M * p.lda && stride_b == p.K * p.ldb && stride_c == p.M * p.ldc;
+      (plan.way == Way::PRODUCT || plan.way == Way::LINEAR || plan.way == Way::LAYOUT) &&
+      plan.tile != &FIXED_TILE && is_product_alone(p.epilogue) && !p.transposed_a && !plan.a &&
+      !plan.b && !plan.c;
   const int64_t elements = int64_t{p.M} * p.N, of_two_waves = 2 * 128 * 256 * gpu.multiprocessors;
-  return count > 1 && is_possible && elements <= of_two_waves;
+  return is_possible && elements <= of_two_waves;
+}
+// And whether 21 takes it: fp16 by rows, one product behind the other without gaps.
+template <class In, class Out>
+bool is_for_groups(const Gemm<In, Out>& p, Type type, int64_t count, int64_t stride_a,
+                   int64_t stride_b, int64_t stride_c) {
+  return type == Type::FP16 && !p.transposed_b && count * p.M <= MAX_DIMENSION &&
+         stride_a == p.M * p.lda && stride_b == p.K * p.ldb && stride_c == p.M * p.ldc;
 }
 
 // A plan in words. `few_rows` is the stage and its configuration where the way is FEW_ROWS: 05e's
@@ -362,6 +368,9 @@ std::string in_words(const Plan& plan, const Gemm<In, Out>& p, Type type, const 
       break;
     case Way::GROUPED:
       line("stage 21 grouped, of the whole batch: C of one product has two waves of tiles or less");
+      break;
+    case Way::BATCH:
+      line("13's kernel for each 64 of the batch: C of one product has two waves of tiles or less");
       break;
     case Way::SWIZZLE:
       line("stage 07b swizzle" + within + ": the faster ones need wgmma (sm_90a), which " +

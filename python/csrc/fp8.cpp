@@ -50,9 +50,7 @@ bool is_for_us(const Tensor& a, const Tensor& b, const OptionalTensor& bias,
     return false;
   const auto of_a = lies(a, false), of_b = lies(b, true);
   if (!of_a || !of_a->aligned || !of_b || !of_b->aligned) return false;
-  int major = 0;
-  C10_CUDA_CHECK(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, a.get_device()));
-  return major == 9;
+  return is_hopper(a);
 }
 
 Tensor scaled_mm(const Tensor& a, const Tensor& b, const Tensor& scale_a, const Tensor& scale_b,

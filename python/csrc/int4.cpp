@@ -90,10 +90,7 @@ Tensor linear_int4(const Tensor& input, const Tensor& packed, int64_t out_featur
               "Expected all tensors to be on the same device, but input is on ", input.device(),
               " and packed is on ", packed.device());
   const c10::cuda::CUDAGuard guard(input.device());
-  int major = 0;
-  C10_CUDA_CHECK(
-      cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, input.get_device()));
-  TORCH_CHECK(major == 9, "linear_int4 needs a Hopper GPU");
+  TORCH_CHECK(is_hopper(input), "linear_int4 needs a Hopper GPU");
   const Tensor rows = input.dim() == 1 ? input.unsqueeze(0) : input.flatten(0, -2);
   const int64_t M = rows.size(0), K = rows.size(1), N = out_features;
   TORCH_CHECK(N >= 0 && std::max({M, N, K}) <= MOST_ELEMENTS, "a dimension of the product ", M, "x",

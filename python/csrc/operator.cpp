@@ -13,9 +13,6 @@
 #include <ATen/ops/silu.h>
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
-#include <ladder/gemm.h>
 #include <torch/csrc/autograd/custom_function.h>
 #include <torch/library.h>
 
@@ -23,7 +20,7 @@
 #include <string>
 #include <vector>
 
-#include "to_float.h"
+#include "along_k.h"
 #include "way.h"
 
 namespace gemm_ladder {
@@ -134,9 +131,10 @@ ladder::Gemm<T, T> problem(const Tensor& a, const Tensor& b, const OptionalTenso
 
 template <class T>
 void into(const Tensor& a, const Tensor& b, const OptionalTensor& bias, Activation activation,
-          const Tensor& c) {
+          const Tensor& c, bool tf32) {
   ladder::Gemm<T, T> p = problem<T>(a, b, bias, activation, c);
   ladder::GemmOptions options;
+  options.tf32 = tf32;
   if (a.dim() == 3)
     options.batch = {static_cast<int>(a.size(0)), a.stride(0), b.stride(0), c.stride(0)};
   Tensor workspace;  // the allocator gives it to others only on the same stream
@@ -148,14 +146,14 @@ void into(const Tensor& a, const Tensor& b, const OptionalTensor& bias, Activati
 }
 
 void into(const Tensor& a, const Tensor& b, const OptionalTensor& bias, Activation activation,
-          const Tensor& c) {
+          const Tensor& c, bool tf32) {
   switch (a.scalar_type()) {
     case at::kHalf:
-      return into<half>(a, b, bias, activation, c);
+      return into<half>(a, b, bias, activation, c, tf32);
     case at::kBFloat16:
-      return into<__nv_bfloat16>(a, b, bias, activation, c);
+      return into<__nv_bfloat16>(a, b, bias, activation, c, tf32);
     default:
-      return into<float>(a, b, bias, activation, c);
+      return into<float>(a, b, bias, activation, c, tf32);
   }
 }
 
@@ -163,18 +161,12 @@ void into(const Tensor& a, const Tensor& b, const OptionalTensor& bias, Activati
 // matrices of which neither rows nor columns are contiguous, and a C that is not by rows. So is a
 // batch of C's with gaps, which no single launch writes.
 void into_any(const Tensor& a, const Tensor& b, const OptionalTensor& bias, Activation activation,
-              const Tensor& c) {
+              const Tensor& c, bool tf32) {
   const auto named = [](const Tensor& t) { return stored(t) ? t : t.contiguous(); };
   const bool is_named = c.dim() == 3 ? c.is_contiguous() : lies(c, false).has_value();
   const Tensor to = is_named ? c : at::empty(c.sizes(), c.options());
-  into(named(a), named(b), bias ? OptionalTensor(bias->contiguous()) : bias, activation, to);
+  into(named(a), named(b), bias ? OptionalTensor(bias->contiguous()) : bias, activation, to, tf32);
   if (!to.is_same(c)) c.copy_(to);
-}
-
-bool is_hopper(const Tensor& t) {
-  int major = 0;
-  C10_CUDA_CHECK(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, t.get_device()));
-  return major == 9;
 }
 
 Tensor by(const Way& way, const Tensor& a, const Tensor& b, const OptionalTensor& bias,
@@ -184,7 +176,7 @@ Tensor by(const Way& way, const Tensor& a, const Tensor& b, const OptionalTensor
   auto sizes = a.sizes().vec();
   sizes.back() = b.size(-1);
   const Tensor c = at::empty(sizes, a.options());
-  into_any(a, b, bias, activation, c);
+  into_any(a, b, bias, activation, c, way.tf32);
   return c;
 }
 
@@ -209,25 +201,6 @@ Tensor copied_mm(const Tensor& a, const Tensor& b, const OptionalTensor& bias, N
   return by(with_copies(a, b), a, b, bias, activation);
 }
 
-// As to_float.cuh reads it: rows that begin on 16 bytes.
-Tensor by_rows(const Tensor& t) {
-  const auto of_t = lies(t, false);
-  if (of_t && of_t->aligned && of_t->ld * t.element_size() < MOST_ROW_BYTES) return t;
-  return with_aligned_rows(t.size(0), t.size(1), t.options()).copy_(t);
-}
-template <class T>
-void to_float_into(const Tensor& a, const Tensor& b, const Tensor& c) {
-  ladder::Gemm<T, float> p{};
-  p.M = static_cast<int>(a.size(0)), p.N = static_cast<int>(b.size(0));
-  p.K = static_cast<int>(a.size(1));
-  p.A = static_cast<const T*>(a.const_data_ptr()), p.lda = lies(a, false)->ld;
-  p.B = static_cast<const T*>(b.const_data_ptr()), p.ldb = lies(b, false)->ld;
-  p.C = c.mutable_data_ptr<float>(), p.ldc = lies(c, false)->ld;
-  p.transposed_b = true;
-  p.stream = c10::cuda::getCurrentCUDAStream(a.get_device());
-  multiply(p);
-}
-
 // Of matrices of 16 bits the product in fp32, as are the bias' sum and the activation.
 Tensor mm_to_float(const Tensor& a, const Tensor& b, const OptionalTensor& bias, Name name) {
   const Activation activation = activation_of(name);
@@ -245,11 +218,9 @@ Tensor mm_to_float(const Tensor& a, const Tensor& b, const OptionalTensor& bias,
   if (!a.is_cuda() || !is_hopper(a) || std::min({M, N, K}) == 0 ||
       std::max({M, N, K}) > MOST_ELEMENTS)
     return finished(at::mm(a.to(at::kFloat), b.to(at::kFloat)));
-  const Tensor c = with_aligned_rows(M, N, a.options().dtype(at::kFloat));
-  const Tensor rows_of_a = by_rows(a), columns_of_b = by_rows(b.t());
-  type == at::kHalf ? to_float_into<half>(rows_of_a, columns_of_b, c)
-                    : to_float_into<__nv_bfloat16>(rows_of_a, columns_of_b, c);
-  return finished(c.contiguous());
+  const auto options = a.options().dtype(at::kFloat);
+  return finished(type == at::kHalf ? along_k<half, float>(a, b, options)
+                                    : along_k<__nv_bfloat16, float>(a, b, options));
 }
 
 using Signature = Tensor(const Tensor&, const Tensor&, const OptionalTensor&, Name);
@@ -323,9 +294,9 @@ void matmul_out(const Tensor& a, const Tensor& b, const OptionalTensor& bias, Na
     sizes.back() = b.size(-1);
     check_shape(sizes);
     const c10::cuda::CUDAGuard guard(a.device());
-    if (way_of(a, b, !bias && !name).by == Way::TORCH || !is_hopper(a))
-      return by_torch_into(a, b, bias, activation, out);
-    return into_any(a, b, bias, activation, out);
+    const Way way = way_of(a, b, !bias && !name);
+    if (way.by == Way::TORCH || !is_hopper(a)) return by_torch_into(a, b, bias, activation, out);
+    return into_any(a, b, bias, activation, out, way.tf32);
   }
   const Tensor c = matmul(a, b, bias, name);
   check_shape(c.sizes());
@@ -439,12 +410,19 @@ std::string explain(const Tensor& a, const Tensor& b) {
   const Way way = way_of(a, b);
   if (way.by == Way::TORCH) return std::string("torch's own: ") + way.why;
   if (a.is_cuda() && !is_hopper(a)) return "torch's own: the GPU is no Hopper";
-  std::string text = "the library";
+  std::string text = way.tf32 ? "the library, in TF32" : "the library";
   if (way.by == Way::COPIES) {
     text += std::string(" on aligned copies of") + (way.copy_a ? " a" : "") +
             (way.copy_b ? " b" : "") + (way.copy_c ? " C" : "") + ": " + way.why;
   }
-  if (a.dim() == 3) text += is_one_launch(a, b) ? ", in one launch" : ", a launch for each product";
+  if (a.dim() == 3) switch (launches_of(a, b)) {
+      case Launches::ONE:
+        return text + ", in one launch";
+      case Launches::FOR_EACH_64:
+        return text + ", a launch for each 64 products";
+      case Launches::FOR_EACH:
+        return text + ", a launch for each product";
+    }
   return text;
 }
 

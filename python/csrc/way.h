@@ -4,6 +4,8 @@
 #include <ATen/Context.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/empty.h>
+#include <c10/cuda/CUDAException.h>
+#include <cuda_runtime_api.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -17,11 +19,14 @@ constexpr int64_t ROW_BYTES = 16;
 constexpr int64_t MOST_ELEMENTS = INT32_MAX - 1024, MOST_ROW_BYTES = int64_t{1} << 40;
 // A batch of smaller products keeps the GPU busier in one launch, which torch's own always has.
 constexpr int64_t LEAST_PRODUCTS_IN_BATCH = int64_t{1} << 33;
-// Up to which the library has one launch, too (plan.h's is_for_groups): C of a product, on an H200.
+// Up to which the library has one launch, too (plan.h's is_for_batch): C of a product, on an H200.
 constexpr int64_t MOST_ELEMENTS_IN_BATCH = 2 * 128 * 256 * 132;
-// From which on that one is as fast as torch's: 96 products of 333x128x336 are, 128 of 40x256x512
-// and 16 of 1x4096x4096 are not (110%, 92% and 95%, H200).
+// From which on that one is as fast as torch's, by 21: 96 products of 333x128x336 are, 128 of
+// 40x256x512 and 16 of 1x4096x4096 are not (110%, 92% and 95%, H200).
 constexpr int64_t LEAST_ROWS_IN_BATCH = 64, LEAST_PRODUCTS_IN_ONE_LAUNCH = int64_t{1} << 23;
+// And by the kernel of batch.cuh, of which a launch has 64 products: 32 of 128x1024x1024 are, and
+// 100 of 200x264x320 are not (100% and 86%).
+constexpr int64_t MOST_IN_A_LAUNCH = 64, LEAST_PRODUCTS_ANYWHERE = int64_t{1} << 27;
 
 // How a matrix lies in memory: its rows `ld` elements apart, or its columns if transposed.
 struct Stored {
@@ -29,6 +34,12 @@ struct Stored {
   int64_t ld;
   bool aligned;  // the address and every row, or column
 };
+
+inline bool is_hopper(const at::Tensor& t) {
+  int major = 0;
+  C10_CUDA_CHECK(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, t.get_device()));
+  return major == 9;
+}
 
 // The address, or for a meta tensor what it would be from an aligned one on.
 inline uintptr_t address(const at::Tensor& t) {
@@ -93,11 +104,29 @@ inline bool copies_pay(int64_t M, int64_t N, int64_t K, bool a, bool b, bool c, 
   return with_copies < without;
 }
 
+// The tiles of 17 to 20 are of 128 rows, and divide no K: with few of them multiprocessors are
+// idle, and with one more than there are multiprocessors of an H200, too. Whether C is at least
+// such a part of the tiles that as many waves have.
+inline bool fills(int64_t M, int64_t N, double least) {
+  const auto up = [](int64_t x, int64_t unit) { return (x + unit - 1) / unit; };
+  constexpr int64_t MULTIPROCESSORS = 132, ROWS = 128;
+  for (const int64_t columns : {128, 256}) {
+    const int64_t waves = up(up(M, ROWS) * up(N, columns), MULTIPROCESSORS);
+    if (double(M) * double(N) >= least * double(waves * MULTIPROCESSORS * ROWS * columns))
+      return true;
+  }
+  return false;
+}
+// From which part on 19 is as fast as cuBLAS with TF32: 128x11008x4096 has 65% of the tiles, and
+// takes 53.7 us beside 56.2; 333x5760x2880 has 44%, and takes 59.4 beside 53.4.
+constexpr double LEAST_FILLED_IN_TF32 = 0.6;
+
 struct Way {
   enum By { LIBRARY, COPIES, TORCH } by;
   const char* why;  // it is not the library without copies
   // Where it is the library: which of them are copied first; C, which is copied afterwards.
   bool copy_a = false, copy_b = false, copy_c = false;
+  bool tf32 = false;  // by the library, which reads a as tensor cores do
 };
 
 // Whether the library takes a matrix, or each of a batch, as it lies.
@@ -121,16 +150,38 @@ inline bool is_by_columns(const at::Tensor& t) {
   return s && s->transposed;
 }
 
-// Whether the library has one launch for a whole batch, with a new C.
-inline bool is_one_launch(const at::Tensor& a, const at::Tensor& b) {
-  const auto fits = [](const at::Tensor& t) {
-    return t.is_contiguous() && t.size(2) % (ROW_BYTES / t.element_size()) == 0 &&
-           address(t) % ROW_BYTES == 0;
+// In how many launches the library has a batch, with a new C.
+enum class Launches { ONE, FOR_EACH_64, FOR_EACH };
+inline Launches launches_of(const at::Tensor& a, const at::Tensor& b) {
+  const int64_t count = a.size(0), M = a.size(1), N = b.size(2), size = a.element_size();
+  if (size != 2 || !is_taken(a) || !is_taken(b) || is_by_columns(a) ||
+      !new_rows_are_aligned(M, N, size) || M * N > MOST_ELEMENTS_IN_BATCH)
+    return Launches::FOR_EACH;
+  const bool is_for_21 = a.scalar_type() == at::kHalf && a.is_contiguous() && b.is_contiguous() &&
+                         count * M <= MOST_ELEMENTS;
+  return is_for_21 || count <= MOST_IN_A_LAUNCH ? Launches::ONE : Launches::FOR_EACH_64;
+}
+// Whether that is one, and as fast as torch's.
+inline bool is_one_fast_launch(const at::Tensor& a, const at::Tensor& b) {
+  const bool is_for_21 = a.scalar_type() == at::kHalf && a.is_contiguous() && b.is_contiguous();
+  return launches_of(a, b) == Launches::ONE && a.size(1) >= LEAST_ROWS_IN_BATCH &&
+         a.size(1) * b.size(2) * a.size(2) >=
+             (is_for_21 ? LEAST_PRODUCTS_IN_ONE_LAUNCH : LEAST_PRODUCTS_ANYWHERE);
+}
+
+// With TF32: by 19, where it need not transpose b, which takes it 6 to 14% more.
+inline Way way_in_tf32(const at::Tensor& a, const at::Tensor& b, bool is_alone) {
+  const auto as_it_is = [](const at::Tensor& t, bool transposed) {
+    const auto s = lies(t, transposed);
+    return s && s->aligned && s->ld * t.element_size() < MOST_ROW_BYTES;
   };
-  if (a.dim() != 3 || a.scalar_type() != at::kHalf || !fits(a) || !fits(b)) return false;
-  const int64_t M = a.size(1), of_C = M * b.size(2);
-  return a.size(0) * M <= MOST_ELEMENTS && of_C <= MOST_ELEMENTS_IN_BATCH &&
-         M >= LEAST_ROWS_IN_BATCH && of_C * a.size(2) >= LEAST_PRODUCTS_IN_ONE_LAUNCH;
+  const bool is_taken = a.dim() == 2 && is_alone && as_it_is(a, false) && as_it_is(b, true) &&
+                        new_rows_are_aligned(a.size(0), b.size(1), a.element_size()) &&
+                        fills(a.size(0), b.size(1), LEAST_FILLED_IN_TF32);
+  if (!is_taken) return {Way::TORCH, "in TF32 it is as fast, or faster"};
+  Way way{Way::LIBRARY, ""};
+  way.tf32 = true;
+  return way;
 }
 
 // Of a product alone, or with bias and activation, which no launch of a whole batch has.
@@ -139,14 +190,14 @@ inline Way way_of(const at::Tensor& a, const at::Tensor& b, bool is_alone = true
   if (a.is_cpu()) return torchs_own("the tensors are on the CPU");
   const auto type = a.scalar_type();
   if (type == at::kDouble) return torchs_own("the library has no float64");
-  if (type == at::kFloat && at::globalContext().allowTF32CuBLAS())
-    return torchs_own("TF32 is allowed, which the library does not use");
   if (a.numel() == 0 || b.numel() == 0) return torchs_own("there is nothing to multiply");
   const int64_t M = a.size(-2), K = a.size(-1), N = b.size(-1);
   if (std::max({M, N, K, a.size(0)}) > MOST_ELEMENTS)
     return torchs_own("a dimension is 2^31 - 1024 or more");
+  if (type == at::kFloat && at::globalContext().allowTF32CuBLAS())
+    return way_in_tf32(a, b, is_alone);
   if (a.dim() == 3 && double(M) * double(N) * double(K) < LEAST_PRODUCTS_IN_BATCH &&
-      !(is_alone && is_one_launch(a, b)))
+      !(is_alone && is_one_fast_launch(a, b)))
     return torchs_own("small products of a batch are faster in one launch");
   if (type == at::kFloat && (is_by_columns(a) || is_by_columns(b)))
     return torchs_own("of float32 the library would first transpose a copy");

@@ -1,5 +1,5 @@
 """Matrix products of the GEMM ladder as operators of PyTorch: `matmul`, `bmm` and `Linear`,
-`linear_int4`, whose weights have four bits, and `scaled_mm` of numbers of eight bits.
+`linear_int4`, whose weights have four bits, and `scaled_mm` and `int_mm` of numbers of eight bits.
 
 They are torch.ops.gemm_ladder.mm, .matmul and .linear: with gradients, under autocast, in
 torch.compile and in CUDA graphs. On a CPU, on a GPU other than Hopper, and where the library would
@@ -25,7 +25,7 @@ except OSError as error:
 from gemm_ladder.fp8 import LinearFloat8, scaled_mm  # noqa: E402
 from gemm_ladder.int4 import Int4Weight, LinearInt4, linear_int4, pack_int4  # noqa: E402
 from gemm_ladder.modules import Linear, replace_linears  # noqa: E402
-from gemm_ladder.operators import bmm, explain, linear, matmul  # noqa: E402
+from gemm_ladder.operators import bmm, explain, int_mm, linear, matmul  # noqa: E402
 
 __all__ = [
     "Int4Weight",
@@ -34,6 +34,7 @@ __all__ = [
     "LinearInt4",
     "bmm",
     "explain",
+    "int_mm",
     "linear",
     "linear_int4",
     "matmul",

@@ -12,7 +12,15 @@ gemm_ladder = pytest.importorskip(
 )
 from torch.nn import functional  # noqa: E402
 
-from gemm_ladder import Linear, bmm, explain, linear, matmul, replace_linears  # noqa: E402
+from gemm_ladder import (  # noqa: E402
+    Linear,
+    bmm,
+    explain,
+    int_mm,
+    linear,
+    matmul,
+    replace_linears,
+)
 
 OPS = torch.ops.gemm_ladder
 ACTIVATIONS = {
@@ -167,7 +175,8 @@ def test_views_of_all_kinds():
 def test_a_batch_of_large_products_by_the_library():
     a, b = integers(2, 2048, 2048), integers(2, 2048, 2056)
     assert explain(a, b) == "the library, in one launch"
-    assert explain(a, b[:1].expand(2, -1, -1)) == "the library, a launch for each product"
+    assert explain(a, b[:1].expand(2, -1, -1)) == "the library, in one launch"
+    assert explain(a.mT, b) == "the library, a launch for each product"
     assert torch.equal(matmul(a, b), torch.matmul(a, b))
     assert torch.equal(matmul(a, b.mT.contiguous().mT), torch.matmul(a, b))
     assert torch.equal(matmul(a, b[:1]), torch.matmul(a, b[:1]))
@@ -235,6 +244,167 @@ def test_out_dtype_is_refused_in_one_line():
         matmul(a, b.t(), out_dtype=torch.float32)
 
 
+# ---- e4m3 of 16 bits ---------------------------------------------------------------------------
+
+
+def e4m3(exact):
+    """The nearest, or 448."""
+    return exact.clamp(-448, 448).to(torch.float8_e4m3fn)
+
+
+def assert_same_bytes(got, expected):
+    assert got.dtype == expected.dtype and got.shape == expected.shape and got.is_contiguous()
+    assert torch.equal(got.view(torch.uint8), expected.view(torch.uint8))
+
+
+@devices
+@HALVES
+@pytest.mark.parametrize("m, n, k", [(1, 8, 8), (33, 257, 131), (300, 520, 1048), (8, 3, 0)])
+def test_a_result_in_float8_is_the_nearest(m, n, k, dtype, device):
+    """Of integers, whose sums are exact, times powers of two."""
+    a, b = integers(m, k, dtype=dtype, device=device), integers(k, n, dtype=dtype, device=device)
+    sums = a.double() @ b.double()
+    scales = 2.0 ** torch.randint(-3, 5, (n,), device=device)
+    for left in (a, a.t().contiguous().t()):
+        for right in (b, b.t().contiguous().t()):
+            got = matmul(left, right, out_dtype=torch.float8_e4m3fn, scale=0.5)
+            assert_same_bytes(got, e4m3((sums * 0.5).float()))
+    weight = b.t().contiguous()
+    made = {"out_dtype": torch.float8_e4m3fn, "scale": 0.25}
+    got = linear(a.expand(2, m, k), weight, column_scale=scales, **made)
+    assert_same_bytes(got, e4m3((sums * 0.25 * scales).float()).expand(2, m, n).contiguous())
+    apart = torch.stack((scales, scales), 1)[:, 1]
+    assert_same_bytes(linear(a, weight, column_scale=apart, **made), got[0])
+
+
+@devices
+def test_a_result_in_float8_compiles(device):
+    a, b = uniform(48, 64, dtype=HALF, device=device), uniform(64, 32, dtype=HALF, device=device)
+    compiled = torch.compile(matmul, fullgraph=True, backend="aot_eager")
+    made = {"out_dtype": torch.float8_e4m3fn, "scale": 4.0}
+    assert_same_bytes(compiled(a, b, **made), matmul(a, b, **made))
+    torch.library.opcheck(OPS.mm_to_float8.default, (a, b, 4.0))
+
+
+def test_a_result_in_float8_is_refused_in_one_line():
+    a, b = (torch.ones(s, dtype=HALF) for s in ((3, 4), (4, 5)))
+    made = {"out_dtype": torch.float8_e4m3fn}
+    for given in ({"bias": b[0]}, {"activation": "relu"}):
+        with pytest.raises(ValueError, match="no bias and no activation"):
+            matmul(a, b, **made, **given)
+    with pytest.raises(ValueError, match="belong to a result in float8_e4m3fn"):
+        matmul(a, b, scale=2)
+    with pytest.raises(RuntimeError, match="is for Half and BFloat16, but a is Float"):
+        matmul(a.float(), b.float(), **made)
+    with pytest.raises(RuntimeError, match="column_scale must be 5 numbers of Float on cpu"):
+        matmul(a, b, **made, column_scale=torch.ones(4))
+
+
+# ---- int8 --------------------------------------------------------------------------------------
+
+INT_SHAPES = [(1, 8, 8), (17, 24, 32), (33, 257, 131), (300, 520, 1048), (8, 3, 0), (0, 3, 8)]
+
+
+def bytes_of(*shape, device):
+    return torch.randint(-128, 128, shape, dtype=torch.int8, device=device)
+
+
+@devices
+@pytest.mark.parametrize("m, n, k", [*INT_SHAPES, (1500, 2048, 64), (4104, 4096, 16)])
+def test_int_mm_is_exact(m, n, k, device):
+    a, b = bytes_of(m, k, device=device), bytes_of(k, n, device=device)
+    expected = (a.double() @ b.double()).int()
+    for left in (a, a.t().contiguous().t()):
+        for right in (b, b.t().contiguous().t()):
+            got = int_mm(left, right)
+            assert got.dtype == torch.int32 and torch.equal(got, expected)
+
+
+@devices
+@pytest.mark.parametrize("m, n, k", INT_SHAPES)
+def test_int_mm_makes_8_bits_of_its_sums(m, n, k, device):
+    a, b = bytes_of(m, k, device=device), bytes_of(k, n, device=device)
+    sums, scale = (a.double() @ b.double()).float(), 100 / (1 + 5000 * k**0.5)
+    columns = torch.rand(n, device=device) + 0.5
+    for column_scale in (None, columns, torch.stack((columns, columns), 1)[:, 1]):
+        factor = torch.tensor(scale, device=device).float()
+        factor = factor if column_scale is None else column_scale * factor
+        for zero_point in (0, -3):
+            expected = ((sums * factor).round() + zero_point).clamp(-128, 127).to(torch.int8)
+            got = int_mm(a, b, scale=scale, column_scale=column_scale, zero_point=zero_point)
+            assert got.dtype == torch.int8 and torch.equal(got, expected)
+
+
+@devices
+def test_int_mm_compiles(device):
+    a, b = bytes_of(32, 64, device=device), bytes_of(64, 48, device=device)
+    compiled = torch.compile(int_mm, fullgraph=True, backend="aot_eager")
+    assert torch.equal(compiled(a, b), int_mm(a, b))
+    assert torch.equal(compiled(a, b, scale=0.01), int_mm(a, b, scale=0.01))
+    torch.library.opcheck(OPS.int_mm.default, (a, b))
+    torch.library.opcheck(OPS.int_mm.default, (a, b, 0.01))
+
+
+@devices
+def test_int_mm_refuses_in_one_line(device):
+    a, b = bytes_of(3, 4, device=device), bytes_of(4, 5, device=device)
+    with pytest.raises(RuntimeError, match=r"cannot be multiplied \(3x4 and 5x4\)"):
+        int_mm(a, b.t())
+    with pytest.raises(RuntimeError, match="int_mm multiplies Char, but a is Half"):
+        int_mm(a.half(), b.half())
+    with pytest.raises(RuntimeError, match="takes two matrices, but a is 1-D and b is 2-D"):
+        int_mm(a[0], b)
+    with pytest.raises(ValueError, match="zero_point is 128, but must be from -128 to 127"):
+        int_mm(a, b, scale=1.0, zero_point=128)
+    with pytest.raises(ValueError, match="belong to a result of int8, which has a scale"):
+        int_mm(a, b, zero_point=1)
+
+
+# ---- TF32 --------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def tf32(monkeypatch):
+    monkeypatch.setattr(torch.backends.cuda.matmul, "allow_tf32", True)
+
+
+def floats(*shape, device="meta"):
+    return torch.empty(shape, device=device)
+
+
+def test_the_library_multiplies_in_tf32_what_fills_a_gpu(tf32):
+    own, ours = "torch's own: in TF32 it is as fast, or faster", "the library, in TF32"
+    assert explain(floats(512, 4096), floats(4096, 4096).t()) == ours
+    for a, b in (
+        (floats(512, 4096), floats(4096, 4096)),  # which 19 would transpose
+        (floats(4096, 512).t(), floats(4096, 4096).t()),
+        (floats(64, 4096), floats(4096, 4096).t()),  # few tiles
+        (floats(1024, 7168), floats(2112, 7168).t()),  # a tile more than multiprocessors
+        (floats(512, 4097)[:, 1:], floats(4096, 4096).t()),
+        (floats(512, 4094), floats(4096, 4094).t()),
+        (floats(512, 4096), floats(4094, 4096).t()),
+        (floats(4, 512, 4096), floats(4, 4096, 4096).mT),
+    ):
+        assert explain(a, b) == own
+
+
+@needs_gpu
+def test_products_in_tf32(tf32):
+    x, weight = integers(700, 1032, dtype=torch.float32), integers(4100, 1032, dtype=torch.float32)
+    assert explain(x, weight.t()) == "the library, in TF32"
+    exact = (x.double() @ weight.double().t()).float()
+    assert torch.equal(linear(x, weight), exact)
+    out = torch.full((700, 4104), 7.0, device="cuda")
+    matmul(x, weight.t(), out=out[:, :4100])
+    assert torch.equal(out[:, :4100], exact) and (out[:, 4100:] == 7).all()
+    bias = integers(4100, dtype=torch.float32)
+    assert torch.equal(linear(x, weight, bias, "relu"), (exact + bias).relu())
+    x, weight = uniform(700, 1032, device="cuda"), uniform(4100, 1032, device="cuda")
+    exact = x.double() @ weight.double().t()
+    errors = [(f(x, weight) - exact).abs().max() for f in (linear, functional.linear)]
+    assert 1e-4 < errors[0] < 2 * errors[1]  # not those of fp32, nor worse than torch's
+
+
 # ---- batches -----------------------------------------------------------------------------------
 
 BATCHES = [(3, 40, 64, 48), (64, 64, 128, 64), (5, 7, 24, 8), (2, 1, 8, 8), (3, 33, 21, 17)]
@@ -290,7 +460,7 @@ def test_a_batch_is_one_launch():
     assert torch.equal(got, expected)
 
 
-def test_a_batch_is_one_launch_of_fp16_by_rows():
+def test_a_small_batch_is_one_launch_of_fp16_by_rows():
     a, b = meta(32, 64, 512), meta(32, 512, 256)
     assert explain(a, b) == "the library, in one launch"
     own = "torch's own: small products of a batch are faster in one launch"
@@ -307,12 +477,36 @@ def test_a_batch_is_one_launch_of_fp16_by_rows():
         (meta(32, 64, 504), meta(32, 504, 256)),
     ):
         assert explain(*small) == own
-    each = "the library, a launch for each product"
+
+
+def test_a_larger_batch_is_one_launch_wherever_it_lies():
+    one, each = "the library, in one launch", "the library, a launch for each product"
+    own = "torch's own: small products of a batch are faster in one launch"
+    a, b = meta(64, 512, 512), meta(64, 512, 512)
+    for x, y in (
+        (a, b),
+        (a, b.mT),
+        (a.bfloat16(), b.bfloat16()),
+        (meta(64, 512, 520)[..., 8:], b),
+        (a, b[:1].expand(64, -1, -1)),
+    ):
+        assert explain(x, y) == one
+    for x, y in (
+        (meta(65, 512, 512), meta(65, 512, 512).mT),
+        (a.mT, b),
+        (meta(64, 512, 504), meta(64, 512, 504).mT),
+        (meta(64, 512, 513)[..., 1:], b),
+        (meta(64, 56, 8192), meta(64, 512, 8192).mT),
+    ):
+        assert explain(x, y) == own
     large = meta(4, 2048, 4096)
-    assert explain(large, meta(4, 4096, 2048)) == "the library, in one launch"
-    assert explain(large, meta(4, 2048, 4096).mT) == each
-    assert explain(large.bfloat16(), meta(4, 4096, 2048, dtype=torch.bfloat16)) == each
+    assert explain(large, meta(4, 4096, 2048)) == one
+    assert explain(large, meta(4, 2048, 4096).mT) == one
+    assert explain(large.bfloat16(), meta(4, 4096, 2048, dtype=torch.bfloat16)) == one
+    assert explain(meta(4, 4096, 2048).mT, meta(4, 4096, 2048)) == each
     assert explain(large, meta(4, 4096, 8192)) == each  # more than two waves
+    many = meta(65, 2048, 4096), meta(65, 2048, 4096).mT
+    assert explain(*many) == "the library, a launch for each 64 products"
 
 
 @devices

@@ -80,9 +80,13 @@ def test_another_type_of_the_product_is_refused(operators, name):
     with pytest.raises(ValueError) as error:
         function("a", MagicMock(), out_dtype="torch.float16")
     assert str(error.value) == (
-        "out_dtype is torch.float16, but may only be torch.float32, without out and where b is a "
-        "matrix"
+        "out_dtype is torch.float16, but may only be torch.float32 or torch.float8_e4m3fn, without "
+        "out and where b is a matrix"
     )
+    scaled = "scale and column_scale belong to a result in float8_e4m3fn"
+    for given in ({"scale": 2.0}, {"column_scale": "s"}, {"scale": 2.0, "out_dtype": "float32"}):
+        with pytest.raises(ValueError, match=scaled):
+            function("a", MagicMock(), **given)
     called.assert_called_once()
 
 
