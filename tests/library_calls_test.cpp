@@ -392,10 +392,10 @@ TEST_F(Calls, ABatchIsRefusedByName) {
       0U, explain(p, {false, false, {64, 8, 8, 8192}}).find("a batch of 64: fp16, C of 64 x 128"));
 }
 
-// By 21, where its kernel takes the batch and one product has few tiles.
+// By 21, where its kernel takes the batch, one product has few tiles, and there are many.
 TEST_F(Calls, ABatchThatLiesTogetherIsOneLaunch) {
   auto p = problem(64, 128, 192);
-  const Batch together{64, 64 * 192, 192 * 128, 64 * 128};
+  const Batch together{65, 64 * 192, 192 * 128, 64 * 128};
   const GemmOptions options{false, false, together};
   EXPECT_EQ(0U, workspace_bytes(p, options));
   const auto kept = plan(p, options);
@@ -403,7 +403,7 @@ TEST_F(Calls, ABatchThatLiesTogetherIsOneLaunch) {
   gemm(p, options), kept.run(p.A, p.B, p.C, p.stream);
   ASSERT_EQ(2U, gpus.launched.size());
   for (const FakeGpus::Launched& q : gpus.launched) {
-    EXPECT_EQ("groups of 64", q.by);
+    EXPECT_EQ("groups of 65", q.by);
     EXPECT_EQ(std::tuple(64, 128, 192, p.stream), std::tie(q.M, q.N, q.K, q.stream));
     EXPECT_EQ(std::tuple(p.A, p.B, p.C), std::tie(q.A, q.B, q.C));
   }
@@ -413,9 +413,8 @@ TEST_F(Calls, ABatchThatLiesTogetherIsOneLaunch) {
            text.find("by itself") == std::string::npos;
   };
   EXPECT_TRUE(is_one_launch(p, options));
-
   // K is divided where it is alone.
-  const GemmOptions some{false, false, {64, 512 * 512, 512 * 512, 512 * 512}};
+  const GemmOptions some{false, false, {65, 512 * 512, 512 * 512, 512 * 512}};
   EXPECT_TRUE(is_one_launch(problem(512, 512, 512), some));
   const auto many = problem(2048, 8, 8);  // as many rows as there can be, and more
   for (const int count : {1 << 19, 1 << 20})
@@ -453,9 +452,11 @@ TEST_F(Calls, ABatchThatLiesAnywhereIsALaunchForMany) {
     gap.batch.*stride += 8;
     expect_many(p, gap);
   }
-  GemmOptions one_b = options;
-  one_b.batch.stride_b = 0;
-  expect_many(p, one_b);
+  GemmOptions other = options;
+  other.batch.stride_b = 0;
+  expect_many(p, other);
+  other = options, other.batch.count = 64;
+  expect_many(p, other);
   auto q = p;
   q.transposed_b = true, q.ldb = 192;
   expect_many(q, options);

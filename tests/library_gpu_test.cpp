@@ -511,11 +511,11 @@ void batches() {
               << text(shape) << ", " << name(layout) << ", " << more;
         }
 }
-// Without gaps, which 21 takes in one launch: 64 small ones, ragged ones, and more than fill a GPU.
+// Without gaps, which 21 takes in one launch: 65 small ones, ragged ones, and more than fill a GPU.
 TEST_F(LibraryTest, BatchesThatLieTogetherAreTheirProducts) {
   for (const Shape shape : {Shape{64, 128, 192}, Shape{3, 200, 40}, Shape{100, 72, 520},
                             Shape{512, 512, 512}, Shape{1, 8, 8}}) {
-    const int count = 64;
+    const int count = 65;
     const int64_t a = int64_t{shape.m} * shape.k, b = int64_t{shape.k} * shape.n,
                   c = int64_t{shape.m} * shape.n;
     std::mt19937 random(7);
@@ -549,6 +549,46 @@ TEST_F(LibraryTest, BatchesThatLieTogetherAreTheirProducts) {
         << text(shape) << "\n"
         << explain(p, options);
   }
+}
+// Each at a place of its own, by one plan: as by itself, to the bit. More than a launch has.
+template <class T>
+void products_anywhere(bool transposed_b) {
+  constexpr int COUNT = 70;
+  constexpr Shape SHAPE{67, 136, 72};
+  constexpr int64_t A = SHAPE.m * SHAPE.k + 8, B = SHAPE.n * SHAPE.k + 16, C = SHAPE.m * SHAPE.n;
+  std::mt19937 random(7);
+  const auto integers = [&](int64_t count) {
+    std::vector<T> numbers(static_cast<size_t>(count));
+    for (T& x : numbers) x = static_cast<T>(static_cast<float>(random() % 5) - 2);
+    return numbers;
+  };
+  harness::DeviceBuffer<T> a(COUNT * A), b(COUNT * B), c(COUNT * C), alone(COUNT * C);
+  a.upload(integers(COUNT * A)), b.upload(integers(COUNT * B));
+  c.fill(0xFF, nullptr), alone.fill(0xFF, nullptr);
+  Gemm<T, T> p{SHAPE.m, SHAPE.n, SHAPE.k, a.get(), SHAPE.k, b.get(), SHAPE.n, c.get(), SHAPE.n};
+  p.transposed_b = transposed_b;
+  if (transposed_b) p.ldb = SHAPE.k;
+  const uint64_t bytes = workspace_bytes(p);
+  const harness::Workspace workspace(bytes + 1);
+  std::vector<Matrices<T, T>> all;
+  for (int i = 0; i < COUNT; ++i) {
+    const int at = i * 37 % COUNT;
+    all.push_back({a.get() + at * A, b.get() + at * B, c.get() + at * C});
+    Gemm<T, T> q = p;
+    q.A = all.back().A, q.B = all.back().B, q.C = alone.get() + at * C;
+    q.workspace = workspace.get(), q.workspace_bytes = bytes;
+    gemm(q);
+  }
+  plan(p).run(all.data(), COUNT, nullptr, workspace.get());
+  LADDER_CUDA_CHECK(cudaDeviceSynchronize());
+  std::vector<T> got(COUNT * C), expected(COUNT * C);
+  c.download(got), alone.download(expected);
+  EXPECT_EQ(0, std::memcmp(got.data(), expected.data(), got.size() * sizeof(T))) << explain(p);
+}
+TEST_F(LibraryTest, APlanRunsProductsAnywhere) {
+  for (const bool transposed_b : {false, true})
+    products_anywhere<half>(transposed_b), products_anywhere<bf16>(transposed_b),
+        products_anywhere<float>(transposed_b);
 }
 TEST_F(LibraryTest, BatchesAreTheirProducts) {
   batches<half>();
@@ -639,7 +679,7 @@ void along_k_in_other_ways(const GemmOptions& options = {}) {
     float sum = 0;
     for (size_t k = 1; k <= SHAPE.k; ++k)
       sum += static_cast<float>(x[x.size() - k]) * static_cast<float>(y[y.size() - k]);
-    EXPECT_EQ(sum, one_by_one.back());
+    EXPECT_EQ(static_cast<float>(Out(sum)), static_cast<float>(one_by_one.back()));
   }
   const size_t bytes = one_by_one.size() * sizeof(Out);
   EXPECT_EQ(0, std::memcmp(one_by_one.data(), at_once.data(), bytes)) << explain(p, batch);
@@ -653,6 +693,8 @@ TEST_F(LibraryTest, PlansAndBatchesOfNumbersAlongK) {
   along_k_in_other_ways<int8_t, int8_t>();
   along_k_in_other_ways<half, float>();
   along_k_in_other_ways<bf16, float>();
+  along_k_in_other_ways<half, e4m3>();
+  along_k_in_other_ways<bf16, e4m3>();
   along_k_in_other_ways<float, float>(AS_TF32);
 }
 

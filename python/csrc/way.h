@@ -21,12 +21,14 @@ constexpr int64_t MOST_ELEMENTS = INT32_MAX - 1024, MOST_ROW_BYTES = int64_t{1} 
 constexpr int64_t LEAST_PRODUCTS_IN_BATCH = int64_t{1} << 33;
 // Up to which the library has one launch, too (plan.h's is_for_batch): C of a product, on an H200.
 constexpr int64_t MOST_ELEMENTS_IN_BATCH = 2 * 128 * 256 * 132;
-// From which on that one is as fast as torch's, by 21: 96 products of 333x128x336 are, 128 of
-// 40x256x512 and 16 of 1x4096x4096 are not (110%, 92% and 95%, H200).
-constexpr int64_t LEAST_ROWS_IN_BATCH = 64, LEAST_PRODUCTS_IN_ONE_LAUNCH = int64_t{1} << 23;
-// And by the kernel of batch.cuh, of which a launch has 64 products: 32 of 128x1024x1024 are, and
-// 100 of 200x264x320 are not (100% and 86%).
-constexpr int64_t MOST_IN_A_LAUNCH = 64, LEAST_PRODUCTS_ANYWHERE = int64_t{1} << 27;
+// The library has more than 64 products in one launch by 21 alone. From which product on that is as
+// fast as torch: 96 of 333x128x336 are, 128 of 40x256x512 are not (106% and 92%, H200).
+constexpr int64_t IN_A_LAUNCH = 64, LEAST_ROWS_IN_BATCH = 64;
+constexpr int64_t LEAST_PRODUCTS_BY_21 = int64_t{1} << 23;
+// And with up to 64: 64 of 256x256x256 are, which fill their tiles, and 40 of 200x264x320, which
+// fill 54% of them, are not (104% and 90%).
+constexpr int64_t LEAST_PRODUCTS_IN_BATCH_OF_64 = int64_t{1} << 24;
+constexpr double LEAST_OF_TILES = 0.7;
 
 // How a matrix lies in memory: its rows `ld` elements apart, or its columns if transposed.
 struct Stored {
@@ -159,14 +161,16 @@ inline Launches launches_of(const at::Tensor& a, const at::Tensor& b) {
     return Launches::FOR_EACH;
   const bool is_for_21 = a.scalar_type() == at::kHalf && a.is_contiguous() && b.is_contiguous() &&
                          count * M <= MOST_ELEMENTS;
-  return is_for_21 || count <= MOST_IN_A_LAUNCH ? Launches::ONE : Launches::FOR_EACH_64;
+  return count <= IN_A_LAUNCH || is_for_21 ? Launches::ONE : Launches::FOR_EACH_64;
 }
 // Whether that is one, and as fast as torch's.
 inline bool is_one_fast_launch(const at::Tensor& a, const at::Tensor& b) {
-  const bool is_for_21 = a.scalar_type() == at::kHalf && a.is_contiguous() && b.is_contiguous();
-  return launches_of(a, b) == Launches::ONE && a.size(1) >= LEAST_ROWS_IN_BATCH &&
-         a.size(1) * b.size(2) * a.size(2) >=
-             (is_for_21 ? LEAST_PRODUCTS_IN_ONE_LAUNCH : LEAST_PRODUCTS_ANYWHERE);
+  const int64_t M = a.size(1), N = b.size(2), products = M * N * a.size(2);
+  if (launches_of(a, b) != Launches::ONE || M < LEAST_ROWS_IN_BATCH) return false;
+  if (a.size(0) > IN_A_LAUNCH) return products >= LEAST_PRODUCTS_BY_21;
+  const int64_t rows = (M + 63) / 64 * 64, columns = (N + 127) / 128 * 128;  // of whole tiles
+  return products >= LEAST_PRODUCTS_IN_BATCH_OF_64 &&
+         double(M) * double(N) >= LEAST_OF_TILES * double(rows) * double(columns);
 }
 
 // With TF32: by 19, where it need not transpose b, which takes it 6 to 14% more.

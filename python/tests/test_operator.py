@@ -447,8 +447,9 @@ def test_every_batch_by_the_library(count, m, n, k, layout, dtype):
 
 
 @needs_gpu
-def test_a_batch_is_one_launch():
-    a, b = integers(32, 64, 512), integers(32, 512, 256)
+@pytest.mark.parametrize("count, m, by", [(64, 512, "batch"), (96, 64, "grouped")])
+def test_a_batch_is_one_launch(count, m, by):
+    a, b = integers(count, m, 512), integers(count, 512, 512)
     assert explain(a, b) == "the library, in one launch"
     expected = torch.bmm(a.double(), b.double()).half()
     bmm(a, b)
@@ -456,49 +457,51 @@ def test_a_batch_is_one_launch():
         got = bmm(a, b)
         torch.cuda.synchronize()
     kernels = [event.name for event in profile.events() if "gemm_kernel" in event.name]
-    assert len(kernels) == 1 and "grouped" in kernels[0]
+    assert len(kernels) == 1 and by in kernels[0]
     assert torch.equal(got, expected)
 
 
-def test_a_small_batch_is_one_launch_of_fp16_by_rows():
-    a, b = meta(32, 64, 512), meta(32, 512, 256)
+OWN_BATCH = "torch's own: small products of a batch are faster in one launch"
+
+
+def test_a_batch_of_many_is_one_launch_of_fp16_by_rows():
+    a, b = meta(96, 64, 512), meta(96, 512, 256)
     assert explain(a, b) == "the library, in one launch"
-    own = "torch's own: small products of a batch are faster in one launch"
     for small in (
-        (a, meta(32, 256, 512).mT),
-        (meta(32, 512, 64).mT, b),
-        (a, meta(1, 512, 256).expand(32, -1, -1)),
-        (meta(32, 64, 520)[..., 8:], b),
-        (meta(32, 64, 513)[..., 1:], b),
-        (meta(32, 64, 521), meta(32, 521, 256)),
-        (meta(32, 64, 520), meta(32, 520, 260)),
+        (a, meta(96, 256, 512).mT),
+        (meta(96, 512, 64).mT, b),
+        (a, meta(1, 512, 256).expand(96, -1, -1)),
+        (meta(96, 64, 520)[..., 8:], b),
+        (meta(96, 64, 513)[..., 1:], b),
+        (meta(96, 64, 521), meta(96, 521, 256)),
+        (meta(96, 64, 520), meta(96, 520, 260)),
         (a.bfloat16(), b.bfloat16()),
-        (meta(32, 56, 1024), meta(32, 1024, 256)),
-        (meta(32, 64, 504), meta(32, 504, 256)),
+        (meta(96, 56, 1024), meta(96, 1024, 256)),
+        (meta(96, 64, 504), meta(96, 504, 256)),
     ):
-        assert explain(*small) == own
+        assert explain(*small) == OWN_BATCH
 
 
-def test_a_larger_batch_is_one_launch_wherever_it_lies():
+def test_a_batch_of_few_is_one_launch_wherever_it_lies():
     one, each = "the library, in one launch", "the library, a launch for each product"
-    own = "torch's own: small products of a batch are faster in one launch"
-    a, b = meta(64, 512, 512), meta(64, 512, 512)
+    a, b = meta(64, 256, 256), meta(64, 256, 256)
     for x, y in (
         (a, b),
         (a, b.mT),
         (a.bfloat16(), b.bfloat16()),
-        (meta(64, 512, 520)[..., 8:], b),
+        (meta(64, 256, 264)[..., 8:], b),
         (a, b[:1].expand(64, -1, -1)),
     ):
         assert explain(x, y) == one
     for x, y in (
-        (meta(65, 512, 512), meta(65, 512, 512).mT),
+        (meta(65, 256, 256), meta(65, 256, 256).mT),
         (a.mT, b),
-        (meta(64, 512, 504), meta(64, 512, 504).mT),
-        (meta(64, 512, 513)[..., 1:], b),
-        (meta(64, 56, 8192), meta(64, 512, 8192).mT),
+        (meta(64, 256, 248), meta(64, 256, 248).mT),
+        (meta(64, 256, 257)[..., 1:], b),
+        (meta(64, 56, 8192), meta(64, 256, 8192).mT),
+        (meta(40, 200, 320), meta(40, 320, 264)),  # about half of its tiles
     ):
-        assert explain(x, y) == own
+        assert explain(x, y) == OWN_BATCH
     large = meta(4, 2048, 4096)
     assert explain(large, meta(4, 4096, 2048)) == one
     assert explain(large, meta(4, 2048, 4096).mT) == one
