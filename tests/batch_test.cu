@@ -29,7 +29,10 @@ struct Where {
 template <class T, class Launch>
 void expect_right(int M, int N, int K, const Where& where, const Launch& launch) {
   constexpr float UNTOUCHED = -1.5f;  // no sum of integers
-  const auto [count, lda, ldb, ldc, a, b, c, transposed_b] = where;
+  const int count = where.count;
+  const int64_t lda = where.lda, ldb = where.ldb, ldc = where.ldc;
+  const int64_t a = where.a, b = where.b, c = where.c;
+  const bool transposed_b = where.transposed_b;
   std::mt19937 random(7);
   const auto integers = [&](int64_t apart, int rows, int width, int64_t ld) {
     std::vector<T> made(static_cast<size_t>(count * apart), T(NAN));
