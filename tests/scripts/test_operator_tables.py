@@ -123,16 +123,28 @@ def test_numbers_of_eight_bits_stand_beside_those_of_torch(results):
     ]
 
 
+def test_int8_and_tf32_stand_beside_those_of_torch(results):
+    times = {"shape": "1x64x128", "ladder_ms": 0.01, "torch_ms": 0.0105, "percent": 105.0}
+    results()
+    assert operator.block("int8") == operator.block("tf32") == "Not measured."
+    right = times | {"wrong": False}
+    results(int8=[right | {"to": "int32"}], tf32=[right | {"by": "the library, in TF32"}])
+    assert operator.block("int8").splitlines()[2:] == ["| 1x64x128 | int32 | 10 | 10.5 | 105.0 |"]
+    assert operator.block("tf32").splitlines()[2:] == [
+        "| 1x64x128 | the library, in TF32 | 10 | 10.5 | 105.0 |"
+    ]
+
+
 def test_batches_say_how_many_launches_they_are(results):
     times = {"ladder_ms": 0.01, "torch_ms": 0.0105, "percent": 105.0, "type": "fp16"}
-    of = {"batch": 64, "shape": "8x64x128", "wrong": False} | times
+    of = {"batch": 64, "shape": "8x64x128", "b_by": "columns", "wrong": False} | times
     results()
     assert operator.block("bmm") == "Not measured."
     each = of | {"by": "the library, a launch for each product", "batch": 4}
     results(bmm=[of | {"by": "the library, in one launch"}, each])
     assert operator.block("bmm").splitlines()[2:] == [
-        "| 64 of 8x64x128 | fp16 | 1 | 10 | 10.5 | 105.0 |",
-        "| 4 of 8x64x128 | fp16 | 4 | 10 | 10.5 | 105.0 |",
+        "| 64 of 8x64x128 | fp16 | columns | 1 | 10 | 10.5 | 105.0 |",
+        "| 4 of 8x64x128 | fp16 | columns | 4 | 10 | 10.5 | 105.0 |",
     ]
 
 
@@ -192,7 +204,10 @@ def test_the_committed_results_are_complete_and_right():
     assert {
         len({r["shape"] for r in found["products"] if r["type"] == t}) for t in ("fp16", "bf16")
     } == {100}
-    for part in ("products", "fused", "layers", "gradients", "bmm", "to_float", "int4", "training"):
+    for part in (
+        *("products", "fused", "layers", "gradients", "bmm", "to_float"),
+        *("int4", "training", "int8", "tf32"),
+    ):
         assert not any(r["wrong"] for r in found.get(part, []))
     # Sums of 14 bits are off by more than bench.py let through then.
     assert not any(r["wrong"] for r in found["fp8"] if not r["fast"])

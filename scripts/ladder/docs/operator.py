@@ -57,7 +57,9 @@ BENCH = {
         ...,
     ],
     "bmm?": [
-        TIMED | {"batch": at_least_1, "shape": a_shape, "by": one_line, "torch_ms": positive},
+        TIMED
+        | {"batch": at_least_1, "shape": a_shape, "b_by": ("rows", "columns"), "by": one_line}
+        | {"torch_ms": positive},
         ...,
     ],
     "to_float?": [
@@ -87,6 +89,16 @@ BENCH = {
             "fast": bool,
             "wrong": bool,
         }
+        | dict.fromkeys(("ladder_ms", "torch_ms", "percent"), positive),
+        ...,
+    ],
+    "int8?": [
+        {"shape": a_shape, "to": ("int32", "int8"), "wrong": bool}
+        | dict.fromkeys(("ladder_ms", "torch_ms", "percent"), positive),
+        ...,
+    ],
+    "tf32?": [
+        {"shape": a_shape, "by": one_line, "wrong": bool}
         | dict.fromkeys(("ladder_ms", "torch_ms", "percent"), positive),
         ...,
     ],
@@ -225,6 +237,24 @@ def fp8() -> str:
     return table(["M x N x K", "scales", "`use_fast_accum`", "us", "torch, us", "%"], lines)
 
 
+def shapes_beside_torch(part: str, column: str, values: str) -> str:
+    lines = []
+    for row in results().get(part, []):
+        times = (number(1e3 * row[f"{name}_ms"]) for name in ("ladder", "torch"))
+        lines.append([row["shape"], row[values], *times, f"{row['percent']:.1f}"])
+    return table(["M x N x K", column, "us", "torch, us", "%"], lines) if lines else NOT_MEASURED
+
+
+def int8() -> str:
+    """Products of int8 beside torch's."""
+    return shapes_beside_torch("int8", "result", "to")
+
+
+def tf32() -> str:
+    """Linear layers in TF32 beside torch's."""
+    return shapes_beside_torch("tf32", "`explain`", "by")
+
+
 def decoding() -> str:
     lines = []
     for row in results()["decoding"]:
@@ -240,8 +270,9 @@ def bmm() -> str:
         launches = "1" if row["by"].endswith("in one launch") else str(row["batch"])
         times = (number(1e3 * row[f"{name}_ms"]) for name in ("ladder", "torch"))
         batch = f"{row['batch']} of {row['shape']}"
-        lines.append([batch, row["type"], launches, *times, f"{row['percent']:.1f}"])
-    head = ["products", "type", "launches", "us", "torch, us", "%"]
+        kind = [row["type"], row["b_by"], launches]
+        lines.append([batch, *kind, *times, f"{row['percent']:.1f}"])
+    head = ["products", "type", "`b` by", "launches", "us", "torch, us", "%"]
     return table(head, lines) if lines else NOT_MEASURED
 
 
@@ -309,6 +340,8 @@ TABLES = {
     "to_float": to_float,
     "int4": int4,
     "fp8": fp8,
+    "int8": int8,
+    "tf32": tf32,
     "decoding": decoding,
     "training": training,
     "host": host,
