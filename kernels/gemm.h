@@ -15,10 +15,10 @@
 
 namespace ladder {
 
-// Products of the same sizes, layouts and epilogue, one after the other on the stream. Product i
-// has its A from A + i * stride_a on, and so on; strides in elements, not negative. With 0 all have
-// the same A or B; of C's no two rows may overlap. The addend and the residual lie stride_c apart,
-// too; the bias and the scales are the same for all.
+// Products of the same sizes, layouts and epilogue, in any order: none may read another's C.
+// Product i has its A from A + i * stride_a on, and so on; strides in elements, not negative. With
+// 0 all have the same A or B; of C's no two rows may overlap. The addend and the residual lie
+// stride_c apart, too; the bias and the scales are the same for all.
 struct Batch {
   int count = 1;         // of products; 0: nothing is done
   int64_t stride_a = 0;  // from one A to the next
@@ -46,13 +46,14 @@ struct GemmOptions {
 // to be done first; explain() names them. Throws std::invalid_argument, which names what is wrong,
 // and leaves C as it is: a size or a leading dimension that cannot be, an address that is not on
 // that device, a workspace smaller than workspace_bytes(), what no stage computes. Throws CudaError
-// where CUDA refuses. Addresses and leading dimensions need no alignment but their elements'.
+// where CUDA refuses. Of fp16, bf16 and fp32, addresses and leading dimensions need no alignment
+// but their elements'.
 // The same call on the same kind of GPU gives the same bits, whatever else runs there.
 // Numbers of 8 bits, and 16 with a C of fp32 or e4m3, have one layout, A by rows and B by columns;
-// tf32 has any. Of all these, addresses, leading dimensions and strides are multiples of 16 bytes,
-// for nothing is copied; C is by rows, and there is no fixed tile. C of int8 has alpha,
-// column_scale and zero_point, C of e4m3 has alpha and column_scale, and is 448 where a result is
-// more, others have no epilogue. Scales of blocks are for e4m3 and e5m2. Sums of int8 are
+// tf32 has any, and a workspace for what it transposes. Of all these, addresses, leading dimensions
+// and strides are multiples of 16 bytes; C is by rows, and there is no fixed tile. C of int8 has
+// alpha, column_scale and zero_point; C of e4m3 has alpha and column_scale, and is limited to -448
+// and 448; others have no epilogue. Scales of blocks are for e4m3 and e5m2. Sums of int8 are
 // exact up to a K of 131,071.
 template <class In, class Out>
 void gemm(const Gemm<In, Out>& problem, const GemmOptions& options = {});
@@ -98,14 +99,15 @@ class KeptPlan {
   // Enqueues it. An addend or a residual that was the problem's C is this C. The workspace has
   // workspace_bytes(). Throws std::invalid_argument for an address that is null or less aligned
   // than promised, and where another device is current than the plan's. On which device the
-  // addresses are it does not look up: that is what takes gemm() its time. Throws CudaError where
-  // CUDA refuses.
+  // addresses are it does not look up. Throws CudaError where CUDA refuses.
   void run(const In* A, const In* B, Out* C, CUstream_st* stream = nullptr,
            void* workspace = nullptr) const;
 
-  // Enqueues it for `count` products, each with matrices of its own: `all` is on the host, and is
-  // read before this returns. Throws as run(), before anything is enqueued, and where the plan is
-  // of a batch.
+  // Enqueues it for `count` products, in any order, each with matrices of its own; no two C may
+  // overlap. `all` is in the host's memory, and is read before this returns. An addend or a
+  // residual that was the problem's C is each product's own C, any other is the same for all. The
+  // workspace is that of one product. Throws as run(), before anything is enqueued; also for a
+  // count below 0, and where the plan's GemmOptions::batch has another count than 1.
   void run(const Matrices<In, Out>* all, int count, CUstream_st* stream = nullptr,
            void* workspace = nullptr) const;
 

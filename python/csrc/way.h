@@ -21,14 +21,14 @@ constexpr int64_t MOST_ELEMENTS = INT32_MAX - 1024, MOST_ROW_BYTES = int64_t{1} 
 constexpr int64_t LEAST_PRODUCTS_IN_BATCH = int64_t{1} << 33;
 // Up to which the library has one launch, too (plan.h's is_for_batch): C of a product, on an H200.
 constexpr int64_t MOST_ELEMENTS_IN_BATCH = 2 * 128 * 256 * 132;
-// The library has more than 64 products in one launch by 21 alone. From which product on that is as
-// fast as torch: 96 of 333x128x336 are, 128 of 40x256x512 are not (106% and 92%, H200).
-constexpr int64_t IN_A_LAUNCH = 64, LEAST_ROWS_IN_BATCH = 64;
-constexpr int64_t LEAST_PRODUCTS_BY_21 = int64_t{1} << 23;
-// And with up to 64: 64 of 256x256x256 are, which fill their tiles, and 40 of 200x264x320, which
-// fill 54% of them, are not (104% and 90%).
-constexpr int64_t LEAST_PRODUCTS_IN_BATCH_OF_64 = int64_t{1} << 24;
+// From which product on that one is as fast as torch's. 32 of 64x256x512 are, and 64 of 77x80x1024
+// are not; 96 of 333x128x336 are, and 512 of 333x336x128, with a short K, are not; nor are 40 of
+// 200x264x320, which fill 54% of their tiles of 64x128 (99% and 94%; 106% and 87%; 90%; H200).
+constexpr int64_t LEAST_ROWS_IN_BATCH = 64, LEAST_K_IN_BATCH = 256;
+constexpr int64_t LEAST_PRODUCTS_IN_ONE_LAUNCH = int64_t{1} << 23;
 constexpr double LEAST_OF_TILES = 0.7;
+// Products that the kernel of batch.cuh has in a launch. 21 has any number.
+constexpr int64_t IN_A_LAUNCH = 64;
 
 // How a matrix lies in memory: its rows `ld` elements apart, or its columns if transposed.
 struct Stored {
@@ -165,11 +165,10 @@ inline Launches launches_of(const at::Tensor& a, const at::Tensor& b) {
 }
 // Whether that is one, and as fast as torch's.
 inline bool is_one_fast_launch(const at::Tensor& a, const at::Tensor& b) {
-  const int64_t M = a.size(1), N = b.size(2), products = M * N * a.size(2);
-  if (launches_of(a, b) != Launches::ONE || M < LEAST_ROWS_IN_BATCH) return false;
-  if (a.size(0) > IN_A_LAUNCH) return products >= LEAST_PRODUCTS_BY_21;
+  const int64_t M = a.size(1), N = b.size(2), K = a.size(2);
   const int64_t rows = (M + 63) / 64 * 64, columns = (N + 127) / 128 * 128;  // of whole tiles
-  return products >= LEAST_PRODUCTS_IN_BATCH_OF_64 &&
+  return launches_of(a, b) == Launches::ONE && M >= LEAST_ROWS_IN_BATCH && K >= LEAST_K_IN_BATCH &&
+         M * N * K >= LEAST_PRODUCTS_IN_ONE_LAUNCH &&
          double(M) * double(N) >= LEAST_OF_TILES * double(rows) * double(columns);
 }
 

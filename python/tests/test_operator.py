@@ -484,21 +484,22 @@ def test_a_batch_of_many_is_one_launch_of_fp16_by_rows():
 
 def test_a_batch_of_few_is_one_launch_wherever_it_lies():
     one, each = "the library, in one launch", "the library, a launch for each product"
-    a, b = meta(64, 256, 256), meta(64, 256, 256)
+    a, b = meta(64, 64, 512), meta(64, 512, 256)
     for x, y in (
         (a, b),
-        (a, b.mT),
+        (a, meta(64, 256, 512).mT),
         (a.bfloat16(), b.bfloat16()),
-        (meta(64, 256, 264)[..., 8:], b),
+        (meta(64, 64, 520)[..., 8:], b),
         (a, b[:1].expand(64, -1, -1)),
     ):
         assert explain(x, y) == one
     for x, y in (
-        (meta(65, 256, 256), meta(65, 256, 256).mT),
-        (a.mT, b),
-        (meta(64, 256, 248), meta(64, 256, 248).mT),
-        (meta(64, 256, 257)[..., 1:], b),
-        (meta(64, 56, 8192), meta(64, 256, 8192).mT),
+        (meta(65, 64, 512), meta(65, 256, 512).mT),
+        (meta(64, 512, 64).mT, b),
+        (meta(64, 64, 504), meta(64, 504, 256)),
+        (meta(64, 64, 513)[..., 1:], b),
+        (meta(64, 56, 8192), meta(64, 8192, 256)),
+        (meta(64, 512, 248), meta(64, 248, 512)),  # a short K
         (meta(40, 200, 320), meta(40, 320, 264)),  # about half of its tiles
     ):
         assert explain(x, y) == OWN_BATCH
