@@ -75,9 +75,9 @@ std::string explain(const Gemm<In, Out>& problem, const GemmOptions& options = {
 // Where the matrices of one product are.
 template <class In, class Out>
 struct Matrices {
-  const In* A;
-  const In* B;
-  Out* C;
+  const In* A;  // M x K
+  const In* B;  // K x N
+  Out* C;       // M x N
 };
 
 namespace library {

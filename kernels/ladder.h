@@ -116,9 +116,9 @@ ladder_status ladder_plan_run(const ladder_plan* plan, const void* A, const void
 
 // Where the matrices of one product are.
 typedef struct {
-  const void* A;
-  const void* B;
-  void* C;
+  const void* A;  // M x K
+  const void* B;  // K x N
+  void* C;        // M x N
 } ladder_matrices;
 
 // As KeptPlan::run() of several: `all` are `count` of them, on the host.

@@ -2,9 +2,10 @@
 
 ladder unconcerned BASE
 
-The change is what differs between the commit BASE and HEAD. The planted edits of a stage, the wrong
-solutions of an exercise, and the sanitizers run programs: where neither a file of these programs
-nor what makes and runs them has changed, they find what they found at BASE. Writes their names as a
+The change is what differs between the commit BASE and HEAD. The tests of a stage on the CPU device,
+its planted edits, the wrong solutions of an exercise, and the sanitizers run programs: where
+neither a file of these programs nor what makes and runs them has changed, they find what they found
+at BASE. Writes their names as a
 regular expression, nothing where all tests are concerned.
 
 Exit code: 0 all right, 2 there is no such commit.
@@ -26,6 +27,7 @@ EVERYWHERE = re.compile(
     r"|bench/harness/|tests/data/|\.ci/run|scripts/(lib|test)\.sh"
     r"|scripts/ladder/(build_folder|edits|files|project|unconcerned)\.py"
 )
+OF_STAGES = re.compile(r"bench/(attention|four_bits|rows)/|docs/results/")
 OF_EDITS = re.compile(
     r"bench/(attention|four_bits|rows)/|tests/planted_edits/few_multiprocessors"
     r"|scripts/ladder/(coverage|planted|prove|proved)\.py"
@@ -62,6 +64,11 @@ def unconcerned(changed: set[str]) -> list[str]:
         its = [*(ROOT / "stages").glob("*.cu"), *(ROOT / "tests").glob("*.c*")]
         if not changed & files_of(its):
             names.append("sanitizers")
+    if not has_changed(OF_STAGES):
+        tests = [ROOT / f"tests/{name}_test.cpp" for name in ("stage", "counters")]
+        for stage in sorted((ROOT / "stages").glob("*.cu")):
+            if not changed & files_of([stage, *tests]):
+                names += [f"{stage.stem}_cpu_traced", f"H200/Counters.EqualThoseOfNcu/{stage.stem}"]
     if not has_changed(OF_EDITS):
         for edits in sorted((ROOT / "tests/planted_edits").glob("*.yaml")):
             if not changed & files_of([edits, ROOT / f"stages/{edits.stem}.cu"]):

@@ -143,8 +143,8 @@ def test_batches_say_how_many_launches_they_are(results):
     each = of | {"by": "the library, a launch for each product", "batch": 4}
     results(bmm=[of | {"by": "the library, in one launch"}, each])
     assert operator.block("bmm").splitlines()[2:] == [
-        "| 64 of 8x64x128 | fp16 | columns | 1 | 10 | 10.5 | 105.0 |",
-        "| 4 of 8x64x128 | fp16 | columns | 4 | 10 | 10.5 | 105.0 |",
+        "| 64 | 8x64x128 | fp16 | columns | 1 | 10 | 10.5 | 105.0 |",
+        "| 4 | 8x64x128 | fp16 | columns | 4 | 10 | 10.5 | 105.0 |",
     ]
 
 

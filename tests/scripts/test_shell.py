@@ -280,6 +280,7 @@ run_tests() { echo "ctest $*"; }
 """
 ALL, QUICK = ["test.sh --all -E ^scripts_of_the_lab$"], ["test.sh "]
 WITHOUT_PROOFS = ["test.sh --all -E ^(proof_|scripts_of_the_lab$|ladder unconcerned HEAD~1)"]
+WITHOUT_SCRIPTS = [WITHOUT_PROOFS[0].replace("~1)", "~1|scripts_in_browser$|fuzz_readers$)")]
 SLOW_SCRIPTS = [
     "test.sh -E ^scripts$",
     "ctest build -R ^(scripts|fuzz_readers|clone_anywhere|traces) -E ^scripts_of_the_lab$",
@@ -289,13 +290,13 @@ SLOW_SCRIPTS = [
 @pytest.mark.parametrize(
     ("changed", "tests"),
     [
-        (["kernels/24_four_bits.cuh"], WITHOUT_PROOFS),
-        (["docs/a.md", "tests/schedule_test.cpp"], WITHOUT_PROOFS),
-        (["tests/planted_edits/08_tma.yaml"], WITHOUT_PROOFS),
+        (["kernels/24_four_bits.cuh"], WITHOUT_SCRIPTS),
+        (["docs/a.md", "tests/schedule_test.cpp"], WITHOUT_SCRIPTS),
+        (["tests/planted_edits/08_tma.yaml"], WITHOUT_SCRIPTS),
         (["scripts/ladder/planted.py"], WITHOUT_PROOFS),
         (["scripts/ladder/wgmma_registers.py"], WITHOUT_PROOFS),
         (["scripts/ladder/exercises/compiling.py"], WITHOUT_PROOFS),
-        (["a_folder_that_nobody_thought_of/a"], WITHOUT_PROOFS),
+        (["a_folder_that_nobody_thought_of/a"], WITHOUT_SCRIPTS),
         (["scripts/ladder/claims.py"], SLOW_SCRIPTS),
         (["docs/a.md", "tests/scripts/test_site.py"], SLOW_SCRIPTS),
         (["docs/assets/stepper.js"], SLOW_SCRIPTS),
@@ -334,8 +335,12 @@ def test_ci_runs_what_can_find_a_mistake_in_what_has_changed(changed, tests, tmp
             file.write("# changed\n")
     commit()
     assert ci("HEAD~1") == tests
-    assert ci("") == ci("no_such_commit") == ALL
-    (tmp_path / ".ci/passed").write_text("HEAD~1\n")
-    assert ci("") == ci("no_such_commit") == tests
-    assert ci("HEAD~1", "--all") == ALL
+    assert ci("no_such_commit") == ci("") == ALL
+    passed = tmp_path / ".ci/passed"
+    passed.write_text("HEAD~1\n")
+    assert ci("no_such_commit") == tests and passed.read_text() == "HEAD~1\n"
+    assert ci("") == tests
     assert ci("") == QUICK  # since nothing has changed since the one that it has written down
+    passed.write_text("HEAD~1\n")
+    assert ci("HEAD~1", "--all") == ALL
+    assert ci("") == QUICK

@@ -23,6 +23,15 @@ def test_a_kernel_concerns_the_stages_that_include_it():
     assert not {"05_cp_async", "14_few_rows"} & edits and exercises == set() and sanitizers
 
 
+def test_a_kernel_concerns_the_tests_of_the_stages_that_include_it():
+    names = unconcerned.unconcerned({"kernels/13_fit_the_waves.cuh"})
+    for test in ("{}_cpu_traced", "H200/Counters.EqualThoseOfNcu/{}"):
+        stages = {"13_fit_the_waves": False, "18_layouts": False, "05_cp_async": True}
+        assert {name: test.format(name) in names for name in stages} == stages
+    for all_of_them in ("tests/stage_test.cpp", "docs/results/h200/ncu.jsonl"):
+        assert not any("_cpu_traced" in name for name in unconcerned.unconcerned({all_of_them}))
+
+
 def test_edits_and_mistakes_concern_their_own_stage_and_exercise():
     assert run("tests/planted_edits/08_tma.yaml") == ({"08_tma"}, set(), False)
     assert run("exercises/06_missing_barrier/wrong.yaml")[1:] == ({"06_missing_barrier"}, False)
@@ -49,6 +58,7 @@ def test_every_name_is_a_tests(monkeypatch, capsys):
     assert unconcerned.main(["HEAD~1"]) == 0
     names = set(capsys.readouterr().out.strip().split("|"))
     assert {"sanitizers$", "planted_edits_08_tma$", "exercises_06_missing_barrier_rest$"} <= names
+    assert {"08_tma_cpu_traced$", "H200/Counters.EqualThoseOfNcu/08_tma$"} <= names
 
 
 def test_a_commit_that_is_not_there_is_named():

@@ -269,10 +269,9 @@ def bmm() -> str:
     for row in results().get("bmm", []):
         launches = "1" if row["by"].endswith("in one launch") else str(row["batch"])
         times = (number(1e3 * row[f"{name}_ms"]) for name in ("ladder", "torch"))
-        batch = f"{row['batch']} of {row['shape']}"
         kind = [row["type"], row["b_by"], launches]
-        lines.append([batch, *kind, *times, f"{row['percent']:.1f}"])
-    head = ["products", "type", "`b` by", "launches", "us", "torch, us", "%"]
+        lines.append([str(row["batch"]), row["shape"], *kind, *times, f"{row['percent']:.1f}"])
+    head = ["products", "M x N x K", "type", "`b` by", "launches", "us", "torch, us", "%"]
     return table(head, lines) if lines else NOT_MEASURED
 
 
