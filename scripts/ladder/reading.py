@@ -6,6 +6,7 @@ import difflib
 import math
 import re
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from ladder import manifest, steps
@@ -71,15 +72,22 @@ def words(page: str) -> int:
     return len(NOT_PROSE.sub("", page).split())
 
 
+@cache  # pages in two languages ask, and tables
+def new_in(before: str, after: str) -> int:
+    """Lines of the one text that the other has not."""
+    return sum(
+        line.startswith("+ ") for line in difflib.ndiff(before.splitlines(), after.splitlines())
+    )
+
+
 def new_lines(stage: manifest.Stage | manifest.WithOwnHarness) -> int:
     """Lines of code of the stage's kernel file that its parent's does not have."""
 
-    def code(name: str) -> list[str]:
+    def code(name: str) -> str:
         text = steps.code(read_text(ROOT / f"kernels/{name}.cuh"))
-        return [line.strip() for line in text.splitlines() if line.strip()]
+        return "\n".join(line.strip() for line in text.splitlines() if line.strip())
 
-    parent = code(stage.parent) if stage.parent else []
-    return sum(line.startswith("+ ") for line in difflib.ndiff(parent, code(stage.name)))
+    return new_in(code(stage.parent) if stage.parent else "", code(stage.name))
 
 
 def rounded(minutes: float) -> int:

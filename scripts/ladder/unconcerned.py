@@ -15,6 +15,7 @@ import argparse
 import re
 import subprocess
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 
 from ladder.project import ROOT, BadInput
@@ -36,19 +37,24 @@ OF_EXERCISES = re.compile(r"bench/exercises/|scripts/ladder/exercise(s/|\.py)")
 OF_SANITIZERS = re.compile(r"bench/")
 
 
+@cache
+def included_by(path: Path) -> list[Path]:
+    """What a file includes, wherever that may be."""
+    places = (path.parent, *(ROOT / folder for folder in FOLDERS))
+    names = re.findall(r'#include "([\w/.]+)"', path.read_text())
+    found = (place / name for name in names for place in places)
+    return [file.resolve() for file in found if file.is_file()]
+
+
 def files_of(roots: Iterable[Path]) -> set[str]:
     """These files and all that they include, by their paths in the clone."""
-    left, found = list(roots), set()
+    left, found = [path.resolve() for path in roots], set()
     while left:
-        path = left.pop().resolve()
-        name = path.relative_to(ROOT).as_posix()
-        if name in found:
-            continue
-        found.add(name)
-        for included in re.findall(r'#include "([\w/.]+)"', path.read_text()):
-            places = (path.parent, *(ROOT / folder for folder in FOLDERS))
-            left += [place / included for place in places if (place / included).is_file()]
-    return found
+        path = left.pop()
+        if path not in found:
+            found.add(path)
+            left += included_by(path)
+    return {path.relative_to(ROOT).as_posix() for path in found}
 
 
 def unconcerned(changed: set[str]) -> list[str]:

@@ -88,12 +88,13 @@ def read(folder: Path, name: str) -> dict:
     return reports.read(folder, name, expected(name))
 
 
-def committed(folder: Path) -> dict[str, dict]:
-    """All reports in files of JSON Lines. Raises BadInput."""
+def committed(folder: Path, begin: str = "") -> dict[str, dict]:
+    """All reports in files of JSON Lines whose names begin so. Raises BadInput."""
     return {
         name: check(its, expected(name), f"{reports.file(folder, kind)}: {name}")
         for kind in reports.FILES
         for name, its in reports.committed(folder, kind).items()
+        if name.startswith(begin)
     }
 
 

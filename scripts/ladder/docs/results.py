@@ -356,10 +356,8 @@ def first_with(stage: str) -> tuple[str, dict[str, dict]]:
 
 def reports_of(gpu: str, begin: str) -> dict[str, dict]:
     """By what follows `begin` in their names."""
-    committed = written.committed(sources.GPUS[gpu])
-    return {
-        name.removeprefix(begin): its for name, its in committed.items() if name.startswith(begin)
-    }
+    committed = written.committed(sources.GPUS[gpu], begin)
+    return {name.removeprefix(begin): its for name, its in committed.items()}
 
 
 def names(attention: dict) -> list[str]:

@@ -1,6 +1,8 @@
 """The GPU that was measured: its memories and a multiprocessor."""
 
 from collections.abc import Callable
+from functools import cache
+from pathlib import Path
 
 from ladder import counters as ncu
 from ladder.figures.svg import Canvas, Figure
@@ -18,7 +20,12 @@ SECTOR = 32
 
 def device() -> dict:
     """Of the results that the docs show."""
-    devices = [r["device"] for r in load(RESULTS)]
+    return device_of(RESULTS)
+
+
+@cache  # figures ask for each of their tiles
+def device_of(results: Path) -> dict:
+    devices = [r["device"] for r in load(results)]
     if any(d["name"] != devices[0]["name"] for d in devices):
         raise BadInput("results of several devices")
     return devices[0]
