@@ -53,7 +53,8 @@ struct GemmOptions {
 // tf32 has any, and a workspace for what it transposes. Of all these, addresses, leading dimensions
 // and strides are multiples of 16 bytes; C is by rows, and there is no fixed tile. C of int8 has
 // alpha, column_scale and zero_point; C of e4m3 has alpha and column_scale, and is limited to -448
-// and 448; others have no epilogue. Scales of blocks are for e4m3 and e5m2. Sums of int8 are
+// and 448; A and B of e4m3 have alpha, row_scale, column_scale and bias, with an even N; others
+// have no epilogue. Scales of blocks are for e4m3 and e5m2. Sums of int8 are
 // exact up to a K of 131,071.
 template <class In, class Out>
 void gemm(const Gemm<In, Out>& problem, const GemmOptions& options = {});

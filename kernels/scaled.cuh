@@ -1,7 +1,8 @@
 #pragma once
-// 17 and 17b with scales and a bias: C = scale_a * scale_b * (A * B) + bias, of numbers of 8 bits,
-// with a factor for A and one for B, or one for each row of A and each column of B. It is what
-// PyTorch's operator takes, as torch._scaled_mm does; the factors are in device memory.
+// 17 and 17b with scales and a bias: C = alpha * scale_a * scale_b * (A * B) + bias, of numbers of
+// 8 bits, with a factor for A and one for B, or one for each row of A and each column of B. It is
+// what PyTorch's operator takes, as torch._scaled_mm does, and the library; the factors but for
+// alpha are in device memory.
 #include "17b_promoted.cuh"
 #include "scaled.h"
 
@@ -80,13 +81,14 @@ __global__ void __launch_bounds__(THREADS<BM>, 1)
       const Tile tile = tile_of<BM, BN, BAND / BM>(index, M, N);
       // Of this lane's two rows of each part: loaded long before it is needed.
       float factor[PARTS<BM>][2];
+      const float of_all = factors.alpha * (factors.of_rows ? 1 : factors.a[0] * factors.b[0]);
+      const float* const of_row = factors.of_rows ? factors.a : nullptr;
       const int row = tile.m0 + group_m + threadIdx.x % WARPGROUP / 32 * 16 + threadIdx.x % 32 / 4;
 #pragma unroll
       for (int i = 0; i < PARTS<BM>; ++i)
 #pragma unroll
         for (int h = 0; h < 2; ++h)
-          factor[i][h] = factors.of_rows ? factors.a[min(row + i * MMA_M + h * 8, M - 1)]
-                                         : factors.a[0] * factors.b[0];
+          factor[i][h] = of_row ? of_all * of_row[min(row + i * MMA_M + h * 8, M - 1)] : of_all;
       float sum[PARTS<BM>][BN / 2] = {};
       if constexpr (ADDS == Adds::FAST) {
         fp8::multiply(s, tiles, group_m, sum, step);

@@ -8,9 +8,10 @@ namespace ladder::scaled {
 enum class Adds { FAST, PROMOTED };
 
 struct Factors {
-  const float *a, *b;
-  bool of_rows;      // a: M, one for each row of A, and b: N; else one each
-  const bf16* bias;  // N, or null
+  const float *a, *b;  // or null, with of_rows
+  bool of_rows;        // a: M, one for each row of A, and b: N; else one each
+  const bf16* bias;    // N, or null
+  float alpha = 1;     // one of all
 };
 
 // Of e4m3. N is a multiple of 2, b begins on 8 bytes and the bias on 4.

@@ -13,11 +13,15 @@ namespace {
 
 using AlongK = GpuTest<90, true>;
 
+using Shapes = std::vector<Shape>;
+const Shapes SHAPES{{1, 16, 16}, {77, 144, 80}, {67, 131, 45}, {333, 512, 208}},
+    EVEN_SHAPES{{1, 16, 16}, {77, 144, 80}, {67, 130, 45}, {333, 512, 208}};
+
 template <class In, class Out>
 void expect_correct(const std::string& stage, Sums sums, const EpilogueChoice& epilogue = {},
-                    Layout layout = USUAL_LAYOUT<In>, Rounds rounds = Rounds::ONCE) {
-  for (const Shape shape :
-       {Shape{1, 16, 16}, Shape{77, 144, 80}, Shape{67, 131, 45}, Shape{333, 512, 208}})
+                    const Shapes& shapes = SHAPES, Layout layout = USUAL_LAYOUT<In>,
+                    Rounds rounds = Rounds::ONCE) {
+  for (const Shape shape : shapes)
     for (const Data data : {Data::EXACT, Data::UNIFORM}) {
       const Problem<In, Out> problem(shape, data, 7, {}, sums, epilogue, layout);
       std::string said;
@@ -47,6 +51,16 @@ TEST_F(AlongK, Fp8) {
   expect_correct<e4m3, bf16>("17 fp8", Sums::FAST);
   expect_correct<e5m2, bf16>("17 fp8", Sums::FAST);
 }
+TEST_F(AlongK, Fp8WithFactors) {
+  EpilogueChoice choice{};
+  choice.alpha = 0.5f;
+  expect_correct<e4m3, bf16>("17 with factors", Sums::FAST, choice, EVEN_SHAPES);
+  choice.bias = true;
+  for (const Scale scale : {Scale::NONE, Scale::ROW, Scale::COLUMN}) {
+    choice.scale = scale;
+    expect_correct<e4m3, bf16>("17 with factors", Sums::FAST, choice, EVEN_SHAPES);
+  }
+}
 TEST_F(AlongK, Fp8WithScalesOfBlocks) {
   expect_correct<e4m3, bf16>("17c block_scaled", Sums::SCALED);
   expect_correct<e5m2, bf16>("17c block_scaled", Sums::SCALED);
@@ -59,7 +73,7 @@ TEST_F(AlongK, Int8) {
 }
 TEST_F(AlongK, Tf32) {
   for (const Layout layout : LAYOUTS)
-    expect_correct<tf32, float>("19 tf32", Sums::FP32, {}, layout, Rounds::TF32);
+    expect_correct<tf32, float>("19 tf32", Sums::FP32, {}, SHAPES, layout, Rounds::TF32);
 }
 
 // No number of 16 bits is the sum of 4,105 ones. Other operands are to_float_test's.

@@ -614,6 +614,10 @@ void expect_launches(const Gemm<In, Out>& p, const GemmOptions& options, const s
 TEST_F(Calls, NumbersAlongKGoToTheirStage) {
   const GemmOptions as_tf32{false, false, {}, true};
   expect_launches(along_k<e4m3, bf16>(), {}, "e4m3 to bf16");
+  auto factors = along_k<e4m3, bf16>();
+  factors.epilogue.alpha = 2, factors.epilogue.row_scale = at<float>(1 << 17);
+  factors.epilogue.column_scale = at<float>(1 << 17), factors.epilogue.bias = at<bf16>(1 << 17);
+  expect_launches(factors, {}, "e4m3 to bf16");
   expect_launches(along_k<e5m2, bf16>(), {}, "e5m2 to bf16");
   expect_launches(along_k<int8_t, int32_t>(), {}, "int8 to int32");
   expect_launches(along_k<int8_t, int8_t>(), {}, "int8 to int8");
@@ -691,6 +695,19 @@ TEST_F(Calls, NumbersAlongKAreRefusedByName) {
   auto halves = along_k<half, float>();
   halves.transposed_b = false, halves.ldb = 128;
   refuses(halves, "fp16 to fp32 needs A by rows, M x K, and B by columns, N x K");
+  auto factors = along_k<e4m3, bf16>();
+  factors.epilogue.activation = Activation::RELU;
+  refuses(factors,
+          "this kernel's epilogue has alpha, row_scale, column_scale and bias, and nothing else");
+  factors = along_k<e4m3, bf16>(64, 127), factors.ldc = 128, factors.epilogue.alpha = 2;
+  refuses(factors, "N is 127, but this kernel needs a multiple of 2");
+  factors = along_k<e4m3, bf16>(64, 128, 0), factors.epilogue.alpha = 2;
+  refuses(factors, "K is 0, but must be from 1 to 2147482623");
+  factors = along_k<e4m3, bf16>(), factors.epilogue.row_scale = of_the_host;
+  refuses(factors, "row_scale is in the host's memory, but has to be on GPU 0");
+  auto of_e5m2 = along_k<e5m2, bf16>();
+  of_e5m2.epilogue.alpha = 2;
+  refuses(of_e5m2, "this kernel has no epilogue: it computes A * B alone");
   auto to_fp8 = along_k<bf16, e4m3>();
   to_fp8.epilogue.activation = Activation::RELU;
   refuses(to_fp8, "this kernel's epilogue has alpha and column_scale, and nothing else");

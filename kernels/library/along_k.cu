@@ -4,14 +4,24 @@
 #include "../17c_block_scaled.cuh"
 #include "../19_tf32.cuh"
 #include "../20_int8.cuh"
+#include "../scaled.cuh"
 #include "../to_float.cuh"
 #include "launch.h"
 #include "to_fp8.cuh"
 
 namespace ladder::library {
 
+void launch_with_factors(const Gemm<e4m3, bf16>& p) {
+  const Epilogue<bf16>& e = p.epilogue;
+  scaled::Problem q{p, {e.row_scale, e.column_scale, true, e.bias, e.alpha}};
+  q.epilogue = {};
+  scaled::gemm(q, scaled::Adds::FAST);
+}
+
 template <class In, class Out>
 void launch_along_k(const Gemm<In, Out>& p) {
+  if constexpr (std::is_same_v<In, e4m3>)
+    if (!is_product_alone(p.epilogue)) return launch_with_factors(p);
   if constexpr (std::is_same_v<In, tf32>)
     tf32_products::gemm(p);
   else if constexpr (std::is_same_v<In, int8_t>)
@@ -37,6 +47,11 @@ template void launch_along_k(const Gemm<bf16, e4m3>&);
 
 template <class In, class Out>
 std::string stage_along_k(const Gemm<In, Out>& p) {
+  if constexpr (std::is_same_v<In, e4m3>)
+    if (!is_product_alone(p.epilogue)) {
+      const scaled::Configuration& c = first_done(scaled::FAST, scaled::Problem{p, {}});
+      return "17 with factors, " + std::to_string(c.BM) + "x" + std::to_string(c.BN);
+    }
   if constexpr (std::is_same_v<In, tf32>)
     return "19 tf32, 128x128 or 128x256";
   else if constexpr (std::is_same_v<In, int8_t>)

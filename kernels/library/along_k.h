@@ -11,6 +11,8 @@
 #include "../validate.h"
 #include "plan.h"
 
+struct __nv_fp8_e4m3;  // of CUDA's header
+
 namespace ladder::library {
 
 // The contract of a C of e4m3, which has a factor for all of it and one for each column. Throws
@@ -26,12 +28,30 @@ void require_valid_scaling(const Gemm<In, Out>& p) {
         "this kernel's epilogue has alpha and column_scale, and nothing else");
 }
 
+// The contract of e4m3 with factors and a bias, which scaled.cuh has. Throws likewise.
+template <class In, class Out>
+void require_valid_factors(const Gemm<In, Out>& p) {
+  require_usual_layout(p);
+  require_valid_matrices(p);
+  require_no_groups(p);
+  const Epilogue<Out>& e = p.epilogue;
+  if (e.beta != 0 || e.activation != Activation::NONE || e.residual || e.zero_point != 0)
+    throw std::invalid_argument(
+        "this kernel's epilogue has alpha, row_scale, column_scale and bias, and nothing else");
+  require_size("K", p.K, 1);
+  require_multiple("N", p.N, 2);
+  require_multiple("the address of the column scales", reinterpret_cast<uintptr_t>(e.column_scale),
+                   8);
+  require_multiple("the address of the bias", reinterpret_cast<uintptr_t>(e.bias), 4);
+}
+
 // Throws std::invalid_argument, naming what the stage does not take. `type` is in words.
 template <class In, class Out>
 void require_possible_along_k(const Gemm<In, Out>& p, const std::string& type, const Gpu& gpu,
                               const GemmOptions& options) {
   constexpr bool IS_TF32 = sizeof(In) == 4, HAS_16_BITS = sizeof(In) == 2,
-                 IS_FP8 = sizeof(In) == 1 && !std::is_integral_v<In>;
+                 IS_FP8 = sizeof(In) == 1 && !std::is_integral_v<In>,
+                 HAS_FACTORS = std::is_same_v<In, __nv_fp8_e4m3>;
   if (!gpu.has_wgmma)
     throw std::invalid_argument(type + " needs wgmma (sm_90a), which " + gpu.name +
                                 " or this build does not have");
@@ -43,6 +63,8 @@ void require_possible_along_k(const Gemm<In, Out>& p, const std::string& type, c
     require_valid_requantisation(p);
   else if constexpr (sizeof(Out) == 1)
     require_valid_scaling(p);
+  else if (HAS_FACTORS && !is_product_alone(p.epilogue) && !p.scales.a && !p.scales.b)
+    require_valid_factors(p);
   else  // 19 transposes what is not stored along K
     require_valid(p, IS_TF32 || HAS_16_BITS ? Layouts::ANY : Layouts::USUAL);
   if (HAS_16_BITS && (p.transposed_a || !p.transposed_b))
