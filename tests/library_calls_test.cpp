@@ -547,6 +547,7 @@ TEST_F(Calls, ProductsAnywhereAreRefusedByName) {
   auto all = anywhere<half>(3);
   EXPECT_EQ("the count is -1, but must not be negative",
             refusal([&] { kept.run(all.data(), -1); }));
+  EXPECT_EQ("the array of matrices is null", refusal([&] { kept.run(nullptr, 3); }));
   all[2].B = nullptr;
   EXPECT_EQ("B of product 2 is null, but has to be on GPU 0",
             refusal([&] { kept.run(all.data(), 3); }));

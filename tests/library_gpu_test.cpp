@@ -461,6 +461,20 @@ TEST_F(LibraryTest, CByColumns) {
   by_columns<float>({}), by_columns<float>(scaled);
 }
 
+// Of which sums are exact.
+template <class T>
+class Integers {
+ public:
+  std::vector<T> operator()(int64_t count) {
+    std::vector<T> numbers(static_cast<size_t>(count));
+    for (T& x : numbers) x = static_cast<T>(static_cast<float>(random_() % 5) - 2);
+    return numbers;
+  }
+
+ private:
+  std::mt19937 random_{7};
+};
+
 // ---- Batches -----------------------------------------------------------------------------------
 
 // Each product as by itself, to the bit; with strides that leave gaps, that begin on any element,
@@ -481,12 +495,7 @@ void batches() {
           const int64_t a = rounded(layout.transposed_a ? shape.k : shape.m, p.lda),
                         b = rounded(layout.transposed_b ? shape.n : shape.k, p.ldb),
                         c = rounded(shape.m, p.ldc);
-          std::mt19937 random(7);
-          const auto integers = [&](int64_t count) {
-            std::vector<T> numbers(static_cast<size_t>(count));
-            for (T& x : numbers) x = static_cast<T>(static_cast<float>(random() % 5) - 2);
-            return numbers;
-          };
+          Integers<T> integers;
           harness::DeviceBuffer<T> as(COUNT * a), bs(COUNT * b), cs(COUNT * c), alone(COUNT * c);
           as.upload(integers(COUNT * a)), bs.upload(integers(COUNT * b));
           cs.fill(0xFF, nullptr), alone.fill(0xFF, nullptr);
@@ -518,12 +527,7 @@ TEST_F(LibraryTest, BatchesThatLieTogetherAreTheirProducts) {
     const int count = 65;
     const int64_t a = int64_t{shape.m} * shape.k, b = int64_t{shape.k} * shape.n,
                   c = int64_t{shape.m} * shape.n;
-    std::mt19937 random(7);
-    const auto integers = [&](int64_t elements) {
-      std::vector<half> numbers(static_cast<size_t>(elements));
-      for (half& x : numbers) x = half(static_cast<float>(random() % 5) - 2);
-      return numbers;
-    };
+    Integers<half> integers;
     harness::DeviceBuffer<half> as(count * a), bs(count * b), cs(count * c), alone(count * c);
     as.upload(integers(count * a)), bs.upload(integers(count * b));
     cs.fill(0xFF, nullptr), alone.fill(0xFF, nullptr);
@@ -556,12 +560,7 @@ void products_anywhere(bool transposed_b) {
   constexpr int COUNT = 70;
   constexpr Shape SHAPE{67, 136, 72};
   constexpr int64_t A = SHAPE.m * SHAPE.k + 8, B = SHAPE.n * SHAPE.k + 16, C = SHAPE.m * SHAPE.n;
-  std::mt19937 random(7);
-  const auto integers = [&](int64_t count) {
-    std::vector<T> numbers(static_cast<size_t>(count));
-    for (T& x : numbers) x = static_cast<T>(static_cast<float>(random() % 5) - 2);
-    return numbers;
-  };
+  Integers<T> integers;
   harness::DeviceBuffer<T> a(COUNT * A), b(COUNT * B), c(COUNT * C), alone(COUNT * C);
   a.upload(integers(COUNT * A)), b.upload(integers(COUNT * B));
   c.fill(0xFF, nullptr), alone.fill(0xFF, nullptr);
@@ -639,12 +638,7 @@ void along_k_in_other_ways(const GemmOptions& options = {}) {
   constexpr int COUNT = 3;
   constexpr Shape SHAPE{77, 144, 80};
   constexpr int64_t A = SHAPE.m * SHAPE.k, B = SHAPE.n * SHAPE.k, C = SHAPE.m * SHAPE.n;
-  std::mt19937 random(7);
-  const auto integers = [&](int64_t count) {
-    std::vector<In> numbers(static_cast<size_t>(count));
-    for (In& x : numbers) x = static_cast<In>(static_cast<float>(random() % 5) - 2);
-    return numbers;
-  };
+  Integers<In> integers;
   harness::DeviceBuffer<In> a(COUNT * A), b(COUNT * B);
   a.upload(integers(COUNT * A)), b.upload(integers(COUNT * B));
   harness::DeviceBuffer<Out> c(COUNT * C);

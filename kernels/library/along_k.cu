@@ -11,7 +11,7 @@
 
 namespace ladder::library {
 
-void launch_with_factors(const Gemm<e4m3, bf16>& p) {
+static void launch_with_factors(const Gemm<e4m3, bf16>& p) {
   const Epilogue<bf16>& e = p.epilogue;
   scaled::Problem q{p, {e.row_scale, e.column_scale, true, e.bias, e.alpha}};
   q.epilogue = {};

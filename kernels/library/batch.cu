@@ -2,7 +2,6 @@
 #include "../21_grouped.cuh"
 #include "batch.cuh"
 #include "launch.h"
-#include "plan.h"
 
 namespace ladder::library {
 
@@ -12,7 +11,6 @@ void launch_groups(Gemm<half, half> p, int count) {
   grouped::gemm(p);
 }
 
-static_assert(batch::MOST == IN_A_LAUNCH);
 template <class T>
 void launch_batch(const Gemm<T, T>& p, const Matrices<T, T>* matrices, int count) {
   batch::gemm(p, matrices, count);

@@ -5,19 +5,18 @@
 // 21 numbers its groups'.
 #include "../13_fit_the_waves.cuh"
 #include "../gemm.h"
+#include "plan.h"
 
 namespace ladder::batch {
 
 using namespace fit_the_waves;  // 13 is where most of it is
 
-// Products of one launch. The parameters of a kernel have 32,764 bytes, and the maps of a product
-// 384.
-constexpr int MOST = 64;
+using library::IN_A_LAUNCH;  // the parameters of a kernel have 32,764 bytes, a product's maps 384
 
 template <class T>
 struct Maps {
-  CUtensorMap A[MOST], B[MOST], C[MOST];
-  T* to[MOST];  // C
+  CUtensorMap A[IN_A_LAUNCH], B[IN_A_LAUNCH], C[IN_A_LAUNCH];
+  T* to[IN_A_LAUNCH];  // C
 };
 
 template <class T, int BM, int BN, Major MAJOR_B>
@@ -75,7 +74,7 @@ __global__ void __launch_bounds__(THREADS, 1)
   }
 }
 
-// One launch of up to MOST products of p's sizes.
+// One launch of up to IN_A_LAUNCH products of p's sizes.
 template <class T>
 struct Products : Gemm<T, T> {
   const Matrices<T, T>* matrices;
@@ -133,8 +132,8 @@ double cost(const Products<T>& p, const Configuration<T>& c) {
 // not 0, and every row begins on 16 bytes.
 template <class T>
 void gemm(const Gemm<T, T>& p, const Matrices<T, T>* matrices, int count) {
-  for (int i = 0; i < count; i += MOST) {
-    const Products<T> some{p, matrices + i, std::min(MOST, count - i)};
+  for (int i = 0; i < count; i += IN_A_LAUNCH) {
+    const Products<T> some{p, matrices + i, std::min(IN_A_LAUNCH, count - i)};
     launch_in_waves(p.transposed_b ? first_done(CONFIGURATIONS<T, Major::K>, some)
                                    : first_done(CONFIGURATIONS<T, Major::MN>, some),
                     some);

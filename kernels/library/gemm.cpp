@@ -358,6 +358,7 @@ void carry_out(const Plan& plan, const Gemm<In, Out>& p, const GemmOptions& opti
   if constexpr (std::is_same_v<In, Out> && sizeof(In) == 2)
     if (plan.way == Way::BATCH) {
       std::vector<Matrices<In, Out>> all;
+      all.reserve(static_cast<size_t>(options.batch.count));
       for (int i = 0; i < options.batch.count; ++i) {
         const Gemm<In, Out> product = product_of(p, options.batch, i);
         all.push_back({product.A, product.B, product.C});
@@ -480,6 +481,7 @@ void KeptPlan<In, Out>::run(const Matrices<In, Out>* all, int count, CUstream_st
     throw std::invalid_argument("the count is " + std::to_string(count) +
                                 ", but must not be negative");
   if (kept.is_empty() || count == 0) return;
+  if (all == nullptr) throw std::invalid_argument("the array of matrices is null");
   for (int i = 0; i < count; ++i) kept.require(all[i], i);
 #if LADDER_HAS_WGMMA
   if constexpr (std::is_same_v<In, Out> && sizeof(In) == 2)
