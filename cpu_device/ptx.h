@@ -80,6 +80,9 @@ inline float exp2_approx(float x) {
   const float y = std::exp2(x);
   return y < SMALLEST_NORMAL ? 0 : y;
 }
+inline float max_or_nan(float x, float y) {
+  return std::isnan(x) || std::isnan(y) ? x + y : std::fmax(x, y);
+}
 
 // --- mbarriers ----------------------------------------------------------------------------------
 

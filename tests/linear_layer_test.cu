@@ -97,6 +97,8 @@ class LinearLayer : public GpuTest<90, true> {
       {2, -3, true, true, Scale::ROW, Activation::RELU},
       {-3, 0, true, false, Scale::COLUMN, Activation::NONE},
       {1, 1, false, true, Scale::NONE, Activation::NONE}};
+  // In fp32 without branches.
+  inline static const EpilogueChoice BIASED{-3, 0, true, false, Scale::NONE, Activation::RELU};
   inline static const EpilogueChoice RANDOM[] = {
       {1, 0, true, false, Scale::NONE, Activation::GELU},
       {0.5f, -1.5f, true, true, Scale::ROW, Activation::SILU},
@@ -244,10 +246,7 @@ std::vector<Variant<float, float>> in_fp32() {
   for (const auto& c : split_in_cluster::CONFIGURATIONS)
     all.emplace_back("05d " + split_in_cluster::name(c),
                      library::SPLIT_IN_CLUSTER_AND_FINISH[&c - split_in_cluster::CONFIGURATIONS]);
-  all.emplace_back(
-      "05c",
-      [](const Gemm<float, float>& p) { split_k::launch_and_finish(p, library::finish_of(p)); },
-      split_k::workspace_bytes);
+  all.emplace_back("05c", library::launch_split_k_and_finish, split_k::workspace_bytes);
   return all;
 }
 TEST_F(LinearLayer, InFp32) {
@@ -259,6 +258,8 @@ TEST_F(LinearLayer, InFp32) {
                  Data::EXACT);
     expect_right(variant.name, variant, {70, 300, 45}, inexact, {}, Data::UNIFORM);
     expect_right(variant.name, variant, {9, 30, 0}, EXACT[2], {}, Data::EXACT);
+    if (variant.name.find("05e") != 0)
+      expect_right(variant.name, variant, {70, 140, 45}, BIASED, {}, Data::EXACT);
   }
 }
 
@@ -274,13 +275,36 @@ TEST_F(LinearLayer, ActivationsInFp32AreNoApproximations) {
     p.M = 1, p.N = N, p.lda = p.ldb = p.ldc = N, p.C = to.get();
     p.epilogue.beta = 1, p.epilogue.addend = from.get(), p.epilogue.ld_addend = N;
     p.epilogue.activation = activation;
-    split_k::launch_and_finish(p, library::finish_of(p));
+    library::launch_split_k_and_finish(p);
     LADDER_CUDA_CHECK(cudaDeviceSynchronize());
     std::vector<float> got(N);
     to.download(got);
     for (size_t i = 0; i < N; ++i)
       EXPECT_NEAR(activate(activation, numbers[i]), got[i], 1e-6)
           << static_cast<int>(activation) << " of " << numbers[i];
+  }
+}
+
+// Of a bias alone, behind a product of zeros.
+TEST_F(LinearLayer, ReluInFp32KeepsWhatIsNoNumber) {
+  constexpr float INF = std::numeric_limits<float>::infinity(),
+                  NONE = std::numeric_limits<float>::quiet_NaN();
+  const std::vector<float> numbers = {-INF, -1, 0, 1, INF, NONE};
+  const std::pair<Activation, std::vector<float>> table[] = {
+      {Activation::NONE, numbers}, {Activation::RELU, {0, 0, 0, 1, INF, NONE}}};
+  DeviceBuffer<float> from(numbers.size()), to(8);
+  from.upload(numbers);
+  for (const auto& [activation, expected] : table) {
+    Gemm<float, float> p{};
+    p.M = 1, p.N = 6, p.lda = p.ldb = p.ldc = 8, p.C = to.get();
+    p.epilogue.bias = from.get(), p.epilogue.activation = activation;
+    library::launch_split_k_and_finish(p);
+    LADDER_CUDA_CHECK(cudaDeviceSynchronize());
+    std::vector<float> got(8);
+    to.download(got);
+    for (size_t i = 0; i < expected.size(); ++i)
+      EXPECT_TRUE(std::isnan(expected[i]) ? std::isnan(got[i]) : got[i] == expected[i])
+          << static_cast<int>(activation) << " of " << numbers[i] << ": " << got[i];
   }
 }
 

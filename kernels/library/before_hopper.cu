@@ -1,6 +1,6 @@
 // The stages for GPUs from compute capability 8.0 on.
-#include "../05c_split_k.cuh"
 #include "finish_pairs.cuh"
+#include "finish_split_k.cuh"
 #include "is_there.cuh"
 #include "launch.h"
 
@@ -19,7 +19,7 @@ void launch_split_k(const Gemm<float, float>& p) {
   if (is_product_alone(p.epilogue))
     split_k::gemm(p);
   else
-    split_k::launch_and_finish(p, finish_of(p));
+    launch_split_k_and_finish(p);
 }
 template <>
 void launch_epilogue(const Gemm<float, float>& p) {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "../05e_few_rows.cuh"
-#include "finish.cuh"
+#include "finish_split_k.cuh"
 
 namespace ladder::library {
 
@@ -19,7 +19,9 @@ template <size_t I>
 void finish_split_in_cluster(const Gemm<float, float>& p) {
   using namespace split_in_cluster;
   constexpr Configuration C = CONFIGURATIONS[I];
-  launch_and_finish<Tiling<C.BM, C.slices, C.split>>(p, finish_of(p));
+  with_finish(p, [&](const auto& finish) {
+    split_in_cluster::launch_and_finish<Tiling<C.BM, C.slices, C.split>>(p, finish);
+  });
 }
 
 // By each of the configurations among which 05e and 05d choose.
@@ -45,7 +47,7 @@ inline void launch_and_finish(const Gemm<float, float>& p) {
   if (const auto* const c =
           split_in_cluster::chosen(p, split_in_cluster::LeftOut::NOTHING).configuration)
     return SPLIT_IN_CLUSTER_AND_FINISH[c - split_in_cluster::CONFIGURATIONS](p);
-  split_k::launch_and_finish(p, finish_of(p));
+  launch_split_k_and_finish(p);
 }
 
 }  // namespace ladder::library
