@@ -58,6 +58,7 @@ gemm_kernels(
   linear_fp16.cu
   products_bf16.cu
   products_fp16.cu
+  scaled.cu
 )
 
 set(package ${CMAKE_INSTALL_DATADIR}/cmake/gemm_ladder)

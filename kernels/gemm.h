@@ -39,6 +39,9 @@ struct GemmOptions {
   // Of fp32, with wgmma: tensor cores multiply, which read 19 bits of each float, rounded to
   // nearest. Elsewhere it is refused.
   bool tf32 = false;
+  // Of e4m3, with an even N: the tensor core, which keeps 14 bits of a sum, adds up no more than
+  // 128 products; the rest is added up in fp32. With Gemm::scales it is, whatever this says.
+  bool fp32_sums = false;
 };
 
 // Enqueues the whole of `problem`, with its layouts and its epilogue, on its stream, which belongs

@@ -85,6 +85,7 @@ typedef struct {
   int64_t ld_scales_a;        // factors from one row of them to the next
   const float* scales_b;      // as BlockScales::b, or null
   int64_t ld_scales_b;        // factors from one row of them to the next
+  int32_t fp32_sums;          // as GemmOptions::fp32_sums
 } ladder_problem;
 
 // All fields 0 or null, but alpha and batch_count 1: what comes first. A null `problem` is left

@@ -10,40 +10,52 @@ namespace ladder::scaled {
 
 using namespace fp8;  // 17 is where most of it is
 
+// Factors of the columns of a tile, and the bias, which a warp has among its lanes: of each piece
+// each lane has a pair of columns. They are loaded before the tile is multiplied, so that nobody
+// waits for them, and go from lane to lane when a piece is stored.
+template <int BN>
+struct Columns {
+  static constexpr int PIECES = (BN + BOX<bf16> - 1) / BOX<bf16>;
+  float2 factor[PIECES];
+  uint32_t added[PIECES];  // two of the bias
+
+  __device__ __forceinline__ Columns(const Factors& from, int n0, int N, int lane) {
+#pragma unroll
+    for (int j = 0; j < PIECES; ++j) {
+      const int n = min(n0 + min(j * BOX<bf16>, BN - BOX<bf16>) + 2 * lane, N - 2);
+      factor[j] =
+          from.of_rows && from.b ? *reinterpret_cast<const float2*>(&from.b[n]) : make_float2(1, 1);
+      added[j] = from.bias ? *reinterpret_cast<const uint32_t*>(&from.bias[n]) : 0;
+    }
+  }
+};
+
 // For 17's store(): the factors of columns, the bias, and what is rounded. Those of rows are in the
 // sums.
+template <int BN>
 struct Finish {
-  const float* b;  // or null
-  const bf16* bias;
+  const Columns<BN>& columns;
+  int n0;  // the tile's first column
 
   __device__ __forceinline__ void operator()(bf16 (*staged)[BOX<bf16>], const float* sums, int n,
-                                             int N, int lane) const {
-    if (b == nullptr && bias == nullptr) return Rounded{}(staged, sums, n, N, lane);
-    // All at once: what is loaded in a branch of its own is waited for there.
-    constexpr int PAIRS = BOX<bf16> / 8;
-    float2 factor[PAIRS], added[PAIRS];
-    const auto at = [&](int pair) { return min(n + pair * 8 + lane % 4 * 2, N - 2); };
+                                             int, int lane) const {
+    const int piece = (n - n0 + BOX<bf16> - 1) / BOX<bf16>;
+    const float2 factor = columns.factor[piece];
+    const uint32_t added = columns.added[piece];
 #pragma unroll
-    for (int i = 0; i < PAIRS; ++i) factor[i] = {1, 1}, added[i] = {0, 0};
-    if (b != nullptr)
-#pragma unroll
-      for (int i = 0; i < PAIRS; ++i) factor[i] = *reinterpret_cast<const float2*>(&b[at(i)]);
-    if (bias != nullptr)
-#pragma unroll
-      for (int i = 0; i < PAIRS; ++i) {
-        const uint32_t pair = *reinterpret_cast<const uint32_t*>(&bias[at(i)]);
-        added[i] = {__uint_as_float(pair << 16), __uint_as_float(pair & 0xFFFF0000u)};
-      }
-#pragma unroll
-    for (int i = 0; i < PAIRS; i += 2) {
+    for (int col = 0; col < BOX<bf16>; col += 16) {
       uint32_t block[4];
 #pragma unroll
-      for (int j = 0; j < 4; ++j) {
-        const float2 f = factor[i + j / 2], a = added[i + j / 2];
-        const float* const pair = &sums[i * 4 + j * 2];
-        block[j] = as_pair<bf16>(pair[0] * f.x + a.x, pair[1] * f.y + a.y);
+      for (int i = 0; i < 2; ++i) {
+        const int from = (col + i * 8) / 2 + lane % 4;  // the lane that has this one's columns
+        const float x = __shfl_sync(~0u, factor.x, from), y = __shfl_sync(~0u, factor.y, from);
+        const uint32_t a = __shfl_sync(~0u, added, from);
+        const float b = __uint_as_float(a << 16), c = __uint_as_float(a & 0xFFFF0000u);
+        const float* const rows = &sums[col / 2 + i * 4];
+        block[i * 2] = as_pair<bf16>(rows[0] * x + b, rows[1] * y + c);
+        block[i * 2 + 1] = as_pair<bf16>(rows[2] * x + b, rows[3] * y + c);
       }
-      ptx::stmatrix_x4(&staged[lane % 16][swizzled(lane % 16, i * 8 + lane / 16 * 8)], block);
+      ptx::stmatrix_x4(&staged[lane % 16][swizzled(lane % 16, col + lane / 16 * 8)], block);
     }
   }
 };
@@ -75,20 +87,21 @@ __global__ void __launch_bounds__(THREADS<BM>, 1)
     const int group = warpgroup_of_block(), group_m = group * PARTS<BM> * MMA_M;
     const bool sends = threadIdx.x % WARPGROUP == 0;
     const Result<bf16> to{map_C, C, ldc};
-    const Finish finish{factors.of_rows ? factors.b : nullptr, factors.bias};
     unsigned piece = 0;
+    const int lane = threadIdx.x % 32, warp = threadIdx.x % WARPGROUP / 32;
+    const float of_all = factors.alpha * (factors.of_rows ? 1 : factors.a[0] * factors.b[0]);
+    const float* const of_row = factors.of_rows ? factors.a : nullptr;
     for (int index = blockIdx.x; index < tiles_of_C; index += gridDim.x) {
       const Tile tile = tile_of<BM, BN, BAND / BM>(index, M, N);
-      // Of this lane's two rows of each part: loaded long before it is needed.
+      // Of this lane's two rows of each part: loaded long before they are needed, too.
       float factor[PARTS<BM>][2];
-      const float of_all = factors.alpha * (factors.of_rows ? 1 : factors.a[0] * factors.b[0]);
-      const float* const of_row = factors.of_rows ? factors.a : nullptr;
-      const int row = tile.m0 + group_m + threadIdx.x % WARPGROUP / 32 * 16 + threadIdx.x % 32 / 4;
+      const int row = tile.m0 + group_m + warp * 16 + lane / 4;
 #pragma unroll
       for (int i = 0; i < PARTS<BM>; ++i)
 #pragma unroll
         for (int h = 0; h < 2; ++h)
-          factor[i][h] = of_row ? of_all * of_row[min(row + i * MMA_M + h * 8, M - 1)] : of_all;
+          factor[i][h] = of_row ? of_row[min(row + i * MMA_M + h * 8, M - 1)] : 1;
+      const Columns<BN> columns(factors, tile.n0, N, lane);
       float sum[PARTS<BM>][BN / 2] = {};
       if constexpr (ADDS == Adds::FAST) {
         fp8::multiply(s, tiles, group_m, sum, step);
@@ -104,8 +117,8 @@ __global__ void __launch_bounds__(THREADS<BM>, 1)
 #pragma unroll
       for (int i = 0; i < PARTS<BM>; ++i)
 #pragma unroll
-        for (int e = 0; e < BN / 2; ++e) sum[i][e] *= factor[i][e / 2 % 2];
-      store(s, group, sum, finish, to, M, N, tile, piece);
+        for (int e = 0; e < BN / 2; ++e) sum[i][e] *= of_all * factor[i][e / 2 % 2];
+      store(s, group, sum, Finish<BN>{columns, tile.n0}, to, M, N, tile, piece);
     }
     if (sends) ptx::bulk_wait_group_read<0>();  // the last pieces are still read
   }
@@ -156,8 +169,8 @@ inline void gemm_as(const Configuration& c, const Problem& p) {
   require_multiple("the address of the bias", reinterpret_cast<uintptr_t>(p.factors.bias), 4);
   if (!done_without_kernel(p)) launch_in_waves(c, p);
 }
-inline void gemm(const Problem& p, Adds adds) {
-  gemm_as(adds == Adds::FAST ? first_done(FAST, p) : first_done(PROMOTED, p), p);
+inline const Configuration& chosen(const Problem& p, Adds adds) {
+  return adds == Adds::FAST ? first_done(FAST, p) : first_done(PROMOTED, p);
 }
 
 }  // namespace ladder::scaled

@@ -1,5 +1,7 @@
 #pragma once
 // What scaled.cuh computes.
+#include <string>
+
 #include "types.cuh"
 
 namespace ladder::scaled {
@@ -18,5 +20,12 @@ struct Factors {
 struct Problem : Gemm<e4m3, bf16> {
   Factors factors;
 };
+
+// Enqueues it, by the tile that is expected to be done first. Needs wgmma (sm_90a). Throws
+// std::invalid_argument for sizes and addresses that the kernel does not take, and CudaError where
+// CUDA refuses. Compiled in the library.
+void gemm(const Problem& p, Adds adds);
+// That tile, "128x256".
+std::string tile(const Problem& p, Adds adds);
 
 }  // namespace ladder::scaled

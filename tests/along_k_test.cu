@@ -7,6 +7,7 @@
 #include "gpu_test.h"
 #include "harness/buffers.h"
 #include "library/along_k.cu"
+#include "library/scaled.cu"
 
 namespace ladder::harness {
 namespace {
@@ -24,11 +25,13 @@ void expect_correct(const std::string& stage, Sums sums, const EpilogueChoice& e
   for (const Shape shape : shapes)
     for (const Data data : {Data::EXACT, Data::UNIFORM}) {
       const Problem<In, Out> problem(shape, data, 7, {}, sums, epilogue, layout);
+      // 17c's are in fp32 either way.
+      const bool fp32_sums = sums == Sums::PROMOTED || sums == Sums::SCALED;
       std::string said;
       const Variant<In, Out> variant{"library",
                                      [&](const Gemm<In, Out>& p) {
-                                       said = library::stage_along_k(p);
-                                       library::launch_along_k(p);
+                                       said = library::stage_along_k(p, fp32_sums);
+                                       library::launch_along_k(p, fp32_sums);
                                      },
                                      [](const Gemm<In, Out>& p) -> uint64_t {
                                        if constexpr (std::is_same_v<In, tf32>)
@@ -55,10 +58,35 @@ TEST_F(AlongK, Fp8WithFactors) {
   EpilogueChoice choice{};
   choice.alpha = 0.5f;
   expect_correct<e4m3, bf16>("17 with factors", Sums::FAST, choice, EVEN_SHAPES);
+  expect_correct<e4m3, bf16>("17b with factors", Sums::PROMOTED, choice, EVEN_SHAPES);
   choice.bias = true;
   for (const Scale scale : {Scale::NONE, Scale::ROW, Scale::COLUMN}) {
     choice.scale = scale;
     expect_correct<e4m3, bf16>("17 with factors", Sums::FAST, choice, EVEN_SHAPES);
+  }
+}
+TEST_F(AlongK, Fp8WithSumsInFp32) {
+  expect_correct<e4m3, bf16>("17b with factors", Sums::PROMOTED, {}, EVEN_SHAPES);
+  // 1 + 65536 - 65536, of which 14 bits lose the 1.
+  constexpr int M = 64, N = 64, K = 384, PART = 128;
+  std::vector<e4m3> a(M * K), b(N * K);
+  for (int row = 0; row < M; ++row)
+    for (int k = 0; k < K; ++k) {
+      const int part = k / PART;
+      const float of_part[] = {k == 0 ? 1.f : 0.f, 16, -16};
+      a[row * K + k] = e4m3(of_part[part]), b[row * K + k] = e4m3(part == 0 ? 1.f : 32.f);
+    }
+  DeviceBuffer<e4m3> on_a(M * K), on_b(N * K);
+  on_a.upload(a), on_b.upload(b);
+  DeviceBuffer<bf16> c(M * N);
+  Gemm<e4m3, bf16> p{M, N, K, on_a.get(), K, on_b.get(), K, c.get(), N};
+  p.transposed_b = true;
+  for (const bool fp32_sums : {false, true}) {
+    library::launch_along_k(p, fp32_sums);
+    LADDER_CUDA_CHECK(cudaDeviceSynchronize());
+    std::vector<bf16> found(M * N);
+    c.download(found);
+    for (const bf16 x : found) ASSERT_EQ(fp32_sums ? 1 : 0, static_cast<float>(x));
   }
 }
 TEST_F(AlongK, Fp8WithScalesOfBlocks) {
@@ -85,12 +113,12 @@ void expect_sums_as_they_are() {
   DeviceBuffer<float> c(M * N);
   Gemm<In, float> p{M, N, K, a.get(), LD, b.get(), LD, c.get(), N};
   p.transposed_b = true;
-  library::launch_along_k(p);
+  library::launch_along_k(p, false);
   LADDER_CUDA_CHECK(cudaDeviceSynchronize());
   std::vector<float> found(M * N);
   c.download(found);
   EXPECT_EQ(std::vector<float>(M * N, K), found);
-  EXPECT_EQ("17 to fp32, 128x128", library::stage_along_k(p));
+  EXPECT_EQ("17 to fp32, 128x128", library::stage_along_k(p, false));
 }
 TEST_F(AlongK, ACOfFp32) {
   expect_sums_as_they_are<half>();
@@ -124,7 +152,7 @@ void expect_to_fp8() {
       p.transposed_b = true;
       p.epilogue.alpha = 0.375f;
       if (has_scales) p.epilogue.column_scale = on_scales.get();
-      library::launch_along_k(p);
+      library::launch_along_k(p, false);
       LADDER_CUDA_CHECK(cudaDeviceSynchronize());
       std::vector<e4m3> got(static_cast<size_t>(M * ldc));
       c.download(got);
@@ -146,7 +174,7 @@ void expect_to_fp8() {
         }
       EXPECT_EQ(has_scales && K > 0, largest > 0);  // what is beyond 448 was among them
       if (K > 0) {
-        EXPECT_EQ(0U, library::stage_along_k(p).find("17 to e4m3, 128x"));
+        EXPECT_EQ(0U, library::stage_along_k(p, false).find("17 to e4m3, 128x"));
       }
     }
 }

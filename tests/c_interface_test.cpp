@@ -140,6 +140,7 @@ TEST_F(CInterface, MultipliesNumbersAlongK) {
     gpus = {};
     ladder_problem p = of(type);
     p.tf32 = type == LADDER_FP32;
+    p.fp32_sums = type == LADDER_E4M3_BF16;
     char text[4096];
     ASSERT_EQ(LADDER_OK, ladder_explain(&p, text, sizeof text));
     EXPECT_EQ(0, std::strncmp(name, text, std::strlen(name))) << text;
@@ -151,6 +152,7 @@ TEST_F(CInterface, MultipliesNumbersAlongK) {
     ASSERT_EQ(2U, gpus.launched.size());
     for (const auto& launched : gpus.launched) {
       EXPECT_EQ("along_k", launched.by);
+      EXPECT_EQ(p.fp32_sums != 0, launched.fp32_sums);
       EXPECT_EQ(std::tuple(p.A, p.B, p.C), std::tie(launched.A, launched.B, launched.C));
     }
   }

@@ -29,6 +29,7 @@ struct FakeGpus {
     std::string tile;
     bool starts_early = false;
     const void *row_scale = nullptr, *column_scale = nullptr;
+    bool fp32_sums = false;
   };
 
   static constexpr uintptr_t BYTES = 1 << 20;
@@ -130,12 +131,13 @@ void launch_linear(const tuned::Candidate& c, const Gemm<T, T>& p) {
   gpus.launch("linear", p, tuned::name(c));
 }
 template <class In, class Out>
-void launch_along_k(const Gemm<In, Out>& p) {
+void launch_along_k(const Gemm<In, Out>& p, bool fp32_sums) {
   gpus.launch("along_k", p);
+  gpus.launched.back().fp32_sums = fp32_sums;
 }
 template <class In, class Out>
-std::string stage_along_k(const Gemm<In, Out>&) {
-  return "17 fp8, 128x128";
+std::string stage_along_k(const Gemm<In, Out>&, bool fp32_sums) {
+  return fp32_sums ? "17b, 128x128" : "17 fp8, 128x128";
 }
 inline uint64_t tf32_bytes(const Gemm<tf32, float>& p) {
   return p.transposed_b ? 0 : 4096;

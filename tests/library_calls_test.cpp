@@ -606,15 +606,18 @@ void expect_launches(const Gemm<In, Out>& p, const GemmOptions& options, const s
         EXPECT_EQ(p.A + i * now.batch.stride_a, q.A);
         EXPECT_EQ(p.B, q.B);
         EXPECT_EQ(p.C + i * now.batch.stride_c, q.C);
+        EXPECT_EQ(now.fp32_sums, q.fp32_sums);
       }
     }
+  EXPECT_EQ(options.fp32_sums, explain(p, options).find("stage 17b") != std::string::npos);
   EXPECT_EQ(0U, explain(p, options).find(type + ", C of 64 x 128, K of 256, A by rows, B by "))
       << explain(p, options);
   EXPECT_EQ(0U, explain(p, batch).find("a batch of 3: " + type));
 }
 TEST_F(Calls, NumbersAlongKGoToTheirStage) {
-  const GemmOptions as_tf32{false, false, {}, true};
+  const GemmOptions as_tf32{false, false, {}, true}, fp32_sums{false, false, {}, false, true};
   expect_launches(along_k<e4m3, bf16>(), {}, "e4m3 to bf16");
+  expect_launches(along_k<e4m3, bf16>(), fp32_sums, "e4m3 to bf16");
   auto factors = along_k<e4m3, bf16>();
   factors.epilogue.alpha = 2, factors.epilogue.row_scale = at<float>(1 << 17);
   factors.epilogue.column_scale = at<float>(1 << 17), factors.epilogue.bias = at<bf16>(1 << 17);
@@ -687,6 +690,16 @@ TEST_F(Calls, NumbersAlongKAreRefusedByName) {
           {false, false, {}, true});
   refuses(along_k<int8_t, int32_t>(), "tf32 is set, but belongs to fp32, and this is int8 to int32",
           {false, false, {}, true});
+  const GemmOptions fp32_sums{false, false, {}, false, true};
+  refuses(problem(64, 64, 64), "fp32_sums is set, but belongs to e4m3, and this is fp16",
+          fp32_sums);
+  refuses(along_k<e5m2, bf16>(), "fp32_sums is set, but belongs to e4m3, and this is e5m2 to bf16",
+          fp32_sums);
+  auto odd = along_k<e4m3, bf16>(64, 127);
+  odd.ldc = 128;
+  refuses(odd, "N is 127, but this kernel needs a multiple of 2", fp32_sums);
+  EXPECT_NE(std::string::npos,
+            explain(along_k<e4m3, bf16>(64, 128, 0), fp32_sums).find("zeros, for K is 0"));
   refuses(along_k<int8_t, int32_t>(), "the batch's count is -1, but must not be negative",
           {false, false, {-1, 0, 0, 0}});
   refuses(along_k<int8_t, int32_t>(), "stride_a is 8, but this kernel needs a multiple of 16",

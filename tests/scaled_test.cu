@@ -65,7 +65,7 @@ TEST_F(Scaled, RefusesByName) {
     p.M = p.N = p.K = 16, p.lda = p.ldb = p.ldc = 16, p.transposed_b = true;
     change(p);
     try {
-      scaled::gemm(p, Adds::FAST);
+      scaled::gemm_as(scaled::FAST[0], p);
     } catch (const std::invalid_argument& error) {
       return error.what();
     }

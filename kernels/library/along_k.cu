@@ -4,24 +4,31 @@
 #include "../17c_block_scaled.cuh"
 #include "../19_tf32.cuh"
 #include "../20_int8.cuh"
-#include "../scaled.cuh"
+#include "../scaled.h"
 #include "../to_float.cuh"
 #include "launch.h"
 #include "to_fp8.cuh"
 
 namespace ladder::library {
 
-static void launch_with_factors(const Gemm<e4m3, bf16>& p) {
+// What 17 has not: factors, a bias, sums in fp32. Those of 17c have been in fp32 anyway.
+static bool is_for_scaled(const Gemm<e4m3, bf16>& p, bool fp32_sums) {
+  return !is_product_alone(p.epilogue) || (fp32_sums && !p.scales.a);
+}
+static scaled::Problem as_scaled(const Gemm<e4m3, bf16>& p) {
   const Epilogue<bf16>& e = p.epilogue;
   scaled::Problem q{p, {e.row_scale, e.column_scale, true, e.bias, e.alpha}};
   q.epilogue = {};
-  scaled::gemm(q, scaled::Adds::FAST);
+  return q;
+}
+static scaled::Adds adds(bool fp32_sums) {
+  return fp32_sums ? scaled::Adds::PROMOTED : scaled::Adds::FAST;
 }
 
 template <class In, class Out>
-void launch_along_k(const Gemm<In, Out>& p) {
+void launch_along_k(const Gemm<In, Out>& p, [[maybe_unused]] bool fp32_sums) {
   if constexpr (std::is_same_v<In, e4m3>)
-    if (!is_product_alone(p.epilogue)) return launch_with_factors(p);
+    if (is_for_scaled(p, fp32_sums)) return scaled::gemm(as_scaled(p), adds(fp32_sums));
   if constexpr (std::is_same_v<In, tf32>)
     tf32_products::gemm(p);
   else if constexpr (std::is_same_v<In, int8_t>)
@@ -35,23 +42,22 @@ void launch_along_k(const Gemm<In, Out>& p) {
   else
     fp8::gemm(p);
 }
-template void launch_along_k(const Gemm<e4m3, bf16>&);
-template void launch_along_k(const Gemm<e5m2, bf16>&);
-template void launch_along_k(const Gemm<int8_t, int32_t>&);
-template void launch_along_k(const Gemm<int8_t, int8_t>&);
-template void launch_along_k(const Gemm<tf32, float>&);
-template void launch_along_k(const Gemm<half, float>&);
-template void launch_along_k(const Gemm<bf16, float>&);
-template void launch_along_k(const Gemm<half, e4m3>&);
-template void launch_along_k(const Gemm<bf16, e4m3>&);
+template void launch_along_k(const Gemm<e4m3, bf16>&, bool);
+template void launch_along_k(const Gemm<e5m2, bf16>&, bool);
+template void launch_along_k(const Gemm<int8_t, int32_t>&, bool);
+template void launch_along_k(const Gemm<int8_t, int8_t>&, bool);
+template void launch_along_k(const Gemm<tf32, float>&, bool);
+template void launch_along_k(const Gemm<half, float>&, bool);
+template void launch_along_k(const Gemm<bf16, float>&, bool);
+template void launch_along_k(const Gemm<half, e4m3>&, bool);
+template void launch_along_k(const Gemm<bf16, e4m3>&, bool);
 
 template <class In, class Out>
-std::string stage_along_k(const Gemm<In, Out>& p) {
+std::string stage_along_k(const Gemm<In, Out>& p, [[maybe_unused]] bool fp32_sums) {
   if constexpr (std::is_same_v<In, e4m3>)
-    if (!is_product_alone(p.epilogue)) {
-      const scaled::Configuration& c = first_done(scaled::FAST, scaled::Problem{p, {}});
-      return "17 with factors, " + std::to_string(c.BM) + "x" + std::to_string(c.BN);
-    }
+    if (is_for_scaled(p, fp32_sums))
+      return (fp32_sums ? "17b" : "17") + std::string(" with factors, ") +
+             scaled::tile(as_scaled(p), adds(fp32_sums));
   if constexpr (std::is_same_v<In, tf32>)
     return "19 tf32, 128x128 or 128x256";
   else if constexpr (std::is_same_v<In, int8_t>)
@@ -65,15 +71,15 @@ std::string stage_along_k(const Gemm<In, Out>& p) {
   else
     return "17 fp8, " + name(first_done(fp8::CONFIGURATIONS<In>, p));
 }
-template std::string stage_along_k(const Gemm<e4m3, bf16>&);
-template std::string stage_along_k(const Gemm<e5m2, bf16>&);
-template std::string stage_along_k(const Gemm<int8_t, int32_t>&);
-template std::string stage_along_k(const Gemm<int8_t, int8_t>&);
-template std::string stage_along_k(const Gemm<tf32, float>&);
-template std::string stage_along_k(const Gemm<half, float>&);
-template std::string stage_along_k(const Gemm<bf16, float>&);
-template std::string stage_along_k(const Gemm<half, e4m3>&);
-template std::string stage_along_k(const Gemm<bf16, e4m3>&);
+template std::string stage_along_k(const Gemm<e4m3, bf16>&, bool);
+template std::string stage_along_k(const Gemm<e5m2, bf16>&, bool);
+template std::string stage_along_k(const Gemm<int8_t, int32_t>&, bool);
+template std::string stage_along_k(const Gemm<int8_t, int8_t>&, bool);
+template std::string stage_along_k(const Gemm<tf32, float>&, bool);
+template std::string stage_along_k(const Gemm<half, float>&, bool);
+template std::string stage_along_k(const Gemm<bf16, float>&, bool);
+template std::string stage_along_k(const Gemm<half, e4m3>&, bool);
+template std::string stage_along_k(const Gemm<bf16, e4m3>&, bool);
 
 uint64_t tf32_bytes(const Gemm<tf32, float>& p) {
   return tf32_products::workspace_bytes<tf32_products::Way::ROUNDED>(p);

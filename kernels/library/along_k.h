@@ -38,7 +38,7 @@ void require_valid_factors(const Gemm<In, Out>& p) {
   if (e.beta != 0 || e.activation != Activation::NONE || e.residual || e.zero_point != 0)
     throw std::invalid_argument(
         "this kernel's epilogue has alpha, row_scale, column_scale and bias, and nothing else");
-  require_size("K", p.K, 1);
+  if (!is_product_alone(e)) require_size("K", p.K, 1);
   require_multiple("N", p.N, 2);
   require_multiple("the address of the column scales", reinterpret_cast<uintptr_t>(e.column_scale),
                    8);
@@ -63,7 +63,8 @@ void require_possible_along_k(const Gemm<In, Out>& p, const std::string& type, c
     require_valid_requantisation(p);
   else if constexpr (sizeof(Out) == 1)
     require_valid_scaling(p);
-  else if (HAS_FACTORS && !is_product_alone(p.epilogue) && !p.scales.a && !p.scales.b)
+  else if (HAS_FACTORS && (!is_product_alone(p.epilogue) || options.fp32_sums) && !p.scales.a &&
+           !p.scales.b)
     require_valid_factors(p);
   else  // 19 transposes what is not stored along K
     require_valid(p, IS_TF32 || HAS_16_BITS ? Layouts::ANY : Layouts::USUAL);

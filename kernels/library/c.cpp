@@ -81,7 +81,8 @@ void with(const ladder_problem* p, const Call& call) {
   const ladder::GemmOptions options{p->fixed_tile != 0,
                                     p->transposed_c != 0,
                                     {p->batch_count, p->stride_a, p->stride_b, p->stride_c},
-                                    p->tf32 != 0};
+                                    p->tf32 != 0,
+                                    p->fp32_sums != 0};
   switch (p->type) {
     case LADDER_FP16:
       return call(problem_of<half, half>(*p), options);

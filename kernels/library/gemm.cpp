@@ -125,6 +125,9 @@ Gemm<In, Out> to_plan(const Gemm<In, Out>& p, const GemmOptions& options) {
   if (options.tf32 && !std::is_same_v<In, float>)
     throw std::invalid_argument("tf32 is set, but belongs to fp32, and this is " +
                                 std::string(NAME<In, Out>));
+  if (options.fp32_sums && !std::is_same_v<In, e4m3>)
+    throw std::invalid_argument("fp32_sums is set, but belongs to e4m3, and this is " +
+                                std::string(NAME<In, Out>));
   if (is_along_k<In, Out>(options)) return p;
   const Gemm<In, Out> for_all = with_promises_of_all(p, options.batch);
   if (!options.transposed_c) return for_all;
@@ -187,10 +190,11 @@ std::string in_words(const Plan& plan, const Gemm<T, T>& p) {
   return in_words(plan, p, TYPE<T>, current_gpu(), few_rows);
 }
 template <class In, class Out>
-std::string along_k_in_words(const Plan& plan, const Gemm<In, Out>& p) {
+std::string along_k_in_words(const Plan& plan, const Gemm<In, Out>& p,
+                             [[maybe_unused]] const GemmOptions& options) {
   std::string stage;
 #if LADDER_HAS_WGMMA
-  if (plan.way == Way::ALONG_K) stage = stage_along_k(p);
+  if (plan.way == Way::ALONG_K) stage = stage_along_k(p, options.fp32_sums);
 #endif
   return along_k_in_words(plan, p, NAME<In, Out>, current_gpu(), stage);
 }
@@ -199,7 +203,7 @@ template <class In, class Out>
 std::string reasons(const Plan& plan, const Gemm<In, Out>& p, const GemmOptions& options) {
   return options_in_words(options) +
          by_kind(
-             p, options, [&](const auto& p) { return along_k_in_words(plan, p); },
+             p, options, [&](const auto& p) { return along_k_in_words(plan, p, options); },
              [&](const auto& p) { return in_words(plan, p); }) +
          (options.batch.count > 1 && plan.way != Way::GROUPED && plan.way != Way::BATCH
               ? "each product of the batch is launched by itself\n"
@@ -221,7 +225,8 @@ void log_once(const Plan& plan, const Gemm<In, Out>& p, const GemmOptions& optio
   static std::set<std::string> logged;
   std::string what = options_in_words(options) + in_words(p, NAME<In, Out>, current_gpu()) +
                      std::to_string(plan.workspace_bytes(sizeof(In))) +
-                     (options.fixed_tile ? " fixed" : "") + (options.tf32 ? " tf32" : "");
+                     (options.fixed_tile ? " fixed" : "") + (options.tf32 ? " tf32" : "") +
+                     (options.fp32_sums ? " fp32 sums" : "");
   const std::lock_guard<std::mutex> lock(mutex);
   if (!logged.insert(std::move(what)).second) return;
   std::fputs(("ladder: " + reasons(plan, p, options)).c_str(), stderr);
@@ -369,9 +374,9 @@ void carry_out(const Plan& plan, const Gemm<In, Out>& p, const GemmOptions& opti
   for (int i = 0; i < options.batch.count; ++i)
     by_kind(
         product_of(p, options.batch, i), options,
-        []([[maybe_unused]] const auto& product) {
+        [&]([[maybe_unused]] const auto& product) {
 #if LADDER_HAS_WGMMA
-          launch_along_k(product);
+          launch_along_k(product, options.fp32_sums);
 #endif
         },
         [&](const auto& product) {

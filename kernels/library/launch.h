@@ -36,12 +36,12 @@ template <class T>
 void launch_linear(const tuned::Candidate& c, const Gemm<T, T>& p);
 
 // Numbers that tensor cores read along K alone, with wgmma: 17, or with scales of blocks 17c;
-// 19; 20; and 17's kernel for 16 bits with a C of fp32 or e4m3. The stage and its tile in words;
-// and the workspace of 19.
+// 19; 20; and 17's kernel for 16 bits with a C of fp32 or e4m3. fp32_sums as in GemmOptions. The
+// stage and its tile in words; and the workspace of 19.
 template <class In, class Out>
-void launch_along_k(const Gemm<In, Out>& p);
+void launch_along_k(const Gemm<In, Out>& p, bool fp32_sums);
 template <class In, class Out>
-std::string stage_along_k(const Gemm<In, Out>& p);
+std::string stage_along_k(const Gemm<In, Out>& p, bool fp32_sums);
 uint64_t tf32_bytes(const Gemm<tf32, float>& p);
 
 // Of `count` products of p's sizes: 21, whose matrices lie behind each other, without gaps; and

@@ -18,11 +18,12 @@ inline at::Tensor by_rows(const at::Tensor& t) {
   return with_aligned_rows(t.size(0), t.size(1), t.options()).copy_(t);
 }
 
-// a[M,K] * b[K,N], contiguous, with the epilogue; `options` are the result's. No size is 0, and the
-// current device is a Hopper GPU, on which all is.
+// a[M,K] * b[K,N], contiguous, with the epilogue or with scales of blocks; `options` are the
+// result's. No size is 0, and the current device is a Hopper GPU, on which all is.
 template <class In, class Out>
 at::Tensor along_k(const at::Tensor& a, const at::Tensor& b, const at::TensorOptions& options,
-                   const ladder::Epilogue<Out>& epilogue = {}) {
+                   const ladder::Epilogue<Out>& epilogue = {},
+                   const ladder::BlockScales& scales = {}) {
   const at::Tensor rows = by_rows(a), columns = by_rows(b.t());
   const at::Tensor c = with_aligned_rows(a.size(0), b.size(1), options);
   ladder::Gemm<In, Out> p{};
@@ -33,7 +34,7 @@ at::Tensor along_k(const at::Tensor& a, const at::Tensor& b, const at::TensorOpt
   p.C = static_cast<Out*>(c.mutable_data_ptr()), p.ldc = lies(c, false)->ld;
   p.transposed_b = true;
   p.stream = c10::cuda::getCurrentCUDAStream(a.get_device());
-  p.epilogue = epilogue;
+  p.epilogue = epilogue, p.scales = scales;
   ladder::gemm(p);
   return c.contiguous();
 }

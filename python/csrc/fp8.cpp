@@ -1,18 +1,17 @@
 // The operator gemm_ladder::scaled_mm: products of numbers of eight bits, as torch._scaled_mm has
 // them.
-#include "fp8.h"
-
 #include <ATen/ops/_scaled_mm.h>
 #include <ATen/ops/empty.h>
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
+#include <ladder/scaled.h>
 #include <torch/csrc/autograd/autograd_not_implemented_fallback.h>
 #include <torch/library.h>
 
 #include <algorithm>
 #include <optional>
 
-#include "way.h"
+#include "along_k.h"
 
 namespace gemm_ladder {
 namespace {
@@ -20,21 +19,25 @@ namespace {
 using at::Tensor;
 using OptionalTensor = std::optional<Tensor>;
 
-enum class Scales { OF_MATRICES, OF_ROWS, OTHERS };
+enum class Scales { OF_MATRICES, OF_ROWS, OF_BLOCKS, OTHERS };
 
-// A factor for a and one for b, or one for each row of a and each column of b.
+// A factor for a and one for b; or one for each row of a and each column of b; or one for each
+// 1 x 128 of a and each 128 x 128 of b.
 Scales scales_of(const Tensor& a, const Tensor& b, const Tensor& scale_a, const Tensor& scale_b) {
   for (const Tensor* scale : {&scale_a, &scale_b})
-    if (scale->scalar_type() != at::kFloat || !scale->is_contiguous() ||
-        scale->device() != a.device())
-      return Scales::OTHERS;
+    if (scale->scalar_type() != at::kFloat || scale->device() != a.device()) return Scales::OTHERS;
   if (scale_a.numel() == 1 && scale_b.numel() == 1) return Scales::OF_MATRICES;
-  const bool is_of_rows = scale_a.sizes() == at::IntArrayRef{a.size(0), 1} &&
-                          scale_b.sizes() == at::IntArrayRef{1, b.size(1)};
-  return is_of_rows ? Scales::OF_ROWS : Scales::OTHERS;
+  const int64_t M = a.size(0), N = b.size(1), K = a.size(1);
+  const auto have = [&](at::IntArrayRef of_a, at::IntArrayRef of_b) {
+    return scale_a.sizes() == of_a && scale_b.sizes() == of_b;
+  };
+  if (have({M, 1}, {1, N}) && scale_a.is_contiguous() && scale_b.is_contiguous())
+    return Scales::OF_ROWS;
+  const auto blocks = [](int64_t size) { return (size + 127) / 128; };
+  return have({M, blocks(K)}, {blocks(K), blocks(N)}) ? Scales::OF_BLOCKS : Scales::OTHERS;
 }
 
-// Whether 17 and 17b compute it: e4m3 and bf16, a by rows and b by columns, which begin on 16
+// Whether 17, 17b and 17c compute it: e4m3 and bf16, a by rows and b by columns, which begin on 16
 // bytes.
 bool is_for_us(const Tensor& a, const Tensor& b, const OptionalTensor& bias,
                std::optional<at::ScalarType> out_dtype) {
@@ -58,9 +61,17 @@ Tensor scaled_mm(const Tensor& a, const Tensor& b, const Tensor& scale_a, const 
                  bool use_fast_accum) {
   const Scales scales =
       is_for_us(a, b, bias, out_dtype) ? scales_of(a, b, scale_a, scale_b) : Scales::OTHERS;
-  if (scales == Scales::OTHERS)  // which names what is wrong
+  if (scales == Scales::OTHERS || (scales == Scales::OF_BLOCKS && bias))
+    // which names what is wrong
     return at::_scaled_mm(a, b, scale_a, scale_b, bias, std::nullopt, out_dtype, use_fast_accum);
   const c10::cuda::CUDAGuard guard(a.device());
+  if (scales == Scales::OF_BLOCKS) {
+    const Tensor of_a = by_rows(scale_a.t()), of_b = by_rows(scale_b.t());
+    return along_k<ladder::e4m3, ladder::bf16>(
+        a, b, a.options().dtype(at::kBFloat16), {},
+        {of_a.const_data_ptr<float>(), lies(of_a, false)->ld, of_b.const_data_ptr<float>(),
+         lies(of_b, false)->ld});
+  }
   const Tensor c = at::empty({a.size(0), b.size(1)}, a.options().dtype(at::kBFloat16));
   // The kernel reads two neighbours at a time.
   const Tensor of_b = address(scale_b) % 8 == 0 ? scale_b : scale_b.clone();
@@ -78,7 +89,7 @@ Tensor scaled_mm(const Tensor& a, const Tensor& b, const Tensor& scale_a, const 
                scales == Scales::OF_ROWS,
                bias ? static_cast<const ladder::bf16*>(added.const_data_ptr()) : nullptr};
   using ladder::scaled::Adds;
-  multiply(p, use_fast_accum ? Adds::FAST : Adds::PROMOTED);
+  ladder::scaled::gemm(p, use_fast_accum ? Adds::FAST : Adds::PROMOTED);
   return c;
 }
 

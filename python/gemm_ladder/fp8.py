@@ -20,9 +20,11 @@ def scaled_mm(
     """scale_a * scale_b * (a @ b) + bias, with the arguments, and the errors, of torch._scaled_mm.
 
     a: M x K by rows, b: K x N by columns, as the transpose of a weight is; K and N are multiples
-    of 16. scale_a and scale_b: float32, of one number each, or M x 1 and 1 x N. By the kernels of
-    17b, or of 17 with use_fast_accum, on a Hopper GPU, where a and b are float8_e4m3fn and the
-    result and the bias bfloat16. Everything else is torch._scaled_mm's. Without gradients.
+    of 16. scale_a and scale_b: float32, of one number each, or M x 1 and 1 x N, or of blocks:
+    M x ceil(K / 128) and ceil(K / 128) x ceil(N / 128), in any order in memory, without a bias. By
+    the kernels of 17b, or of 17 with use_fast_accum, or of 17c, on a Hopper GPU, where a and b are
+    float8_e4m3fn and the result and the bias bfloat16. Everything else is torch._scaled_mm's.
+    Without gradients.
     """
     return _OPS.scaled_mm(a, b, scale_a, scale_b, bias, out_dtype, use_fast_accum)
 

@@ -86,6 +86,42 @@ def test_it_is_no_further_off_than_torch(rows, fast):
     assert 0 < off[0] <= 1.02 * off[1]
 
 
+def scales_of_blocks(m, n, k):
+    """Powers of two, by columns, as torch wants them."""
+    of_k, of_n = -(-k // 128), -(-n // 128)
+    return [(2.0 ** torch.randint(-3, 4, s, device="cuda")).t() for s in ((of_k, m), (of_n, of_k))]
+
+
+def with_blocks(a, w, scale_a, scale_b):
+    """The product in doubles."""
+    k, n = a.shape[1], len(w)
+    of_a = scale_a.double().repeat_interleave(128, 1)[:, :k]
+    of_b = scale_b.double().t().repeat_interleave(128, 0)[:n].repeat_interleave(128, 1)[:, :k]
+    return (a.double() * of_a) @ (w.double() * of_b).t()
+
+
+@needs_gpu
+@fast_or_not
+@pytest.mark.parametrize("m, n, k", SHAPES)
+def test_blocks_have_scales(m, n, k, fast):
+    a, w = integers(m, k), integers(n, k)
+    factors = scales_of_blocks(m, n, k)
+    expected = with_blocks(a, w, *factors).float().bfloat16()
+    call = lambda *factors: scaled_mm(a, w.t(), *factors, use_fast_accum=fast)  # noqa: E731
+    assert by_ladder(lambda: call(*factors))
+    assert torch.equal(call(*factors), expected)
+    assert torch.equal(call(*(f.contiguous() for f in factors)), expected)
+
+
+@needs_gpu
+def test_blocks_are_those_of_torch():
+    m, n, k = 256, 384, 512
+    a, w = integers(m, k), integers(n, k)
+    factors = scales_of_blocks(m, n, k)
+    theirs = torch._scaled_mm(a, w.t(), *factors, out_dtype=torch.bfloat16)
+    assert torch.equal(scaled_mm(a, w.t(), *factors), theirs)
+
+
 @needs_gpu
 def test_what_begins_anywhere():
     wide, weight = integers(40, 400), integers(64, 400)

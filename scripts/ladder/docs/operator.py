@@ -85,7 +85,7 @@ BENCH = {
     "fp8?": [
         {
             "shape": a_shape,
-            "scales": ("matrices", "rows"),
+            "scales": ("matrices", "rows", "blocks"),
             "fast": bool,
             "wrong": bool,
         }
@@ -232,7 +232,7 @@ def fp8() -> str:
     lines = []
     for row in results()["fp8"]:
         times = (number(1e3 * row[f"{name}_ms"]) for name in ("ladder", "torch"))
-        scales = {"matrices": "per matrix", "rows": "per row"}[row["scales"]]
+        scales = {"matrices": "per matrix", "rows": "per row", "blocks": "per block"}[row["scales"]]
         lines.append([row["shape"], scales, str(row["fast"]), *times, f"{row['percent']:.1f}"])
     return table(["M x N x K", "scales", "`use_fast_accum`", "us", "torch, us", "%"], lines)
 
