@@ -19,9 +19,9 @@ template <size_t I>
 void finish_split_in_cluster(const Gemm<float, float>& p) {
   using namespace split_in_cluster;
   constexpr Configuration C = CONFIGURATIONS[I];
-  with_finish(p, [&](const auto& finish) {
-    split_in_cluster::launch_and_finish<Tiling<C.BM, C.slices, C.split>>(p, finish);
-  });
+  using Tiles = Tiling<C.BM, C.slices, C.split>;
+  with_finish(p,
+              [&](const auto& finish) { split_in_cluster::launch_and_finish<Tiles>(p, finish); });
 }
 
 // By each of the configurations among which 05e and 05d choose.
