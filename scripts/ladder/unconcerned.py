@@ -5,13 +5,14 @@ ladder unconcerned BASE
 The change is what differs between the commit BASE and HEAD. The tests of a stage on the CPU device,
 its planted edits, the wrong solutions of an exercise, and the sanitizers run programs: where
 neither a file of these programs nor what makes and runs them has changed, they find what they found
-at BASE. Writes their names as a
-regular expression, nothing where all tests are concerned.
+at BASE. So do three tests of the scripts, where neither a module that they import nor what these
+read has changed. Writes their names as a regular expression, nothing where all tests are concerned.
 
 Exit code: 0 all right, 2 there is no such commit.
 """
 
 import argparse
+import ast
 import re
 import subprocess
 from collections.abc import Iterable
@@ -35,6 +36,21 @@ OF_EDITS = re.compile(
 )
 OF_EXERCISES = re.compile(r"bench/exercises/|scripts/ladder/exercise(s/|\.py)")
 OF_SANITIZERS = re.compile(r"bench/")
+# Of each test of the scripts its files, and what else it reads or runs. The pages themselves it
+# reads at every size, too: they change with every commit, and other tests look at them.
+OF_SCRIPTS = {
+    "scripts_in_browser": (
+        ("tests/scripts/test_site.py", "tests/scripts/test_stepper.py", "scripts/mkdocs_hooks.py"),
+        r"docs/(assets|overrides)/|lab/|mkdocs|scripts/(docs|lib)\.sh",
+    ),
+    "scripts_that_compile": (
+        tuple(f"tests/scripts/test_{name}.py" for name in ("exercise", "prove", "try")),
+        r"(bench|cmake|cpu_device|exercises|stages|kernels(?!/library)|tests/proof_edits)/"
+        r"|(.*/)?CMakeLists\.txt|docs/results/proved|ladder$|scripts/[^/]*$|scripts/ladder/shell/",
+    ),
+    "fuzz_readers": (("tests/scripts/fuzz_readers.py",), r"tests/scripts/tables\.py"),
+}
+OF_ALL_SCRIPTS = re.compile(r"\.ci/run|pyproject\.toml|requirements/|tests/scripts/conftest\.py")
 
 
 @cache
@@ -57,15 +73,44 @@ def files_of(roots: Iterable[Path]) -> set[str]:
     return {path.relative_to(ROOT).as_posix() for path in found}
 
 
+@cache
+def imported_by(path: Path) -> list[Path]:
+    """The modules of scripts/ladder that a module imports, wherever it does."""
+    names = []
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+    places = [ROOT / "scripts" / name.replace(".", "/") for name in names]
+    files = [file for place in places for file in (place.with_suffix(".py"), place / "__init__.py")]
+    return [file for file in files if file.is_file()]
+
+
+def modules_of(roots: Iterable[str]) -> set[str]:
+    """These files and all modules of scripts/ladder that they import."""
+    left, found = [ROOT / name for name in roots], set()
+    while left:
+        path = left.pop()
+        if path not in found:
+            found.add(path)
+            left += imported_by(path)
+    return {path.relative_to(ROOT).as_posix() for path in found}
+
+
 def unconcerned(changed: set[str]) -> list[str]:
     """Names of tests."""
 
     def has_changed(files: re.Pattern) -> bool:
         return any(files.match(name) for name in changed)
 
-    if has_changed(EVERYWHERE):
-        return []
     names = []
+    if not has_changed(OF_ALL_SCRIPTS):
+        for test, (roots, others) in OF_SCRIPTS.items():
+            if not changed & modules_of(roots) and not has_changed(re.compile(others)):
+                names.append(test)
+    if has_changed(EVERYWHERE):
+        return names
     if not has_changed(OF_SANITIZERS):
         its = [*(ROOT / "stages").glob("*.cu"), *(ROOT / "tests").glob("*.c*")]
         if not changed & files_of(its):

@@ -64,3 +64,19 @@ def test_every_name_is_a_tests(monkeypatch, capsys):
 def test_a_commit_that_is_not_there_is_named():
     with pytest.raises(BadInput, match="no_such_commit: "):
         unconcerned.main(["no_such_commit"])
+
+
+@pytest.mark.parametrize(
+    "name, left_out",
+    [
+        ("scripts/ladder/figures/svg.py", {"scripts_that_compile"}),
+        ("scripts/ladder/exercises/judging.py", {"scripts_in_browser"}),
+        ("docs/assets/stepper.js", {"scripts_that_compile", "fuzz_readers"}),
+        ("kernels/01_naive.cuh", {"scripts_in_browser", "fuzz_readers"}),
+        ("kernels/library/gemm.cpp", set(unconcerned.OF_SCRIPTS)),
+        ("python/bench.py", set(unconcerned.OF_SCRIPTS)),
+        ("pyproject.toml", set()),
+    ],
+)
+def test_scripts_concern_the_tests_that_import_them(name, left_out):
+    assert set(unconcerned.unconcerned({name})) & set(unconcerned.OF_SCRIPTS) == left_out
