@@ -24,6 +24,11 @@ inline To bits_as(From from) {
   return to;
 }
 
+// What was chosen of x and y; NaN where one of them is.
+inline float unless_nan(float x, float y, float chosen) {
+  return std::isnan(x) || std::isnan(y) ? x + y : chosen;
+}
+
 class Rounding {
  public:
   explicit Rounding(int mode) : before_(std::fegetround()) { std::fesetround(mode); }

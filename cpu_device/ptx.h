@@ -81,7 +81,7 @@ inline float exp2_approx(float x) {
   return y < SMALLEST_NORMAL ? 0 : y;
 }
 inline float max_or_nan(float x, float y) {
-  return std::isnan(x) || std::isnan(y) ? x + y : std::fmax(x, y);
+  return cpu_device::unless_nan(x, y, std::fmax(x, y));
 }
 
 // --- mbarriers ----------------------------------------------------------------------------------

@@ -61,8 +61,8 @@ LADDER_OF_TWO(__hmul_sat, __hmul2_sat, std::fmin(std::fmax(x* y, 0.0f), 1.0f))
 LADDER_OF_TWO(__hdiv, __h2div, x / y)
 LADDER_OF_TWO(__hmax, __hmax2, std::fmax(x, y))
 LADDER_OF_TWO(__hmin, __hmin2, std::fmin(x, y))
-LADDER_OF_TWO(__hmax_nan, __hmax2_nan, std::isnan(x) || std::isnan(y) ? x + y : std::fmax(x, y))
-LADDER_OF_TWO(__hmin_nan, __hmin2_nan, std::isnan(x + y) ? x + y : std::fmin(x, y))
+LADDER_OF_TWO(__hmax_nan, __hmax2_nan, cpu_device::unless_nan(x, y, std::fmax(x, y)))
+LADDER_OF_TWO(__hmin_nan, __hmin2_nan, cpu_device::unless_nan(x, y, std::fmin(x, y)))
 #undef LADDER_OF_TWO
 
 #define LADDER_OF_ONE(NAME, PAIR_NAME, ...)                \

@@ -181,6 +181,7 @@ __device__ void sixteen_bits(int* line, T one, P pair, float step) {
   HOLDS(float(__hmax(one, T(NAN))) == 1 && __hisnan(__hmax_nan(one, T(NAN))));
   HOLDS(float(__hmax_nan(T(INFINITY), T(-INFINITY))) == INFINITY);
   HOLDS(float(__hmin_nan(one, two)) == 1);
+  HOLDS(float(__hmin_nan(T(INFINITY), T(-INFINITY))) == -INFINITY);
   HOLDS(float(one + two) == 3 && float(one - two) == -1 && float(two * two) == 4);
   HOLDS(float(one / two) == 0.5f && one < two && two > one && one <= one && one >= one);
   HOLDS(one == one && one != two);

@@ -6,15 +6,12 @@
 #include "../20_int8.cuh"
 #include "../scaled.h"
 #include "../to_float.cuh"
+#include "along_k.h"
 #include "launch.h"
 #include "to_fp8.cuh"
 
 namespace ladder::library {
 
-// What 17 has not: factors, a bias, sums in fp32. Those of 17c have been in fp32 anyway.
-static bool is_for_scaled(const Gemm<e4m3, bf16>& p, bool fp32_sums) {
-  return !is_product_alone(p.epilogue) || (fp32_sums && !p.scales.a);
-}
 static scaled::Problem as_scaled(const Gemm<e4m3, bf16>& p) {
   const Epilogue<bf16>& e = p.epilogue;
   scaled::Problem q{p, {e.row_scale, e.column_scale, true, e.bias, e.alpha}};

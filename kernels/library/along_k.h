@@ -28,7 +28,15 @@ void require_valid_scaling(const Gemm<In, Out>& p) {
         "this kernel's epilogue has alpha and column_scale, and nothing else");
 }
 
-// The contract of e4m3 with factors and a bias, which scaled.cuh has. Throws likewise.
+// Whether scaled.cuh computes it, which has what 17 has not: factors, a bias, sums in fp32. Those
+// of 17c are in fp32 anyway.
+template <class In, class Out>
+bool is_for_scaled(const Gemm<In, Out>& p, bool fp32_sums) {
+  return std::is_same_v<In, __nv_fp8_e4m3> && (!is_product_alone(p.epilogue) || fp32_sums) &&
+         !p.scales.a && !p.scales.b;
+}
+
+// The contract of scaled.cuh. Throws likewise.
 template <class In, class Out>
 void require_valid_factors(const Gemm<In, Out>& p) {
   require_usual_layout(p);
@@ -50,8 +58,7 @@ template <class In, class Out>
 void require_possible_along_k(const Gemm<In, Out>& p, const std::string& type, const Gpu& gpu,
                               const GemmOptions& options) {
   constexpr bool IS_TF32 = sizeof(In) == 4, HAS_16_BITS = sizeof(In) == 2,
-                 IS_FP8 = sizeof(In) == 1 && !std::is_integral_v<In>,
-                 HAS_FACTORS = std::is_same_v<In, __nv_fp8_e4m3>;
+                 IS_FP8 = sizeof(In) == 1 && !std::is_integral_v<In>;
   if (!gpu.has_wgmma)
     throw std::invalid_argument(type + " needs wgmma (sm_90a), which " + gpu.name +
                                 " or this build does not have");
@@ -63,8 +70,7 @@ void require_possible_along_k(const Gemm<In, Out>& p, const std::string& type, c
     require_valid_requantisation(p);
   else if constexpr (sizeof(Out) == 1)
     require_valid_scaling(p);
-  else if (HAS_FACTORS && (!is_product_alone(p.epilogue) || options.fp32_sums) && !p.scales.a &&
-           !p.scales.b)
+  else if (is_for_scaled(p, options.fp32_sums))
     require_valid_factors(p);
   else  // 19 transposes what is not stored along K
     require_valid(p, IS_TF32 || HAS_16_BITS ? Layouts::ANY : Layouts::USUAL);

@@ -15,7 +15,7 @@ import argparse
 import ast
 import re
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
 
@@ -62,17 +62,6 @@ def included_by(path: Path) -> list[Path]:
     return [file.resolve() for file in found if file.is_file()]
 
 
-def files_of(roots: Iterable[Path]) -> set[str]:
-    """These files and all that they include, by their paths in the clone."""
-    left, found = [path.resolve() for path in roots], set()
-    while left:
-        path = left.pop()
-        if path not in found:
-            found.add(path)
-            left += included_by(path)
-    return {path.relative_to(ROOT).as_posix() for path in found}
-
-
 @cache
 def imported_by(path: Path) -> list[Path]:
     """The modules of scripts/ladder that a module imports, wherever it does."""
@@ -87,15 +76,25 @@ def imported_by(path: Path) -> list[Path]:
     return [file for file in files if file.is_file()]
 
 
-def modules_of(roots: Iterable[str]) -> set[str]:
-    """These files and all modules of scripts/ladder that they import."""
-    left, found = [ROOT / name for name in roots], set()
+def reached(roots: Iterable[Path], needed_by: Callable[[Path], list[Path]]) -> set[str]:
+    """These files, what they need, what that needs and so on, by their paths in the clone."""
+    left, found = [path.resolve() for path in roots], set()
     while left:
         path = left.pop()
         if path not in found:
             found.add(path)
-            left += imported_by(path)
+            left += needed_by(path)
     return {path.relative_to(ROOT).as_posix() for path in found}
+
+
+def files_of(roots: Iterable[Path]) -> set[str]:
+    """These files and all that they include."""
+    return reached(roots, included_by)
+
+
+def modules_of(roots: Iterable[str]) -> set[str]:
+    """These files and all modules of scripts/ladder that they import."""
+    return reached((ROOT / name for name in roots), imported_by)
 
 
 def unconcerned(changed: set[str]) -> list[str]:
