@@ -1,18 +1,21 @@
 """What a build folder says of how its programs are made."""
 
 import shlex
-from collections.abc import Iterator
 from pathlib import Path
 
 from ladder.files import COMMANDS, read_json
 from ladder.project import BadInput
 
 
-def commands(folder: Path) -> Iterator[tuple[Path, list[str]]]:
-    """The files that are compiled, and the words of each command. Raises BadInput."""
-    for entry in read_json(folder / "compile_commands.json", COMMANDS):
-        # CMake writes the `$` of a path as it tells it to Ninja.
-        yield Path(entry["file"]), shlex.split(entry["command"].replace("\\$$", "$"))
+def commands(folder: Path) -> dict[Path, str]:
+    """Of the files that are compiled. Raises BadInput."""
+    found = read_json(folder / "compile_commands.json", COMMANDS)
+    return {Path(entry["file"]): entry["command"] for entry in found}
+
+
+def words(command: str) -> list[str]:
+    # CMake writes the `$` of a path as it tells it to Ninja.
+    return shlex.split(command.replace("\\$$", "$"))
 
 
 def compiler(command: list[str]) -> str:

@@ -202,7 +202,9 @@ class Build:
     """What a build folder says of how stages are made for the CPU device. Raises BadInput."""
 
     def __init__(self, folder: Path):
-        self.commands = {file.name: words for file, words in build_folder.commands(folder)}
+        self.commands = {
+            file.name: command for file, command in build_folder.commands(folder).items()
+        }
         self.folder = folder
         # A harness of its own is not built where none of its stages is.
         self.libraries = [
@@ -216,7 +218,7 @@ class Build:
         name = f"{stage}.cu.cpp"
         if name not in self.commands:
             raise BadInput(f"{stage} is no stage that this build makes for the CPU device")
-        command = list(self.commands[name])
+        command = build_folder.words(self.commands[name])
         headers = [i for i, word in enumerate(command) if word.endswith("/cmake_pch.hxx")]
         if headers and not precompiled:
             del command[headers[0] - 1 : headers[0] + 1]

@@ -4,7 +4,7 @@ long report has a line for each of its records.
 """
 
 import os
-from copy import deepcopy
+import pickle
 from functools import lru_cache
 from pathlib import Path
 
@@ -55,20 +55,23 @@ def exists(folder: Path, name: str) -> bool:
     return os.path.exists(folder / f"{name}.json") or name in known(folder, kind(name))
 
 
-def committed(folder: Path, of: str) -> dict[str, dict]:
-    """Raises BadInput."""
-    return deepcopy(known(folder, of))
+def committed(folder: Path, of: str, begin: str = "") -> dict[str, dict]:
+    """Those of a kind whose names begin so. Raises BadInput."""
+    found = known(folder, of)
+    return {name: pickle.loads(its) for name, its in found.items() if name.startswith(begin)}
 
 
-def known(folder: Path, of: str) -> dict[str, dict]:
-    """The same, not to be changed. Raises BadInput."""
+def known(folder: Path, of: str) -> dict[str, bytes]:
+    """All of a kind, pickled. Raises BadInput."""
     path = file(folder, of)
     return parsed(path, read_text(path)) if path.exists() else {}
 
 
-@lru_cache(maxsize=8)  # pages and figures ask for hundreds of reports, one by one
-def parsed(path: Path, text: str) -> dict[str, dict]:
-    return parse_lines(text, path, {str: {}})
+# Pages and figures ask for hundreds of reports, one by one, and may change what they get.
+@lru_cache(maxsize=64)
+def parsed(path: Path, text: str) -> dict[str, bytes]:
+    found = parse_lines(text, path, {str: {}})
+    return {name: pickle.dumps(its) for name, its in found.items()}
 
 
 def read(folder: Path, name: str, shape: object) -> dict:
@@ -79,7 +82,7 @@ def read(folder: Path, name: str, shape: object) -> dict:
     found = known(folder, kind(name))
     if name not in found:
         raise BadInput(f"no {name} in {folder}")
-    return check(deepcopy(found[name]), shape, f"{file(folder, kind(name))}: {name}")
+    return check(pickle.loads(found[name]), shape, f"{file(folder, kind(name))}: {name}")
 
 
 def texts(folder: Path, content: dict[str, dict]) -> dict[Path, str]:

@@ -1,12 +1,12 @@
-"""Which of ctest's slow tests cannot find anything new in a change, for .ci/run.
+"""Which of ctest's longer tests cannot find anything new in a change, for .ci/run.
 
 ladder unconcerned BASE
 
 The change is what differs between the commit BASE and HEAD. The tests of a stage on the CPU device,
-its planted edits, the wrong solutions of an exercise, and the sanitizers run programs: where
-neither a file of these programs nor what makes and runs them has changed, they find what they found
-at BASE. So do three tests of the scripts, where neither a module that they import nor what these
-read has changed. Writes their names as a regular expression, nothing where all tests are concerned.
+its planted edits, an exercise, and the sanitizers run programs: where neither a file of these
+programs nor what makes and runs them has changed, they find what they found at BASE. So do three
+tests of the scripts, where neither a module that they import nor what these read has changed.
+Writes their names as a regular expression, nothing where all tests are concerned.
 
 Exit code: 0 all right, 2 there is no such commit.
 """
@@ -29,7 +29,8 @@ EVERYWHERE = re.compile(
     r"|bench/harness/|tests/data/|\.ci/run|scripts/(lib|test)\.sh"
     r"|scripts/ladder/(build_folder|edits|files|project|unconcerned)\.py"
 )
-OF_STAGES = re.compile(r"bench/(attention|four_bits|rows)/|docs/results/")
+OF_STAGES = re.compile(r"bench/(attention|four_bits|rows)/")
+OF_COUNTERS = re.compile(r"docs/results/h200/counters\.jsonl")
 OF_EDITS = re.compile(
     r"bench/(attention|four_bits|rows)/|tests/planted_edits/few_multiprocessors"
     r"|scripts/ladder/(coverage|planted|prove|proved)\.py"
@@ -115,21 +116,30 @@ def unconcerned(changed: set[str]) -> list[str]:
         if not changed & files_of(its):
             names.append("sanitizers")
     if not has_changed(OF_STAGES):
-        tests = [ROOT / f"tests/{name}_test.cpp" for name in ("stage", "counters")]
-        for stage in sorted((ROOT / "stages").glob("*.cu")):
-            if not changed & files_of([stage, *tests]):
-                names += [f"{stage.stem}_cpu_traced", f"H200/Counters.EqualThoseOfNcu/{stage.stem}"]
+        stages = sorted((ROOT / "stages").glob("*.cu"))
+        for stage in stages:
+            if not changed & files_of([stage, ROOT / "tests/stage_test.cpp"]):
+                names.append(f"{stage.stem}_cpu_traced")
+        for stage in [] if has_changed(OF_COUNTERS) else stages:
+            if not changed & files_of([stage, ROOT / "tests/counters_test.cpp"]):
+                names.append(f"H200/Counters.EqualThoseOfNcu/{stage.stem}")
     if not has_changed(OF_EDITS):
-        for edits in sorted((ROOT / "tests/planted_edits").glob("*.yaml")):
-            if not changed & files_of([edits, ROOT / f"stages/{edits.stem}.cu"]):
-                names.append(f"planted_edits_{edits.stem}")
+        edited = sorted((ROOT / "tests/planted_edits").glob("*.yaml"))
+        same = [
+            edits.stem
+            for edits in edited
+            if not changed & files_of([edits, ROOT / f"stages/{edits.stem}.cu"])
+        ]
+        names += [f"planted_edits_{stage}" for stage in same]
+        if len(same) == len(edited):
+            names.append("planted_edits")  # the first of each cause, of all stages
     if not has_changed(OF_EXERCISES):
         ours = files_of((ROOT / "bench/exercises").glob("*.*"))
-        for solution in sorted((ROOT / "exercises").glob("*/solution.cuh")):
-            folder = solution.parent
+        for exercise in sorted((ROOT / "exercises").glob("*/exercise.yaml")):
+            folder = exercise.parent
             its = [path for path in folder.iterdir() if path.suffix in (".cuh", ".cpp", ".yaml")]
             if not changed & (ours | files_of(its)):
-                names.append(f"exercises_{folder.name}_rest")
+                names += [f"exercises_{folder.name}", f"exercises_{folder.name}_rest"]
     return names
 
 

@@ -93,8 +93,7 @@ def committed(folder: Path, begin: str = "") -> dict[str, dict]:
     return {
         name: check(its, expected(name), f"{reports.file(folder, kind)}: {name}")
         for kind in reports.FILES
-        for name, its in reports.committed(folder, kind).items()
-        if name.startswith(begin)
+        for name, its in reports.committed(folder, kind, begin).items()
     }
 
 

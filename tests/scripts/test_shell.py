@@ -278,10 +278,11 @@ alone() { :; }
 find_cmake() { CMAKE=true && mkdir -p build; }
 run_tests() { echo "ctest $*"; }
 """
-ALL, QUICK = ["test.sh --all -E ^scripts_of_the_lab$"], ["test.sh "]
+ALL = ["test.sh --all -E ^scripts_of_the_lab$"]
+QUICK = ["test.sh -E ^(ladder unconcerned HEAD~1)"]
 WITHOUT_PROOFS = ["test.sh --all -E ^(proof_|scripts_of_the_lab$|ladder unconcerned HEAD~1)"]
 SLOW_SCRIPTS = [
-    "test.sh -E ^scripts$",
+    "test.sh -E ^(scripts$|ladder unconcerned HEAD~1)",
     "ctest build -R ^(scripts|fuzz_readers|clone_anywhere|traces)"
     " -E ^(scripts_of_the_lab$|ladder unconcerned HEAD~1)",
 ]

@@ -12,7 +12,7 @@ def run(*changed):
     """The planted edits, and the exercises, that are concerned, and whether the sanitizers are."""
     names = unconcerned.unconcerned(set(changed))
     edits = EDITS - {name.removeprefix("planted_edits_") for name in names}
-    exercises = {path.parent.name for path in (ROOT / "exercises").glob("*/solution.cuh")}
+    exercises = {path.parent.name for path in (ROOT / "exercises").glob("*/exercise.yaml")}
     exercises -= {name.removeprefix("exercises_").removesuffix("_rest") for name in names}
     return edits, exercises, "sanitizers" not in names
 
@@ -28,8 +28,17 @@ def test_a_kernel_concerns_the_tests_of_the_stages_that_include_it():
     for test in ("{}_cpu_traced", "H200/Counters.EqualThoseOfNcu/{}"):
         stages = {"13_fit_the_waves": False, "18_layouts": False, "05_cp_async": True}
         assert {name: test.format(name) in names for name in stages} == stages
-    for all_of_them in ("tests/stage_test.cpp", "docs/results/h200/ncu.jsonl"):
-        assert not any("_cpu_traced" in name for name in unconcerned.unconcerned({all_of_them}))
+    for file, test in (
+        ("tests/stage_test.cpp", "_cpu_traced"),
+        ("tests/counters_test.cpp", "EqualThoseOfNcu"),
+        ("docs/results/h200/counters.jsonl", "EqualThoseOfNcu"),
+    ):
+        assert not any(test in name for name in unconcerned.unconcerned({file}))
+
+
+def test_the_first_edit_of_each_cause_may_be_any_stages():
+    for file, left_out in (("docs/01_naive.md", True), ("kernels/13b_ping_pong.cuh", False)):
+        assert ("planted_edits" in unconcerned.unconcerned({file})) == left_out
 
 
 def test_edits_and_mistakes_concern_their_own_stage_and_exercise():
@@ -57,7 +66,8 @@ def test_every_name_is_a_tests(monkeypatch, capsys):
     monkeypatch.setattr(unconcerned.subprocess, "run", lambda *_, **__: done)
     assert unconcerned.main(["HEAD~1"]) == 0
     names = set(capsys.readouterr().out.strip().split("|"))
-    assert {"sanitizers$", "planted_edits_08_tma$", "exercises_06_missing_barrier_rest$"} <= names
+    assert {"sanitizers$", "planted_edits_08_tma$", "planted_edits$"} <= names
+    assert {f"exercises_06_missing_barrier{of}$" for of in ("", "_rest")} <= names
     assert {"08_tma_cpu_traced$", "H200/Counters.EqualThoseOfNcu/08_tma$"} <= names
 
 

@@ -1,11 +1,14 @@
 """The way through the pages: the parts of docs/order.json, and what to do after a page."""
 
 import re
+from functools import cache
 
 from ladder import reading
 from ladder.exercises import catalogue
 from ladder.files import read_text
 from ladder.project import ROOT, BadInput
+
+all_exercises = cache(catalogue.all_exercises)  # each page asks
 
 
 def link(page: str) -> str:
@@ -29,7 +32,7 @@ def onward(page: str) -> str:
     pages = [page for part in reading.order() for page in part.pages]
     if page not in pages:
         raise BadInput(f"docs/order.json has no {page}")
-    own = [e for e in catalogue.all_exercises() if e.page == f"docs/{page}"]
+    own = [e for e in all_exercises() if e.page == f"docs/{page}"]
     lines = []
     if own:
         links = [f"[{e.number} {e.title}](/exercises/{e.name}/README.md)" for e in own]

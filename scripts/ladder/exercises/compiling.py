@@ -53,7 +53,7 @@ class Build:
 
     def __init__(self, folder: Path):
         self.folder = folder
-        self.commands = {str(file): words for file, words in build_folder.commands(folder)}
+        self.commands = build_folder.commands(folder)
         self.libraries = build_folder.libraries(folder / "exercises/libraries")
 
     def program(self, exercise: Exercise, rest: bool = False) -> Path:
@@ -65,10 +65,10 @@ class Build:
 
     def command(self, name: str = "yours") -> list[str]:
         """That compiles a program of solutions, or a learner's."""
-        source = str(self.folder / "exercises" / f"{name}.cpp")
+        source = self.folder / "exercises" / f"{name}.cpp"
         if source not in self.commands:
             raise BadInput(f"{self.folder} does not know {name}.cpp; configure it again")
-        return list(self.commands[source])
+        return build_folder.words(self.commands[source])
 
     def object_file(self, exercise: Exercise, rest: bool) -> Path:
         """Of the program."""
