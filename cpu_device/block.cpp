@@ -374,7 +374,7 @@ Outcome Team::run(Index first, Index grid, Index size, size_t dynamic_bytes,
     void* map = mmap(nullptr, stack_bytes_, PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (map == MAP_FAILED) throw std::bad_alloc();
-    mprotect(map, 4096, PROT_NONE);  // where a recursion ends
+    mprotect(map, GUARD_BYTES, PROT_NONE);  // where a recursion ends
     stacks_ = static_cast<char*>(map);
   }
   if (threads_.size() != count) threads_ = std::vector<Thread>(count);

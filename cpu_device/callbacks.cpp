@@ -91,7 +91,10 @@ void __sanitizer_cov_trace_pc(LADDER_NUMBER) {
   cpu_device::basic_block_begins(caller);
 #endif
 }
-void __tsan_func_entry(void*) {}
+void __tsan_func_entry(void*) {
+  if (cpu_device::this_block != nullptr)
+    cpu_device::this_block->team().end_where_stacks_are_used_up();
+}
 void __tsan_func_exit() {}
 void __tsan_vptr_read(void*) {}
 void __tsan_vptr_update(void*, void*) {}

@@ -168,6 +168,20 @@ TEST_P(Faults, EndlessRecursion) {
   expect_found(run(recursive_kernel, data_), "has used up the stack of its thread");
 }
 
+// The stack ends where the C library holds a lock, which reporting it takes, too.
+__attribute__((noinline)) float recursive_in_malloc(volatile float* C) {  // BUG
+  void* const some = std::malloc(100000);                                 // BUG
+  const float next = C[0] == 1234.0f ? 0 : recursive_in_malloc(C);        // BUG
+  std::free(some);
+  return next + C[0];
+}
+__global__ void recursive_in_malloc_kernel(float* C) {
+  C[threadIdx.x] = recursive_in_malloc(C);
+}
+TEST_P(Faults, EndlessRecursionInTheCLibrary) {
+  expect_found(run(recursive_in_malloc_kernel, data_), "has used up the stack of its thread");
+}
+
 template <class T>
 __global__ void global_vector_kernel(float* C, const float* A, int offset) {
   const auto* bytes = reinterpret_cast<const unsigned char*>(A) + offset;
