@@ -15,6 +15,15 @@ target_compile_options(ladder_stage_headers PRIVATE -g) # as those that use them
 target_precompile_headers(ladder_stage_headers PRIVATE ${PROJECT_SOURCE_DIR}/kernels/launch.cuh
                                                        ${PROJECT_SOURCE_DIR}/bench/harness/harness.h)
 
+# Properties of tests, for all folders: a function sees the variables of the folder that calls it. Without the
+# slow tests, those of stages and of counters go through fewer shapes.
+set(fewest_shapes)
+if(NOT LADDER_SLOW_TESTS)
+  set(fewest_shapes ENVIRONMENT_MODIFICATION LADDER_FEWEST_SHAPES=set:1)
+endif()
+# A GPU has one test at a time, those of stages first: others measure, when the processors have less to do.
+set(stage_on_gpu TIMEOUT 300 COST 100)
+
 # as_cpp_bool(VARIABLE CONDITION...): true or false, as C++ writes them.
 macro(as_cpp_bool variable)
   if(${ARGN})

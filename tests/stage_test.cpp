@@ -199,8 +199,9 @@ std::vector<int> groups_for(const Stage& stage, Shape shape) {
 // Runs the variant on `shape` with each kind of data and checks all of C and around it.
 template <class In, class Out>
 void expect_correct(const Subject<In, Out>& subject, Shape shape, Padding padding = {},
-                    uint64_t seed = 7) {
-  for (const Data data : {Data::EXACT, Data::UNIFORM}) {
+                    uint64_t seed = 7,
+                    std::initializer_list<Data> kinds = {Data::EXACT, Data::UNIFORM}) {
+  for (const Data data : kinds) {
     if (!uses(data)) continue;
     const Problem<In, Out> problem =
         subject.problem(shape, data, seed, padding, epilogue_for<Out>(subject.stage, shape, data),
@@ -415,17 +416,16 @@ void stream(const Subject<In, Out>& subject) {
 // More tiles than multiprocessors, and not a multiple, for each width of tile that a stage chooses,
 // without and with clusters: 64, 128, 192 and 256 columns, on 132 multiprocessors. At 64, where a
 // warp has one buffer to store from, there are four tiles a block: with two, a buffer overwritten
-// too early was not seen.
+// too early was not seen. What comes from another tile is wrong with any data: of two shapes with
+// the same tile each has one kind.
 template <class In, class Out>
 void waves(const Subject<In, Out>& subject) {
-  expect_correct(subject, {60000, 64, 70});
-  expect_correct(subject, {17000, 123, 70});
-  expect_correct(subject, {17000, 187, 70});
-  expect_correct(subject, {25500, 250, 70});
-  expect_correct(subject, {60000, 56, 70});
-  expect_correct(subject, {17000, 115, 70});
-  expect_correct(subject, {17000, 179, 70});
-  expect_correct(subject, {25500, 227, 70});
+  for (const Shape shape :
+       {Shape{60000, 64, 70}, Shape{17000, 123, 70}, Shape{17000, 187, 70}, Shape{25500, 250, 70}})
+    expect_correct(subject, shape, {}, 7, {Data::EXACT});
+  for (const Shape shape :
+       {Shape{60000, 56, 70}, Shape{17000, 115, 70}, Shape{17000, 179, 70}, Shape{25500, 227, 70}})
+    expect_correct(subject, shape, {}, 7, {under_sanitizer() ? Data::EXACT : Data::UNIFORM});
 }
 
 // 1,000 shapes, as many of one digit as of three in each dimension.

@@ -1,6 +1,7 @@
 """The configuration as the scripts do it, on machines that this one need not be."""
 
 import os
+import re
 import shutil
 import subprocess
 
@@ -42,6 +43,16 @@ def test_a_gpu_that_the_toolkit_does_not_know_costs_the_gpu_targets_alone(given,
     assert [line for line in done.stdout.splitlines() if line.startswith("-- ")] == [LEFT_OUT]
     assert (clone / "build/exercises/libraries").is_file()
     assert "ladder_01_naive_cpu:" in done.stdout and "ladder_01_naive:" not in done.stdout
+
+
+@pytest.mark.slow
+def test_without_the_slow_tests_stages_go_through_the_fewest_shapes(configured, clone):
+    assert configured("5.0").returncode == 0
+    files = (clone / "build").rglob("CTestTestfile.cmake")
+    lines = [line for file in files for line in file.read_text().splitlines()]
+    traced = [line for line in lines if re.match(r"set_tests_properties\(.*_cpu_traced", line)]
+    assert len(traced) > 40
+    assert [line for line in traced if "LADDER_FEWEST_SHAPES=set:1" not in line] == []
 
 
 @pytest.mark.slow
