@@ -21,8 +21,6 @@ set(fewest_shapes)
 if(NOT LADDER_SLOW_TESTS)
   set(fewest_shapes ENVIRONMENT_MODIFICATION LADDER_FEWEST_SHAPES=set:1)
 endif()
-# A GPU has one test at a time, those of stages first: others measure, when the processors have less to do.
-set(stage_on_gpu TIMEOUT 300 COST 100)
 
 # as_cpp_bool(VARIABLE CONDITION...): true or false, as C++ writes them.
 macro(as_cpp_bool variable)

@@ -47,6 +47,8 @@ constexpr size_t STACK_BYTES = 64 * 1024;
 #else
 constexpr size_t STACK_BYTES = 128 * 1024;
 #endif
+// Of the lowest stack: what nobody may touch, and what the device and the C library need.
+constexpr size_t GUARD_BYTES = 4096, NEEDED_BYTES = 16 * 1024;
 constexpr unsigned COLORS = 128;  // times 64 bytes
 // Where __shared__ arrays begin in a block's window: behind the dynamic part, at a multiple of
 // 1024.
@@ -362,6 +364,14 @@ void Team::free_stacks() {
   Fiber::abandon(stacks_, stack_bytes_);  // whoever gets these addresses next may use all of them
   munmap(stacks_, stack_bytes_);
   stacks_ = nullptr;
+}
+
+void Team::end_where_stacks_are_used_up() const {
+#ifndef __wasm__
+  char* const here = static_cast<char*>(__builtin_frame_address(0));
+  if (here < stacks_ + GUARD_BYTES + NEEDED_BYTES && on_stack(reinterpret_cast<uintptr_t>(here)))
+    *static_cast<volatile char*>(stacks_) = 0;  // a fault
+#endif
 }
 
 Outcome Team::run(Index first, Index grid, Index size, size_t dynamic_bytes,

@@ -267,43 +267,27 @@ class Team {
   }
   // A recursion ends here, on entry to a function of the kernel, and not a little later, in a
   // function that it calls: should that hold a lock of the C library, nothing could be reported.
-  void end_where_stacks_are_used_up() const {
-#ifndef __wasm__
-    char* const here = static_cast<char*>(__builtin_frame_address(0));
-    if (here < stacks_ + GUARD_BYTES + NEEDED_BYTES && on_stack(reinterpret_cast<uintptr_t>(here)))
-      *static_cast<volatile char*>(stacks_) = 0;  // a fault
-#endif
-  }
+  void end_where_stacks_are_used_up() const;
   // A number for what works beside the threads.
-  Agent new_agent() {
-    return next_agent_++;
-  }
-  bool traced() const {
-    return traced_;
-  }
+  Agent new_agent() { return next_agent_++; }
+  bool traced() const { return traced_; }
 
   // The current thread stops here until somebody wakes it.
   void wait(const Place& place, const char* for_what);
   void wake(Thread& thread);
   // What is done when no thread can continue: as late as can be, as far as the threads can tell.
-  void later(std::function<void()> work) {
-    later_.push_back(std::move(work));
-  }
+  void later(std::function<void()> work) { later_.push_back(std::move(work)); }
 
   // Half of a barrier of all threads of the cluster, and the other. A relaxed arrival orders what
   // was before the thread's fence.mbarrier_init.
   void cluster_arrive(const Place& place, bool relaxed = false);
-  void barriers_fenced() {
-    current().barriers_fenced = current().clock++;
-  }
+  void barriers_fenced() { current().barriers_fenced = current().clock++; }
   void cluster_wait(const Place& place);
 
   std::shared_ptr<Tracer> tracer;  // of what runs here; see trace.cpp
 
  private:
   friend class Block;
-  // Of the lowest stack: what nobody may touch; and what the device and the C library need.
-  static constexpr size_t GUARD_BYTES = 4096, NEEDED_BYTES = 16 * 1024;
   static void thread_main();
   // Continues with the next thread that can; back at the first once all have ended or none can.
   void yield(bool done = false);
