@@ -47,9 +47,8 @@ constexpr size_t STACK_BYTES = 64 * 1024;
 #else
 constexpr size_t STACK_BYTES = 128 * 1024;
 #endif
-// Of the lowest stack: what nobody may touch, and what the device and the C library need.
-constexpr size_t GUARD_BYTES = 4096, NEEDED_BYTES = 16 * 1024;
-constexpr unsigned COLORS = 128;  // times 64 bytes
+constexpr size_t GUARD_BYTES = 4096;  // of the lowest stack, which nobody may touch
+constexpr unsigned COLORS = 128;      // times 64 bytes
 // Where __shared__ arrays begin in a block's window: behind the dynamic part, at a multiple of
 // 1024.
 constexpr uint32_t STATIC_SHARED = (MAX_SHARED_BYTES + 1023) / 1024 * 1024;
@@ -368,6 +367,7 @@ void Team::free_stacks() {
 
 void Team::end_where_stacks_are_used_up() const {
 #ifndef __wasm__
+  constexpr size_t NEEDED_BYTES = 16 * 1024;  // by the device and the C library
   char* const here = static_cast<char*>(__builtin_frame_address(0));
   if (here < stacks_ + GUARD_BYTES + NEEDED_BYTES && on_stack(reinterpret_cast<uintptr_t>(here)))
     *static_cast<volatile char*>(stacks_) = 0;  // a fault
