@@ -1,7 +1,7 @@
 """What a multiprocessor's warps did over a few steps along K, as build/timeline recorded it."""
 
 from collections.abc import Callable
-from functools import cache, partial
+from functools import partial
 
 from ladder import manifest, reports, timeline
 from ladder.figures.svg import WIDTH, Canvas, Figure
@@ -126,11 +126,8 @@ def caption(stage: dict) -> str:
     return f"{waited} Recording on all multiprocessors, not only on this one, {changes}."
 
 
-recorded = cache(timeline.load)  # each stage has a figure of it, in pages of two languages
-
-
 def draw(name: str) -> Figure:
-    report = recorded()
+    report = timeline.load()
     stage = timeline.stage_of(report, name)
     canvas = Canvas(f"{manifest.stage(name).label}: what warps do, step by step")
     canvas.title()
