@@ -91,7 +91,7 @@ std::vector<Shape> shapes() {
     some.push_back({1, 1, 1, 5, 0, 64, causal});
     some.push_back({1, 1, 1, 0, 5, 64, causal});
     some.push_back({1, 1, 1, 1, 1500, 64, causal});
-    some.push_back({1, 1, 1, 150, 700, 64, causal});
+    some.push_back({1, 1, 1, 300, 700, 64, causal});
 #ifndef LADDER_CPU_DEVICE
     for (const int width : {64, 128, 256}) {
       some.push_back({2, 8, 2, 2048, 2048, width, causal});

@@ -42,10 +42,6 @@ struct Variant {
   void operator()(const Problem<bf16>& p) const { of_bf16(p); }
 };
 
-// The product by numbers of 16 bits, by 14.
-void in_16_bits(const Gemm<half, half>& p);
-void in_16_bits(const Gemm<bf16, bf16>& p);
-
 // In device memory: the numbers' values, and the rest as Quantised has it.
 struct Unpacked {
   const float *values, *scales;
