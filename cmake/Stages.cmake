@@ -21,6 +21,9 @@ set(fewest_shapes)
 if(NOT LADDER_SLOW_TESTS)
   set(fewest_shapes ENVIRONMENT_MODIFICATION LADDER_FEWEST_SHAPES=set:1)
 endif()
+# On a GPU they come first: they may run beside those of the CPU device, unlike tests that measure. OpenMP's
+# threads, who compute references there, are not to spin while they wait.
+set(checks_on_gpu TIMEOUT 300 COST 200 ENVIRONMENT OMP_WAIT_POLICY=passive ${fewest_shapes})
 
 # as_cpp_bool(VARIABLE CONDITION...): true or false, as C++ writes them.
 macro(as_cpp_bool variable)

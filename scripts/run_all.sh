@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Installs what is missing, builds, and runs the stages in sequence: each variant is checked
 # against cuBLAS and timed beside it. Ends with a table of all of them. Where there is no GPU the
-# stages run on the CPU instead: functionally, at 256^3, with no times. The stages from 22 on are no single
-# product: they print tables of their own, and run where no option is given or they are named.
+# stages run on the CPU instead: functionally, with no times, at 256^3, and those before 06, which take it ten
+# times as long, at 128^3. The stages from 22 on are no single product: they print tables of their own, and run
+# where no option is given or they are named.
 #
 #   ./scripts/run_all.sh [STAGE ...] [--core] [OPTION OF A STAGE ...]
 #
@@ -67,7 +68,7 @@ trap 'jobs -pr | xargs -r kill 2>/dev/null || true; rm -rf "$said"' EXIT
 failed=()
 # run_stages CPU NAME...: those that are built; on the CPU two at a time.
 run_stages() {
-  local folder=build/stages${1:+/cpu} at_a_time=$((${#1} ? 2 : 1)) names=() processes=() i name json code
+  local folder=build/stages${1:+/cpu} at_a_time=$((${#1} ? 2 : 1)) names=() processes=() i name json size code
   for name in "${@:2}"; do
     if [ -x "$folder/$name" ]; then names+=("$name"); fi
   done
@@ -75,7 +76,9 @@ run_stages() {
     for name in "${names[@]:${#processes[@]}:i + at_a_time - ${#processes[@]}}"; do
       json=build/results.new/$name.json
       if ! is_product "$name"; then json=build/results.new/others/$name.json; fi
-      "$folder/$name" --json "$json" ${options[@]+"${options[@]}"} \
+      size=()
+      if [ -n "$1" ] && [ ${#options[@]} = 0 ] && [[ $name < 06_ ]]; then size=(--size 128); fi
+      "$folder/$name" --json "$json" ${size[@]+"${size[@]}"} ${options[@]+"${options[@]}"} \
         >"$said/$name" 2>"$said/$name.errors" &
       processes+=($!)
     done
@@ -104,7 +107,8 @@ else
   else
     say "there is no NVIDIA GPU here (nvidia-smi finds none)"
   fi
-  say "this is a functional run on the CPU, at 256^3 unless told otherwise; it says nothing about the speed of a GPU"
+  say "this is a functional run on the CPU, at 256^3, before 06 at 128^3, unless told otherwise; it says nothing" \
+    "about the speed of a GPU"
   # Compiling takes minutes: the first stages run before the others are compiled.
   for ((from = 0; from < ${#all[@]}; from += 18)); do
     build_stages cpu_ "${all[@]:from:18}"

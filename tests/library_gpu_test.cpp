@@ -12,6 +12,7 @@
 #include "gpu_test.h"
 #include "harness/buffers.h"
 #include "harness/cublas.h"
+#include "harness/is_short.h"
 #include "library/launch.h"
 #include "tuned/choice.h"
 
@@ -232,7 +233,8 @@ TEST_F(LibraryTest, AsCublasInFp32) {
   as_cublas<float>();
 }
 
-// A thousand shapes of each layout, in turn in fp16 and bf16, against cuBLAS, to the bit.
+// A thousand shapes of each layout, or a hundred, in turn in fp16 and bf16, against cuBLAS, to the
+// bit.
 TEST_F(LibraryTest, RandomShapesAreExact) {
   harness::Cublas cublas;
   std::mt19937 random(7);
@@ -246,9 +248,9 @@ TEST_F(LibraryTest, RandomShapesAreExact) {
     BufferSets<T, T> sets(problem, 1);
     expect_right(problem, sets.run_poisoned([&](const Gemm<T, T>& p) { cublas.gemm(p); }, nullptr));
   };
-  constexpr int SHAPES_OF_A_LAYOUT = 1000;
+  const int shapes_of_a_layout = harness::is_short() ? 100 : 1000;
   for (const Layout layout : LAYOUTS)
-    for (int i = 0; i < SHAPES_OF_A_LAYOUT && !HasFailure(); ++i) {
+    for (int i = 0; i < shapes_of_a_layout && !HasFailure(); ++i) {
       const Shape shape = {up_to(3000), up_to(3000), up_to(6000)};
       if (i % 2)
         is_right(bf16{}, shape, layout);

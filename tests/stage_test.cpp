@@ -18,6 +18,7 @@
 #include "harness/buffers.h"
 #include "harness/device.h"
 #include "harness/harness.h"
+#include "harness/is_short.h"
 #ifdef LADDER_CPU_DEVICE
   #include "harness/findings.h"
 #endif
@@ -44,9 +45,6 @@ std::string to_string(Shape s) {
 
 // How many edges of tiles and depths a test goes through, and how deep.
 enum class Shapes { ALL, FEWER, FEWEST };
-
-// With it in the environment, what is traced takes a third of the time: some shapes of each kind.
-constexpr const char* FEWEST = "LADDER_FEWEST_SHAPES";
 
 #ifdef LADDER_CPU_DEVICE
 // How the CPU device runs a launch, once for each thing that is looked for: races and stray
@@ -81,7 +79,7 @@ void configure(const Configuration& c) {
 // quicker.
 template <class In>
 Shapes shapes() {
-  if (std::getenv(FEWEST) != nullptr) return Shapes::FEWEST;
+  if (is_short()) return Shapes::FEWEST;
   #ifndef LADDER_NO_TRACE
   const bool others_do = std::is_same_v<In, tf32> || std::is_integral_v<In>;
   if (!others_do && !cpu_device::settings().trace && !cpu_device::settings().reverse)
@@ -113,7 +111,7 @@ constexpr Configuration CONFIGURATIONS[] = {{""}};
 void configure(const Configuration&) {}
 template <class In>
 Shapes shapes() {
-  return Shapes::ALL;
+  return is_short() ? Shapes::FEWEST : Shapes::ALL;
 }
 constexpr int EDGES_APART = 256;
 // ./ladder sanitize sets it: the accesses that compute-sanitizer looks at depend on no data, and
@@ -418,24 +416,28 @@ void stream(const Subject<In, Out>& subject) {
 // without and with clusters: 64, 128, 192 and 256 columns, on 132 multiprocessors. At 64, where a
 // warp has one buffer to store from, there are four tiles a block: with two, a buffer overwritten
 // too early was not seen. What comes from another tile is wrong with any data: each shape has one
-// kind.
+// kind. With the fewest shapes each width has one shape, and exact and random data alternate.
 template <class In, class Out>
 void waves(const Subject<In, Out>& subject) {
-  for (const Shape shape :
-       {Shape{60000, 64, 70}, Shape{17000, 123, 70}, Shape{17000, 187, 70}, Shape{25500, 250, 70}})
-    expect_correct(subject, shape, {}, 7, {Data::EXACT});
-  for (const Shape shape :
-       {Shape{60000, 56, 70}, Shape{17000, 115, 70}, Shape{17000, 179, 70}, Shape{25500, 227, 70}})
-    expect_correct(subject, shape, {}, 7, {under_sanitizer() ? Data::EXACT : Data::UNIFORM});
+  const Shape some[][2] = {{{60000, 64, 70}, {60000, 56, 70}},
+                           {{17000, 123, 70}, {17000, 115, 70}},
+                           {{17000, 187, 70}, {17000, 179, 70}},
+                           {{25500, 250, 70}, {25500, 227, 70}}};
+  for (int width = 0; width < 4; ++width)
+    for (int i = 0; i < 2; ++i)
+      if (shapes<In>() == Shapes::ALL || i == width % 2)
+        expect_correct(subject, some[width][i], {}, 7,
+                       {i == 0 || under_sanitizer() ? Data::EXACT : Data::UNIFORM});
 }
 
-// 1,000 shapes, as many of one digit as of three in each dimension.
+// 1,000 shapes, or 200, as many of one digit as of three in each dimension.
 template <class In, class Out>
 void random_shapes(const Subject<In, Out>& subject) {
   std::mt19937 random(11);
   std::uniform_real_distribution<double> digits(0, std::log10(700));
   const auto size = [&] { return static_cast<int>(std::pow(10, digits(random))); };
-  for (int i = 0; i < 1000; ++i) {
+  const int count = shapes<In>() == Shapes::ALL ? 1000 : 200;
+  for (int i = 0; i < count; ++i) {
     const Shape shape{size(), size(), size()};
     const Data data = i % 2 == 0 ? Data::EXACT : Data::UNIFORM;
     const Problem<In, Out> problem =
@@ -450,12 +452,12 @@ void random_shapes(const Subject<In, Out>& subject) {
   }
 }
 
-// 2,000 launches that nothing separates, of 20 shapes that are as different as chance has it; 200
-// under compute-sanitizer.
+// 2,000 launches that nothing separates, of 20 shapes that are as different as chance has it; 400
+// with the fewest shapes, and 200 under compute-sanitizer.
 template <class In, class Out>
 void back_to_back(const Subject<In, Out>& subject) {
   constexpr int SHAPES = 20;
-  const int rounds = under_sanitizer() ? 10 : 100;
+  const int rounds = under_sanitizer() ? 10 : shapes<In>() == Shapes::ALL ? 100 : 20;
   std::mt19937 random(7);
   const auto size = [&] { return std::uniform_int_distribution(1, 600)(random); };
   std::vector<std::unique_ptr<Problem<In, Out>>> problems;

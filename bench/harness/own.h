@@ -5,7 +5,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cstdlib>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -15,6 +14,7 @@
 
 #include "command_line.h"
 #include "device.h"
+#include "is_short.h"
 #include "program.h"
 #include "statistics.h"
 #ifdef LADDER_CPU_DEVICE
@@ -66,11 +66,6 @@ std::vector<Variant> wanted(const std::vector<Variant>& all, const OwnOptions& o
     if (o.variants.empty() || std::count(o.variants.begin(), o.variants.end(), variant.name) > 0)
       some.push_back(variant);
   return some;
-}
-
-// Whether what takes longest, and random data, are left to the slow tests.
-inline bool is_short() {
-  return std::getenv("LADDER_FEWEST_SHAPES") != nullptr;
 }
 
 struct Checked {
