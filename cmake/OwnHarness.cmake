@@ -1,12 +1,26 @@
 # Harnesses of their own, in bench/HARNESS, of stages that are no single product: checked on the CPU device,
 # checked and measured on a GPU.
 
-# own_harness_library(NAME CORE SOURCE...): the harness as a library, above the harness of all.
-function(own_harness_library name core)
-  # What parses and prints does it once.
+# What they have in common, for each device. What parses and prints does it once.
+set(own ${CMAKE_CURRENT_LIST_DIR}/../bench/harness/own.cpp)
+set_source_files_properties(${own} PROPERTIES COMPILE_OPTIONS -O0)
+add_library(ladder_own_cpu STATIC ${own})
+target_link_libraries(ladder_own_cpu PUBLIC ladder_harness_core_cpu fmt::fmt)
+if(LADDER_CUDA)
+  add_library(ladder_own_gpu STATIC ${own})
+  target_link_libraries(ladder_own_gpu PUBLIC ladder_harness_gpu fmt::fmt)
+endif()
+foreach(library ladder_own_cpu ladder_own_gpu)
+  if(TARGET ${library})
+    target_link_libraries(${library} PRIVATE CLI11::CLI11 nlohmann_json::nlohmann_json)
+  endif()
+endforeach()
+
+# own_harness_library(NAME DEVICE SOURCE...): the harness as a library, on `cpu` or `gpu`.
+function(own_harness_library name device)
   set_source_files_properties(run.cpp PROPERTIES COMPILE_OPTIONS -O0)
   add_library(${name} STATIC ${ARGN})
-  target_link_libraries(${name} PUBLIC ${core} fmt::fmt PRIVATE CLI11::CLI11 nlohmann_json::nlohmann_json)
+  target_link_libraries(${name} PUBLIC ladder_own_${device})
   if(OpenMP_CXX_FOUND)
     target_link_libraries(${name} PRIVATE OpenMP::OpenMP_CXX)
   endif()
@@ -15,7 +29,7 @@ endfunction()
 # add_own_harness_on_cpu(HARNESS SOURCE...): the library ladder_HARNESS_cpu, and each of the harness's stages
 # as stages/cpu/NAME, with all its variants in one test.
 function(add_own_harness_on_cpu harness)
-  own_harness_library(ladder_${harness}_cpu ladder_harness_core_cpu ${ARGN})
+  own_harness_library(ladder_${harness}_cpu cpu ${ARGN})
   file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/stages/cpu)
   foreach(stage IN LISTS LADDER_STAGES_OF_${harness})
     cpp_for(stages/${stage}.cu source)
@@ -48,7 +62,7 @@ endfunction()
 
 # add_own_harness(HARNESS SOURCE...): the library ladder_HARNESS_bench, and each stage as stages/NAME.
 function(add_own_harness harness)
-  own_harness_library(ladder_${harness}_bench ladder_harness_gpu ${ARGN})
+  own_harness_library(ladder_${harness}_bench gpu ${ARGN})
   set(launcher ${PROJECT_SOURCE_DIR}/cmake/refuse_serialized_wgmma.sh ${CMAKE_CUDA_COMPILER_LAUNCHER})
   foreach(stage IN LISTS LADDER_STAGES_OF_${harness})
     add_executable(ladder_${stage} ${PROJECT_SOURCE_DIR}/stages/${stage}.cu)

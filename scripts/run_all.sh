@@ -31,7 +31,7 @@ is_product() { grep -qxF "$1" <<<"$products"; }
 asked_for=(${stages[@]+"${stages[@]}"})
 if [ ${#stages[@]} = 0 ] && [ ${#options[@]} = 0 ]; then asked_for=(--all); fi
 chosen=$(./ladder stages ${asked_for[@]+"${asked_for[@]}"} 2>&1) || bad_input "${chosen#ladder stages: }"
-known=$(grep -rohE --include={options,run}.cpp --include=own.h -e '--[a-z][a-z-]*' bench | sort -u)
+known=$(grep -rohE --include={options,own,run}.cpp -e '--[a-z][a-z-]*' bench | sort -u)
 for option in ${options[@]+"${options[@]}"}; do
   case $option in
     --json | --json=* | --trace | --trace=*)

@@ -25,27 +25,24 @@ struct Options : harness::OwnOptions {
 std::optional<Options> parse(const char* stage, const std::vector<Variant>& all, int argc,
                              char** argv) {
   Options o;
-  CLI::App app("Attention, forward, in bf16: checked and, on a GPU, timed.", stage);
-  const auto size = [&](const char* name, int& to, int least, const char* what) {
-    return app.add_option(name, to, what)->check(CLI::Range(least, 1 << 24));
-  };
-  size("--batch", o.shape.batch, 1, "sequences")->capture_default_str();
-  size("--heads", o.shape.heads, 1, "heads of queries")->capture_default_str();
-  size("--kv-heads", o.shape.kv_heads, 1, "heads of keys and values; as many if left out");
-  size("--queries", o.shape.queries, 0, "of a sequence")->capture_default_str();
-  size("--keys", o.shape.keys, 0, "of a sequence; as many as queries if left out");
-  size("--width", o.shape.width, 1, "of a head: 64, 128 or 256")->capture_default_str();
-  app.add_flag("--causal", o.shape.causal, "a query does not see the keys behind it");
-  harness::add_own_options(app, o, all, {"random", "exact"},
-                           "random; or exact: weights are powers of two");
+  harness::OwnCommandLine line("Attention, forward, in bf16: checked and, on a GPU, timed.", stage);
+  line.number("--batch", o.shape.batch, 1, "sequences");
+  line.number("--heads", o.shape.heads, 1, "heads of queries");
+  line.number("--kv-heads", o.shape.kv_heads, 1, "heads of keys and values; as many if left out",
+              false);
+  line.number("--queries", o.shape.queries, 0, "of a sequence");
+  line.number("--keys", o.shape.keys, 0, "of a sequence; as many as queries if left out", false);
+  line.number("--width", o.shape.width, 1, "of a head: 64, 128 or 256");
+  line.flag("--causal", o.shape.causal, "a query does not see the keys behind it");
 #ifndef LADDER_CPU_DEVICE
-  app.add_flag("--copy", o.copy,
-               "also time a copy of K, which moves as many bytes as K and V have");
-  app.add_flag("--cudnn", o.cudnn, "also check and time cuDNN's; the build needs LADDER_CUDNN");
+  line.flag("--copy", o.copy, "also time a copy of K, which moves as many bytes as K and V have");
+  line.flag("--cudnn", o.cudnn, "also check and time cuDNN's; the build needs LADDER_CUDNN");
 #endif
-  if (!harness::parse_arguments(app, argc, argv)) return std::nullopt;
+  if (!line.parse(o, harness::names(all), {"random", "exact"},
+                  "random; or exact: weights are powers of two", argc, argv))
+    return std::nullopt;
   if (o.shape.kv_heads == 0) o.shape.kv_heads = o.shape.heads;
-  if (app.count("--keys") == 0 && app.count("--queries") > 0) o.shape.keys = o.shape.queries;
+  if (!line.is_given("--keys") && line.is_given("--queries")) o.shape.keys = o.shape.queries;
   const Shape& s = o.shape;
   if (double{1} * s.batch *
           std::max(s.heads * double{1} * s.queries, s.kv_heads * double{1} * s.keys) >
@@ -191,25 +188,22 @@ void run_variants(const char* stage, std::vector<Variant> variants, const Option
     columns.push_back({"% of cuDNN", "percent_of_cudnn", 1, [&](const harness::Timing& t) {
                          return 100 * times[variants.size() - 1].median / t.median;
                        }});
-  nlohmann::ordered_json json{{"stage", stage},
-                              {"device", device},
-                              {"batch", o.shape.batch},
-                              {"heads", o.shape.heads},
-                              {"kv_heads", o.shape.kv_heads},
-                              {"queries", o.shape.queries},
-                              {"keys", o.shape.keys},
-                              {"width", o.shape.width},
-                              {"causal", o.shape.causal},
-                              {"data", o.data},
-                              {"seed", o.seed},
-                              {"variants", harness::print_variants(results, times, columns)}};
+  std::vector<harness::Beside> beside;
 #ifndef LADDER_CPU_DEVICE
-  if (times.size() > variants.size()) {
-    harness::add_copy(json, "K, read and written", times.back(),
-                      2.0 * sizeof(bf16) * static_cast<double>(numbers_of_keys(o.shape)));
-  }
+  if (times.size() > variants.size())
+    beside.push_back({"a copy of K, read and written", "copy", times.back(),
+                      2.0 * sizeof(bf16) * static_cast<double>(numbers_of_keys(o.shape))});
 #endif
-  harness::finish(o, json, results);
+  const Shape& s = o.shape;
+  harness::report(stage, machine, o,
+                  {{"batch", s.batch},
+                   {"heads", s.heads},
+                   {"kv_heads", s.kv_heads},
+                   {"queries", s.queries},
+                   {"keys", s.keys},
+                   {"width", s.width},
+                   {"causal", s.causal}},
+                  results, times, columns, beside);
 }
 
 }  // namespace

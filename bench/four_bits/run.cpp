@@ -24,19 +24,14 @@ struct Options : harness::OwnOptions {
 std::optional<Options> parse(const char* stage, const std::vector<Variant>& all, int argc,
                              char** argv) {
   Options o;
-  CLI::App app("A product by packed numbers: checked and, on a GPU, timed.", stage);
-  const auto size = [&](const char* name, int& to, const char* what) {
-    app.add_option(name, to, what)->check(CLI::Range(0, 1 << 24))->capture_default_str();
-  };
-  size("--m", o.shape.m, "rows of A and C");
-  size("--n", o.shape.n, "columns of W and C");
-  size("--k", o.shape.k, "columns of A, rows of W");
-  app.add_option("--type", o.type, "of A and C: bf16, fp16")
-      ->check(CLI::IsMember({"bf16", "fp16"}))
-      ->capture_default_str();
-  harness::add_own_options(app, o, all, {"random", "exact"},
-                           "random; or exact, small integers of which C has no rounding");
-  if (!harness::parse_arguments(app, argc, argv)) return std::nullopt;
+  harness::OwnCommandLine line("A product by packed numbers: checked and, on a GPU, timed.", stage);
+  line.number("--m", o.shape.m, 0, "rows of A and C");
+  line.number("--n", o.shape.n, 0, "columns of W and C");
+  line.number("--k", o.shape.k, 0, "columns of A, rows of W");
+  line.one_of("--type", o.type, {"bf16", "fp16"}, "of A and C: ");
+  if (!line.parse(o, harness::names(all), {"random", "exact"},
+                  "random; or exact, small integers of which C has no rounding", argc, argv))
+    return std::nullopt;
   const auto numbers = [](int a, int b) { return double{1} * a * b; };
   if (std::max({numbers(o.shape.m, o.shape.k), numbers(o.shape.n, o.shape.k),
                 numbers(o.shape.m, o.shape.n)}) > MAX_DIMENSION)
@@ -137,26 +132,17 @@ void run_variants(const char* stage, const std::vector<Variant>& variants, const
     return 100 * times[variants.size()].median / t.median;
   };
   fmt::print("{}: {}x{}x{}, {}, {} data, on {}\n", stage, m, n, k, o.type, o.data, machine.name);
-  nlohmann::ordered_json json{
-      {"stage", stage},
-      {"device", machine.name},
-      {"m", m},
-      {"n", n},
-      {"k", k},
-      {"type", o.type},
-      {"data", o.data},
-      {"seed", o.seed},
-      {"variants", harness::print_variants(results, times,
-                                           {{"GB/s", "gbytes_per_s", 1, gbytes},
-                                            {"% of copy", "percent_of_copy", 1, of_copy},
-                                            {"% of cuBLAS", "percent_of_cublas", 1, of_cublas}})}};
+  std::vector<harness::Beside> beside;
   if (!times.empty()) {
-    const harness::Timing& t = times[variants.size()];
-    fmt::print("  cuBLAS with W in 16 bits: {:.4f} ms\n", t.median);
-    json["cublas"] = {{"ms", t.median}, {"samples", t.samples}};
-    harness::add_copy(json, "W", times.back(), 2 * static_cast<double>(packed));
+    beside.push_back({"cuBLAS with W in 16 bits", "cublas", times[variants.size()]});
+    beside.push_back({"a copy of W", "copy", times.back(), 2 * static_cast<double>(packed)});
   }
-  harness::finish(o, json, results);
+  harness::report(stage, machine, o, {{"m", m}, {"n", n}, {"k", k}, {"type", o.type}}, results,
+                  times,
+                  {{"GB/s", "gbytes_per_s", 1, gbytes},
+                   {"% of copy", "percent_of_copy", 1, of_copy},
+                   {"% of cuBLAS", "percent_of_cublas", 1, of_cublas}},
+                  beside);
 }
 
 }  // namespace

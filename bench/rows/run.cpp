@@ -26,24 +26,17 @@ struct Options : harness::OwnOptions {
 std::optional<Options> parse(const char* stage, const std::vector<Variant>& all, int argc,
                              char** argv) {
   Options o;
-  CLI::App app("An operation on each row of a matrix: checked and, on a GPU, timed.", stage);
-  const auto size = [&](const char* name, int& to, int least, const char* what) {
-    app.add_option(name, to, what)->check(CLI::Range(least, 1 << 24))->capture_default_str();
-  };
-  size("--rows", o.rows, 0, "of X");
-  size("--width", o.width, 1, "numbers of a row");
-  const auto one_of = [&](const char* name, std::string& to, std::vector<std::string> values) {
-    std::string all_values;
-    for (const std::string& value : values) all_values += (all_values.empty() ? "" : ", ") + value;
-    app.add_option(name, to, all_values)->check(CLI::IsMember(values))->capture_default_str();
-  };
+  harness::OwnCommandLine line(
+      "An operation on each row of a matrix: checked and, on a GPU, timed.", stage);
+  line.number("--rows", o.rows, 0, "of X");
+  line.number("--width", o.width, 1, "numbers of a row");
   std::vector<std::string> operations;
   for (const auto& [name, operation] : OPERATIONS) operations.push_back(name);
-  one_of("--operation", o.operation, operations);
-  one_of("--type", o.type, {"bf16", "fp32"});
-  harness::add_own_options(app, o, all, {"random", "far_from_zero"},
-                           "random, from -8 to 8; or far_from_zero, from 999 to 1001");
-  if (!harness::parse_arguments(app, argc, argv)) return std::nullopt;
+  line.one_of("--operation", o.operation, operations);
+  line.one_of("--type", o.type, {"bf16", "fp32"});
+  if (!line.parse(o, harness::names(all), {"random", "far_from_zero"},
+                  "random, from -8 to 8; or far_from_zero, from 999 to 1001", argc, argv))
+    return std::nullopt;
   if (double{1} * o.rows * o.width > MAX_DIMENSION)
     throw harness::UsageError("there are more numbers than a matrix may have here, 2^31 - 1");
   if (!o.json.empty()) harness::require_writable("--json", o.json);
@@ -106,20 +99,13 @@ void run_variants(const char* stage, const std::vector<Variant>& variants, const
   };
   fmt::print("{}: {} of {} rows of {} numbers, {}, {} data, on {}\n", stage, o.operation, o.rows,
              o.width, o.type, o.data, machine.name);
-  nlohmann::ordered_json json{
-      {"stage", stage},
-      {"device", machine.name},
-      {"rows", o.rows},
-      {"width", o.width},
-      {"type", o.type},
-      {"operation", o.operation},
-      {"data", o.data},
-      {"seed", o.seed},
-      {"variants", harness::print_variants(results, times,
-                                           {{"GB/s", "gbytes_per_s", 1, gbytes},
-                                            {"% of copy", "percent_of_copy", 1, percent}})}};
-  if (!times.empty()) harness::add_copy(json, "X to Y", times.back(), copied);
-  harness::finish(o, json, results);
+  std::vector<harness::Beside> beside;
+  if (!times.empty()) beside.push_back({"a copy of X to Y", "copy", times.back(), copied});
+  harness::report(
+      stage, machine, o,
+      {{"rows", o.rows}, {"width", o.width}, {"type", o.type}, {"operation", o.operation}}, results,
+      times, {{"GB/s", "gbytes_per_s", 1, gbytes}, {"% of copy", "percent_of_copy", 1, percent}},
+      beside);
 }
 
 }  // namespace
