@@ -1,7 +1,7 @@
 """Plants mistakes in the project's own kernels, one at a time, and says what the CPU device finds.
 
 ladder planted [EDITS ...]       all of tests/planted_edits, or these files of it
-ladder planted --first           of each cause the first edit alone
+ladder planted --first           of each cause the first edit alone, and no stage unedited
 
 A file of edits is named after the stage that is run. Each edit replaces `old`, which stands once in
 the kernel header `file` (the stage's own where nothing is said), by `new`; the stage's main with
@@ -48,7 +48,7 @@ from ladder.files import (
 )
 from ladder.project import ROOT, BadInput
 
-OWN_HARNESSES = ("attention_cpu.a", "rows_cpu.a", "four_bits_cpu.a")
+OWN_HARNESSES = ("attention_cpu.a", "rows_cpu.a", "four_bits_cpu.a", "own_cpu.a")
 EDITS = ROOT / "tests/planted_edits"
 FEW_MULTIPROCESSORS = EDITS / "few_multiprocessors.h"
 SECONDS = 60  # a program that runs longer hangs
@@ -417,13 +417,17 @@ def table_row(edit: Edit, outcome: Outcome) -> str:
     return row(edit.stage, edit.mistake, cause, f"{shown.file}:{shown.line}: `{shown.text}`")
 
 
-def check(files: list[list[Edit]], build: Build, also: Also) -> list[str]:
-    """Tries the edits of some files, and what they edit without them. Prints the table's rows;
-    returns what is not as it should be. Raises BadInput."""
+def check_unedited(files: list[list[Edit]], build: Build) -> list[str]:
+    """What the files' stages report without the edits, which then show nothing."""
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        wrong = [o for its in pool.map(lambda edits: unedited(edits, build), files) for o in its]
-        if wrong:  # then edits show nothing
-            return wrong
+        return [o for its in pool.map(lambda edits: unedited(edits, build), files) for o in its]
+
+
+def check(files: list[list[Edit]], build: Build, also: Also) -> list[str]:
+    """Tries the edits of some files. Prints the table's rows; returns what is not as it should be.
+    Raises BadInput."""
+    wrong = []
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
         edits = [edit for its in files for edit in its]
         tried = pool.map(lambda edit: try_edit(edit, build, also), edits)
         for edit, (outcome, said) in zip(edits, tried, strict=True):
@@ -440,7 +444,10 @@ def report(paths: list[Path], build: Build, also: Also = nothing_more, first: bo
     """Prints the table, and returns the exit code. Raises BadInput."""
     print(row("stage", "edit", "found", "line"), "\n|---|---|---|---|", sep="")
     files = [read_edits(path) for path in paths]
-    wrong = check(first_of_each_cause(files) if first else files, build, also)
+    if first:  # that nothing is found in the stages as they are, their tests say
+        wrong = check(first_of_each_cause(files), build, also)
+    else:
+        wrong = check_unedited(files, build) or check(files, build, also)
     for line in wrong:
         print(f"ladder planted: {line}", file=sys.stderr)
     return 1 if wrong else 0
