@@ -8,6 +8,7 @@
 
 #include "gpu_test.h"
 #include "harness/buffers.h"
+#include "harness/is_short.h"
 #include "harness/problem.h"
 #include "harness/verify.h"
 #include "jit.h"
@@ -138,13 +139,14 @@ TEST_F(JitGpu, EpiloguesOfLinearLayers) {
                                   {Kernel::FEW_ROWS, 72, 128, 1, 1, 4, 1}});
 }
 // 18's own epilogue is none: these are the only calls with one. A's last box is cut at 8 and at 168
-// rows, and is whole at 64.
+// rows, and is whole at 64. Where time is short, each type has two layouts.
 template <class T>
 void epilogues_in_all_layouts() {
   for (const Layout layout : LAYOUTS)
-    epilogues<T>(layout, {{Kernel::FIT_THE_WAVES, 8, 128, 1, 1, 1, 1},
-                          {Kernel::FIT_THE_WAVES, 64, 256, 1, 1, 1, 1},
-                          {Kernel::FIT_THE_WAVES, 168, 256, 1, 1, 1, 1}});
+    if (!harness::is_short() || layout.transposed_a == std::is_same_v<T, half>)
+      epilogues<T>(layout, {{Kernel::FIT_THE_WAVES, 8, 128, 1, 1, 1, 1},
+                            {Kernel::FIT_THE_WAVES, 64, 256, 1, 1, 1, 1},
+                            {Kernel::FIT_THE_WAVES, 168, 256, 1, 1, 1, 1}});
 }
 TEST_F(JitGpu, EpiloguesInAllLayoutsInFp16) {
   epilogues_in_all_layouts<half>();

@@ -734,16 +734,16 @@ void add_tests(const Stage& stage, const Contents<In, Out>& contents) {
   for (const Layout layout : LAYOUTS)
     if (stage.any_layout || layout == USUAL_LAYOUT<In>) add_tests(stage, contents, layout);
 }
-// A type that differs in its elements alone: on the CPU device two layouts have each operand in
-// either form.
+// A type that differs in its elements alone: on the CPU device, and where time is short, two
+// layouts have each operand in either form.
 template <class In, class Out>
 void add_tests_of_second_type(const Stage& stage, const Contents<In, Out>& contents) {
-#ifdef LADDER_CPU_DEVICE
-  if (!stage.any_layout) return add_tests(stage, contents);
-  for (const Layout layout : {LAYOUTS[0], LAYOUTS[3]}) add_tests(stage, contents, layout);
-#else
-  add_tests(stage, contents);
+  bool all = !stage.any_layout;
+#ifndef LADDER_CPU_DEVICE
+  all = all || !is_short();
 #endif
+  if (all) return add_tests(stage, contents);
+  for (const Layout layout : {LAYOUTS[0], LAYOUTS[3]}) add_tests(stage, contents, layout);
 }
 
 // Calls add() for the tests and runs them.
