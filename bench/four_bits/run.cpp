@@ -84,6 +84,8 @@ int check_all_shapes(const std::vector<Variant>& variants, uint64_t seed, cudaSt
   int count = 0;
   for (const Shape shape : shapes)
     for (const Data data : {Data::EXACT, Data::UNIFORM}) {
+      // Where time is short, each type has one kind.
+      if (harness::is_short() && (data == Data::EXACT) != std::is_same_v<T, bf16>) continue;
       Problems<T> problems = problems_of<T>(variants, shape, data, seed);
       harness::require_ok(check_each(problems, variants, stream),
                           fmt::format(", {}x{}x{}, {}", shape.m, shape.n, shape.k, name(data)));

@@ -49,14 +49,15 @@ int check_all_shapes(const std::vector<Variant>& variants, uint64_t seed, cudaSt
   // block's and of clusters' words, more than these keep in registers.
   std::vector<int> widths{1, 7, 8, 33, 128, 130, 512, 1000, 1024, 1025, 4096, 8192, 9001};
   if (!harness::is_short()) widths.insert(widths.end(), {4100, 16384, 32768, 66000, 140000});
+  const int many = harness::is_short() ? 1024 : 16384;
   int count = 0;
   for (const auto& [name, operation] : OPERATIONS)
     for (const int width : widths)
-      for (const int rows : {0, 1, width > 16384 ? 2 : 5})
+      for (const int rows : {0, 1, width > many ? 2 : 5})
         for (const Data data : {Data::RANDOM, Data::FAR_FROM_ZERO}) {
           if (rows == 0 && width != 8) continue;
           if (rows == 1 && width > 1024) continue;
-          if (data == Data::FAR_FROM_ZERO && width > (harness::is_short() ? 1024 : 16384)) continue;
+          if (data == Data::FAR_FROM_ZERO && width > many) continue;
           Case<T> problem({operation, rows, width}, data, seed);
           harness::require_ok(harness::check_each(problem, variants, stream),
                               fmt::format(", {}, {} rows of {} numbers, {}", name, rows, width,
