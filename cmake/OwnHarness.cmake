@@ -4,17 +4,15 @@
 # What they have in common, for each device. What parses and prints does it once.
 set(own ${CMAKE_CURRENT_LIST_DIR}/../bench/harness/own.cpp)
 set_source_files_properties(${own} PROPERTIES COMPILE_OPTIONS -O0)
-add_library(ladder_own_cpu STATIC ${own})
-target_link_libraries(ladder_own_cpu PUBLIC ladder_harness_core_cpu fmt::fmt)
+function(add_own device core)
+  add_library(ladder_own_${device} STATIC ${own})
+  target_link_libraries(ladder_own_${device} PUBLIC ${core} fmt::fmt
+                                             PRIVATE CLI11::CLI11 nlohmann_json::nlohmann_json)
+endfunction()
+add_own(cpu ladder_harness_core_cpu)
 if(LADDER_CUDA)
-  add_library(ladder_own_gpu STATIC ${own})
-  target_link_libraries(ladder_own_gpu PUBLIC ladder_harness_gpu fmt::fmt)
+  add_own(gpu ladder_harness_gpu)
 endif()
-foreach(library ladder_own_cpu ladder_own_gpu)
-  if(TARGET ${library})
-    target_link_libraries(${library} PRIVATE CLI11::CLI11 nlohmann_json::nlohmann_json)
-  endif()
-endforeach()
 
 # own_harness_library(NAME DEVICE SOURCE...): the harness as a library, on `cpu` or `gpu`.
 function(own_harness_library name device)

@@ -14,6 +14,8 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "harness/is_short.h"
+
 namespace {
 
 using Json = nlohmann::json;
@@ -145,7 +147,7 @@ double in_whole_tiles(const Product& shape) {
 // Those of which the device runs more than a tile of each are enough at a large shape. Without the
 // slow tests, what takes a second or less of each stage.
 bool runs_at(const Json& stage, const Product& shape) {
-  if (std::getenv("LADDER_FEWEST_SHAPES") != nullptr) return in_whole_tiles(shape) < (1 << 22);
+  if (ladder::harness::is_short()) return in_whole_tiles(shape) < (1 << 22);
   const Json& features = stage["needs"]["features"];
   return shape.products() < (1 << 24) ||
          std::find(features.begin(), features.end(), "tma") != features.end();

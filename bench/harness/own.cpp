@@ -23,7 +23,7 @@ void OwnCommandLine::number(const std::string& name, int& to, int least, const s
 
 void OwnCommandLine::one_of(const std::string& name, std::string& to,
                             const std::vector<std::string>& values, const std::string& what) {
-  const std::string about = what + fmt::format("{}", fmt::join(values, ", "));
+  const std::string about = fmt::format("{}{}", what, fmt::join(values, ", "));
   app_->add_option(name, to, about)->check(CLI::IsMember(values))->capture_default_str();
 }
 

@@ -152,6 +152,7 @@ int run_own(const char* stage, const std::vector<Variant>& all, const Parse& par
     try {
       const auto options = parse();
       if (!options) return;
+      if (!options->json.empty()) require_writable("--json", options->json);
       if (options->list) {
         for (const Variant& variant : all) fmt::print("{}\n", variant.name);
         return;

@@ -39,7 +39,6 @@ std::optional<Options> parse(const char* stage, const std::vector<Variant>& all,
     return std::nullopt;
   if (double{1} * o.rows * o.width > MAX_DIMENSION)
     throw harness::UsageError("there are more numbers than a matrix may have here, 2^31 - 1");
-  if (!o.json.empty()) harness::require_writable("--json", o.json);
   return o;
 }
 
