@@ -1,17 +1,19 @@
 #include "symbols.h"
 
 #include <cxxabi.h>
+#include <elf.h>
 #include <link.h>
+#include <regex.h>
 
 #include <algorithm>
 #include <array>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <map>
 #include <mutex>
-#include <regex>
 #include <sstream>
 
 namespace cpu_device {
@@ -56,15 +58,34 @@ std::vector<std::string> output_lines(const std::string& command) {
 
 struct Symbol {
   uintptr_t address, bytes;
-  std::string kind, name;  // as nm has them
+  unsigned char type, binding;  // STT_ and STB_ of elf.h
+  std::string name;
 };
+
+// Those that the program's file defines; none if it is stripped. A program's memory has no such
+// table.
 std::vector<Symbol> symbols() {
+  std::ifstream file(executable(), std::ios::binary);
+  const auto read = [&file](uint64_t offset, void* to, uint64_t bytes) {
+    file.seekg(static_cast<std::streamoff>(offset));
+    file.read(static_cast<char*>(to), static_cast<std::streamsize>(bytes));
+  };
+  ElfW(Ehdr) header{};
+  read(0, &header, sizeof(header));
+  std::vector<ElfW(Shdr)> sections(header.e_shnum);
+  read(header.e_shoff, sections.data(), sections.size() * sizeof(sections[0]));
   std::vector<Symbol> found;
-  for (const std::string& line : output_lines("nm -S " + quoted(executable()) + " 2>/dev/null")) {
-    std::istringstream words(line);
-    Symbol symbol;
-    if (words >> std::hex >> symbol.address >> symbol.bytes >> symbol.kind >> symbol.name)
-      found.push_back(symbol);
+  for (const auto& section : sections) {
+    if (section.sh_type != SHT_SYMTAB) continue;
+    const auto& names = sections.at(section.sh_link);
+    std::vector<ElfW(Sym)> table(section.sh_size / sizeof(ElfW(Sym)));
+    std::string text(names.sh_size, '\0');
+    read(section.sh_offset, table.data(), section.sh_size);
+    read(names.sh_offset, text.data(), names.sh_size);
+    for (const auto& symbol : table)
+      if (symbol.st_shndx != SHN_UNDEF)
+        found.push_back({symbol.st_value, symbol.st_size, ELF64_ST_TYPE(symbol.st_info),
+                         ELF64_ST_BIND(symbol.st_info), &text[symbol.st_name]});
   }
   return found;
 }
@@ -80,6 +101,17 @@ std::string demangled(const std::string& symbol) {
   return result;
 }
 
+// Whether a function is one of the standard library's or of the device's, by its name in the file.
+bool is_of_library(const std::string& name) {
+  size_t at = std::strlen("_Z");
+  if (name.compare(0, at, "_Z") != 0) return false;
+  if (name[at] == 'N') ++at;  // a nested name
+  if (name[at] == 'K') ++at;  // of a const function
+  for (const char* its : {"St", "Sa", "Sb", "Ss", "Si", "So", "Sd", "9__gnu_cxx", "10cpu_device"})
+    if (name.compare(at, std::strlen(its), its) == 0) return true;
+  return false;
+}
+
 bool is_part_of_the_device(const std::string& file) {
   return file.find("/cpu_device/") != std::string::npos ||
          file.find("/kernels/ptx/") != std::string::npos ||
@@ -89,9 +121,14 @@ bool is_part_of_the_device(const std::string& file) {
 // The copy of a struct that the compiler has written has the line where the struct begins, or is
 // said to be `default`. It belongs to who asks for the copy.
 bool is_copy(const std::string& line) {
-  static const std::regex begins(
-      R"(\b(struct|class|union)\b[^;={()]*(\([^()]*\)[^;={()]*)?(\{|$)|= *default;)");
-  return std::regex_search(line, begins);
+  static const regex_t begins = [] {  // <regex> takes longer to compile than all else here
+    regex_t pattern;
+    regcomp(&pattern,
+            R"(\b(struct|class|union)\b[^;={()]*(\([^()]*\)[^;={()]*)?(\{|$)|= *default;)",
+            REG_EXTENDED | REG_NOSUB);
+    return pattern;
+  }();
+  return regexec(&begins, line.c_str(), 0, nullptr, 0) == 0;
 }
 
 }  // namespace
@@ -167,20 +204,14 @@ std::string source_text(const SourceLine& where) {
 const std::vector<SharedArray>& shared_arrays() {
   static const std::vector<SharedArray> arrays = [] {
     std::vector<SharedArray> found;
-    // Thread-local data has the kinds of other data, but offsets from 0 on. What is not the
-    // device's own is __shared__, or the guard of such an array.
-    const uintptr_t end = thread_local_storage().bytes;
+    // What is thread-local and not the device's own is __shared__, or the guard of such an array.
     for (const Symbol& symbol : symbols()) {
-      if (symbol.kind.find_first_of("bBdDuVW") != 0 || symbol.address >= end) continue;
-      std::string name = demangled(symbol.name);
+      if (symbol.type != STT_TLS) continue;
+      const std::string name = demangled(symbol.name);
       const size_t colons = name.rfind("::");
-      if (colons == std::string::npos || name.rfind("cpu_device::", 0) == 0 ||
-          name.rfind("guard variable", 0) == 0)
-        continue;
-      name = name.substr(colons + 2);
-      // A weak function has its kind, too, and an address may be as small as an offset.
-      if (name.find_first_of("()") == std::string::npos)
-        found.push_back({symbol.address, symbol.bytes, name});
+      if (colons != std::string::npos && name.rfind("cpu_device::", 0) != 0 &&
+          name.rfind("guard variable", 0) != 0)
+        found.push_back({symbol.address, symbol.bytes, name.substr(colons + 2)});
     }
     return found;
   }();
@@ -189,11 +220,9 @@ const std::vector<SharedArray>& shared_arrays() {
 
 bool is_in_shared_function(uintptr_t return_address) {
   static const std::map<uintptr_t, uintptr_t> ends = [] {  // by where a function begins
-    static const std::regex of_library("_ZN?K?(S[tabsiod]|9__gnu_cxx|10cpu_device)");
     std::map<uintptr_t, uintptr_t> found;
     for (const Symbol& symbol : symbols())
-      if (symbol.kind == "W" &&
-          std::regex_search(symbol.name, of_library, std::regex_constants::match_continuous))
+      if (symbol.type == STT_FUNC && symbol.binding == STB_WEAK && is_of_library(symbol.name))
         found[load_offset() + symbol.address] = load_offset() + symbol.address + symbol.bytes;
     return found;
   }();

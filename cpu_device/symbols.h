@@ -1,5 +1,5 @@
 #pragma once
-// Names for addresses of this program, by the tools of binutils: addr2line and nm.
+// Names for addresses of this program: by binutils' addr2line, and its file's table of symbols.
 #include <cstdint>
 #include <string>
 #include <vector>

@@ -37,7 +37,7 @@ const char* name_of(Operation operation) {
 void Tracer::worker_begins(Team& team, size_t dynamic_bytes) {
   counts_ = settings().count;
   digests_ = settings().digest;
-  if (digests_) is_in_shared_function(0);  // asks nm, for which a fiber's stack is too small
+  if (digests_) is_in_shared_function(0);  // reads a file, for which a fiber's stack is too small
   team_ = &team;
   dynamic_bytes_ = dynamic_bytes;
   arrays_.cover(team);

@@ -13,6 +13,7 @@
 #include <numeric>
 #include <random>
 
+#include "harness/number.h"
 #include "harness/random.h"
 
 #ifdef LADDER_CPU_DEVICE
@@ -142,9 +143,6 @@ void Case::thread_ends() {
 // There are no timed cases.
 template <class In, class Out>
 void Case::time_cublas(const ladder::Gemm<In, Out>&) {}
-template void Case::time_cublas(const ladder::Gemm<float, float>&);
-template void Case::time_cublas(const ladder::Gemm<half, half>&);
-template void Case::time_cublas(const ladder::Gemm<half, float>&);
 
 void Case::run(const std::function<void()>& launch, size_t smem_bytes) {
   ++result_->launches;
@@ -205,9 +203,6 @@ void Case::time_cublas(const ladder::Gemm<In, Out>& problem) {
     (void)problem;
   }
 }
-template void Case::time_cublas(const ladder::Gemm<float, float>&);
-template void Case::time_cublas(const ladder::Gemm<half, half>&);
-template void Case::time_cublas(const ladder::Gemm<half, float>&);
 
 #endif
 
@@ -231,7 +226,9 @@ void Case::stray_write(const std::string& name, const std::string& where) {
   if (result_->stray.empty()) result_->stray = name + " is written " + where;
 }
 
-double Case::product_bound(int k, double magnitude, double value, bool half_out) {
+namespace {
+
+double product_bound(int k, double magnitude, double value, bool half_out) {
   constexpr double U_FLOAT = 0x1p-24, U_HALF = 0x1p-11;
   has_product = true;
   // Up to 2^24 steps fp32 has every sum, in any order.
@@ -242,10 +239,106 @@ double Case::product_bound(int k, double magnitude, double value, bool half_out)
   return 2 * (accumulate + (half_out ? U_HALF : U_FLOAT) * largest);
 }
 
-bool Case::is_poison(const void* bytes, size_t count) {
+bool is_poison(const void* bytes, size_t count) {
   const auto* begin = static_cast<const unsigned char*>(bytes);
   return std::all_of(begin, begin + count, [](unsigned char byte) { return byte == 0xFF; });
 }
+
+template <class T>
+double to_double(T x) {
+  if constexpr (std::is_arithmetic_v<T>)
+    return x;
+  else
+    return ladder::harness::Number<T>::to_float(x);
+}
+
+}  // namespace
+
+template <class T>
+double Matrix<T>::value(int row, int column) const {
+  return to_double((*this)(row, column));
+}
+
+template <class T>
+void Case::expect(const Matrix<T>& output, const Reference& expected, const Bound& bound) {
+  const auto rows = static_cast<size_t>(output.rows), pitch = static_cast<size_t>(output.ld);
+  std::vector<T> all(rows * pitch + 2 * GUARD);
+  copy_to_host(all.data(), output.data - GUARD, all.size() * sizeof(T));
+  const T* const c = &all[GUARD];
+  // Of a large one some elements: the reference takes longest.
+  const int row_step = timed_ ? output.rows / 32 + 1 : 1;
+  const int column_step = timed_ ? output.columns / 32 + 1 : 1;
+  for (int i = 0; i < output.rows; i += row_step) {
+    const T* const row = c + static_cast<size_t>(i) * pitch;
+    for (int j = 0; j < output.columns; j += column_step) {
+      const double value = expected(i, j), got = to_double(row[j]);
+      if (!(std::abs(got - value) <= bound(i, j, value)))
+        wrong_element(output.name, output.rows, output.columns, i, j, got, value);
+    }
+    const size_t width = static_cast<size_t>(output.columns);
+    if (!is_poison(row + width, (pitch - width) * sizeof(T)))
+      stray_write(output.name, "between its rows");
+  }
+  if (!is_poison(all.data(), GUARD * sizeof(T))) stray_write(output.name, "before it");
+  if (!is_poison(c + rows * pitch, GUARD * sizeof(T))) stray_write(output.name, "behind it");
+}
+
+template <class T>
+void Case::expect(const Matrix<T>& output, double tolerance,
+                  const std::function<double(int, int)>& expected) {
+  expect(output, expected,
+         [&](int, int, double value) { return tolerance * (1 + std::abs(value)); });
+}
+
+template <class A, class B, class Out>
+void Case::expect_product_of(const Matrix<Out>& output, const A& a, const B& b) {
+  double magnitude = 0;  // of the products of the element that was asked for last
+  expect(
+      output,
+      [&](int i, int j) {
+        double sum = magnitude = 0;
+        for (int k = 0; k < a.columns; ++k) {
+          const double product = a.value(i, k) * b.value(k, j);
+          sum += product;
+          magnitude += std::abs(product);
+        }
+        return sum;
+      },
+      [&](int, int, double value) {
+        return product_bound(a.columns, magnitude, value, sizeof(Out) == sizeof(half));
+      });
+}
+template <class In, class Out>
+void Case::expect_product(const Matrix<Out>& output, const Matrix<In>& a, const Matrix<In>& b) {
+  expect_product_of(output, a, b);
+  if (timed_)
+    time_cublas(ladder::Gemm<In, Out>{a.rows, b.columns, a.columns, a.data, a.ld, b.data, b.ld,
+                                      output.data, output.ld});
+}
+template <class In, class Out>
+void Case::expect_product(const Matrix<Out>& output, const Matrix<In>& a, const Transposed<In>& b) {
+  expect_product_of(output, a, b);
+}
+
+// What exercises have.
+#define LADDER_NUMBER(T)                            \
+  template double Matrix<T>::value(int, int) const; \
+  template void Case::expect(const Matrix<T>&, double, const std::function<double(int, int)>&)
+LADDER_NUMBER(float);
+LADDER_NUMBER(half);
+LADDER_NUMBER(ladder::e4m3);
+LADDER_NUMBER(int8_t);
+LADDER_NUMBER(uint8_t);
+LADDER_NUMBER(int);
+LADDER_NUMBER(unsigned);
+#undef LADDER_NUMBER
+#define LADDER_PRODUCT(IN, OUT)                                                                 \
+  template void Case::expect_product(const Matrix<OUT>&, const Matrix<IN>&, const Matrix<IN>&); \
+  template void Case::expect_product(const Matrix<OUT>&, const Matrix<IN>&, const Transposed<IN>&)
+LADDER_PRODUCT(float, float);
+LADDER_PRODUCT(half, half);
+LADDER_PRODUCT(half, float);
+#undef LADDER_PRODUCT
 
 void Case::compare_inputs() {
   for (const Kept& kept : kept_) {

@@ -15,13 +15,13 @@ from ladder.project import ROOT, BadInput
 
 @pytest.mark.parametrize("reader", fuzz_readers.READERS)
 def test_a_damaged_file_ends_with_a_result_or_a_line(reader):
-    assert fuzz_readers.fuzz(reader, 40) == []
+    assert fuzz_readers.fuzz(reader, 15) == []
 
 
 def test_the_fuzz_sees_a_reader_that_does_not_look(monkeypatch):
     careless = fuzz_readers.Reader(b'[{"a": 1}]', "x.json", lambda p: json.loads(p.read_text()))
     monkeypatch.setitem(fuzz_readers.READERS, "careless", careless)
-    assert fuzz_readers.fuzz("careless", 40) != []
+    assert fuzz_readers.fuzz("careless", 15) != []
 
 
 @pytest.mark.parametrize(

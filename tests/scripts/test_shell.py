@@ -288,6 +288,44 @@ SLOW_SCRIPTS = [
 ]
 
 
+@pytest.fixture
+def ci(tmp_path):
+    """Runs CI and returns which tests it asks for: ci(LADDER_BASE, OPTION..., changed=[FILE...]).
+    What has changed is a second commit."""
+    for name in (".ci/run", "scripts/lib.sh", "scripts/docs.sh", "scripts/test.sh", "ladder"):
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text('#!/bin/sh\necho "$(basename "$0") $*"\n')
+        path.chmod(0o755)
+    (tmp_path / ".ci/run").write_text((ROOT / ".ci/run").read_text())
+    (tmp_path / "scripts/lib.sh").write_text(CI_STUBS)
+    (tmp_path / ".ci/passed").write_text("no_such_commit\n")
+    git = ["git", "-c", "user.name=a", "-c", "user.email=a@b.c"]
+
+    def commit():
+        for command in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "a"]):
+            subprocess.run([*git, *command], cwd=tmp_path, check=True)
+
+    commit()
+
+    def run(base, *options, changed=()):
+        for name in changed:
+            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+            with (tmp_path / name).open("a") as file:
+                file.write("# changed\n")
+        if changed:
+            commit()
+        env = {**os.environ, "LADDER_BASE": base, "TMPDIR": str(tmp_path)}
+        env.pop("LADDER_CI_CLONE", None)
+        command = [".ci/run", *options]
+        done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        said = re.sub(r"\b[0-9a-f]{40}\b", "HEAD~1", done.stdout).splitlines()
+        return [line for line in said if line.startswith(("test.sh", "ctest"))]
+
+    return run
+
+
 @pytest.mark.parametrize(
     ("changed", "tests"),
     [
@@ -305,42 +343,16 @@ SLOW_SCRIPTS = [
         (["docs/a.md", "docs/results/h200/claims.json", "exercises/01_a/README.md"], QUICK),
     ],
 )
-def test_ci_runs_what_can_find_a_mistake_in_what_has_changed(changed, tests, tmp_path):
-    for name in (".ci/run", "scripts/lib.sh", "scripts/docs.sh", "scripts/test.sh", "ladder"):
-        path = tmp_path / name
-        path.parent.mkdir(exist_ok=True)
-        path.write_text('#!/bin/sh\necho "$(basename "$0") $*"\n')
-        path.chmod(0o755)
-    (tmp_path / ".ci/run").write_text((ROOT / ".ci/run").read_text())
-    (tmp_path / "scripts/lib.sh").write_text(CI_STUBS)
-    git = ["git", "-c", "user.name=a", "-c", "user.email=a@b.c"]
+def test_ci_runs_what_can_find_a_mistake_in_what_has_changed(changed, tests, ci):
+    assert ci("HEAD~1", changed=changed) == tests
 
-    def commit():
-        for command in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "a"]):
-            subprocess.run([*git, *command], cwd=tmp_path, check=True)
 
-    def ci(base, *options):
-        env = {**os.environ, "LADDER_BASE": base, "TMPDIR": str(tmp_path)}
-        env.pop("LADDER_CI_CLONE", None)
-        command = [".ci/run", *options]
-        done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr
-        said = re.sub(r"\b[0-9a-f]{40}\b", "HEAD~1", done.stdout).splitlines()
-        return [line for line in said if line.startswith(("test.sh", "ctest"))]
-
-    (tmp_path / ".ci/passed").write_text("no_such_commit\n")
-    commit()
-    for name in changed:
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        with (tmp_path / name).open("a") as file:
-            file.write("# changed\n")
-    commit()
-    assert ci("HEAD~1") == tests
-    assert ci("no_such_commit") == ci("") == ALL
+def test_ci_looks_at_what_has_changed_since_it_passed(ci, tmp_path):
+    assert ci("no_such_commit", changed=["kernels/24_four_bits.cuh"]) == ci("") == ALL
     passed = tmp_path / ".ci/passed"
     passed.write_text("HEAD~1\n")
-    assert ci("no_such_commit") == tests and passed.read_text() == "HEAD~1\n"
-    assert ci("") == tests
+    assert ci("no_such_commit") == WITHOUT_PROOFS and passed.read_text() == "HEAD~1\n"
+    assert ci("") == WITHOUT_PROOFS
     assert ci("") == QUICK  # since nothing has changed since the one that it has written down
     passed.write_text("HEAD~1\n")
     assert ci("HEAD~1", "--all") == ALL
