@@ -63,6 +63,15 @@ def test_what_is_right_passes(verdict):
 
 
 @pytest.mark.slow
+def test_a_solution_is_compiled_for_a_gpu_where_there_is_a_toolkit(build, tmp_path):
+    one = catalogue.find("01_thread_mapping")
+    program = compiling.compile_for_gpu(one, build, tmp_path, "sm_90a", solution=one.solution)
+    if program is None:
+        pytest.skip("the grader for a GPU is not built in build/")
+    assert program.is_file()
+
+
+@pytest.mark.slow
 # By the learner's way each is a program of its own, in which nothing stands behind its array.
 @pytest.mark.parametrize("name", ["for_long_rows", "for_long_rows_cut", "not_wrapped"])
 def test_what_is_written_past_an_array_is_said(verdict, name):
