@@ -6,7 +6,9 @@ export LC_ALL=C  # what tools print is read below
 
 NAME=${LADDER_COMMAND:-$(basename "$0")}  # ./ladder sets it, for the one script that it starts
 unset LADDER_COMMAND
-export CCACHE_SLOPPINESS=pch_defines,time_macros  # for headers that are compiled once
+# For headers that are compiled once. ccache would take those of before where nothing but a comment has changed,
+# which the compiler then reads twice: so it compares files, and not what the preprocessor makes of them.
+export CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_DEPEND=true
 say() { printf '== %s\n' "$*"; }
 # end CODE TEXT: ends the script with a line on stderr.
 end() {

@@ -32,7 +32,7 @@ struct Matrix {
     return host[static_cast<size_t>(row) * static_cast<size_t>(ld) + static_cast<size_t>(column)];
   }
   T operator()(int i) const { return (*this)(0, i); }
-  double value(int row, int column) const;  // of the types that grader.cpp lists
+  double value(int row, int column) const;  // of one of the types that grader.cpp lists
 };
 
 // A matrix that is stored as its transpose: B is N x K, transposed(B) is K x N.
