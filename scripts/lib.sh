@@ -6,8 +6,8 @@ export LC_ALL=C  # what tools print is read below
 
 NAME=${LADDER_COMMAND:-$(basename "$0")}  # ./ladder sets it, for the one script that it starts
 unset LADDER_COMMAND
-# For headers that are compiled once. ccache would take those of before where nothing but a comment has changed,
-# which the compiler then reads twice: so it compares files, and not what the preprocessor makes of them.
+# For headers that are compiled once. By what the preprocessor makes of them ccache would return those from before
+# a comment changed; the compiler does not know the file again and reads it twice. So ccache compares files.
 export CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_DEPEND=true
 say() { printf '== %s\n' "$*"; }
 # end CODE TEXT: ends the script with a line on stderr.
